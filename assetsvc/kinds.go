@@ -12,7 +12,7 @@ import (
 
 // kind is a kind of store. To add a kind, write a package that passes storetest, and add a row to kinds.
 type kind struct {
-	schemes   []string // the address of a store begins with one of these, and has more text behind it
+	schemes   []string // an address of such a store is one of these, followed by more text
 	form      string   // form of a store's address, as error messages show it
 	announces bool     // the store calls Config.Changing before each write
 	open      func(context.Context, Config) (store, error)

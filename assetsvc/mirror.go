@@ -47,7 +47,7 @@ var (
 )
 
 // Leaf returns the leaf with the given position, from the copy of the public log that a mirror has verified. It
-// returns ErrNoLeaf if the copy has no leaf with this position, or does not have it yet.
+// returns ErrNoLeaf if the copy has no leaf with this position, or has not copied this part of the log yet.
 func (s *Server) Leaf(ctx context.Context, position int64) (translog.Leaf, error) {
 	leaf, err := publiclog.NewReader(s.store).LeafAt(ctx, position)
 	if errors.Is(err, registry.ErrNoLeaf) || errors.Is(err, registry.ErrNotLogged) {

@@ -75,7 +75,7 @@ type move struct {
 	done, total int // numbers of steps
 }
 
-// assets calls the function do with all assets, up to moveBatch of them in each call.
+// assets calls the function `do` with all assets, up to moveBatch of them in each call.
 func (m *move) assets(ctx context.Context, do func(context.Context, []registry.Record) error) error {
 	for after := ""; ; {
 		records, err := m.from.Scan(ctx, after, moveBatch)
@@ -108,7 +108,7 @@ func (m *move) put(ctx context.Context, records []registry.Record) error {
 	return m.to.Put(ctx, records)
 }
 
-// changes calls the function do with all changes, a limited number of them in each call.
+// changes calls the function `do` with all changes, a limited number of them in each call.
 func (m *move) changes(ctx context.Context, do func(context.Context, []registry.Revision) error) error {
 	for after := int64(0); ; {
 		q := registry.ChangesQuery{After: after, Limit: moveBatch, Bytes: moveBytes, Whole: true}

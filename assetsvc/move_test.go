@@ -17,8 +17,8 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// TestMoveKeepsTextsThatAreTooLong moves an asset whose texts are longer than the rules allow. The rules check
-// requests only, so a stored asset may have such texts.
+// TestMoveKeepsTextsThatAreTooLong moves an asset whose texts are longer than the rules allow. The rules check requests
+// only, so a stored asset may have such texts. Move must keep the texts.
 func TestMoveKeepsTextsThatAreTooLong(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "assets.db")
 	from, err := boltstore.Open(file, boltstore.Options{Now: time.Now})

@@ -52,7 +52,7 @@ type unaudited interface {
 // kind is a kind of store. To add one, write a package that passes storetest, and add a row to kinds.
 type kind struct {
 	schemes []string // the address of a store begins with one of them
-	form    string   // form of an address, for errors
+	form    string   // how an address of this kind looks; errors show it
 	check   func(address string) error
 	open    func(Config) (store, error)
 }
@@ -100,7 +100,8 @@ func checkFile(address string) error {
 }
 
 func openFile(c Config) (store, error) {
-	// AddKey and RevokeKey know no secret. Then nothing checks that the file belongs to the registry's secret.
+	// AddKey and RevokeKey open the store without secrets. Then nothing checks that the file belongs to the
+	// registry's secret.
 	options := boltstore.Options{Secrets: c.Secrets, Log: c.Log}
 	s, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 	if err != nil {
@@ -155,7 +156,8 @@ func AddKey(ctx context.Context, address, hash string, holder identity.Identity)
 	})
 }
 
-// CheckKey returns everything wrong with a key for AddKey or for a keys file.
+// CheckKey returns all faults of a key that is meant for AddKey or for a keys file. It returns nil if the key
+// has no fault.
 func CheckKey(hash string, holder identity.Identity) error { return apikey.CheckEntry(hash, holder) }
 
 // RevokeKey removes from the store at an address a key that AddKey has stored there. Gateways accept the key
@@ -171,8 +173,8 @@ func RevokeKey(ctx context.Context, address, keyID string) error {
 	})
 }
 
-// Check returns the number of token records and keys in the file of an embedded store, and everything wrong
-// with the file. No service may have the file open. Check does not change the file.
+// Check returns the number of token records and keys in the file of an embedded store, and all faults of the
+// file. No service may have the file open. Check does not change the file.
 func Check(file string, secrets [][]byte) (records, keys int, faults []error) {
 	return boltstore.Check(file, secrets)
 }
@@ -188,9 +190,9 @@ func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
 }
 
 // Move copies the embedded store in a file to a Redis server and returns the number of token records. If Redis
-// has a newer record, this record stays. The audit log in Redis must be empty, or the beginning of the one in
-// the file. No service may have the file open. Move may be repeated, and does not change the contents of the
-// file.
+// has a newer record, this record stays. The audit log in Redis must be empty, or must be a beginning of the
+// audit log in the file. No service may have the file open. Move may be repeated, and does not change the
+// contents of the file.
 func Move(ctx context.Context, file, url string) (records int, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return 0, err

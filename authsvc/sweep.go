@@ -17,7 +17,7 @@ const (
 	clockError = time.Hour
 )
 
-// clock notices whether somebody sets the time of day after the moment in the field begun.
+// clock notices whether somebody sets the time of day after the moment in the field `begun`.
 type clock struct {
 	begun time.Time // has a reading of the monotonic clock
 	shown time.Time
@@ -26,13 +26,13 @@ type clock struct {
 
 func newClock(now func() time.Time) clock { return clock{time.Now(), now().Round(0), now} }
 
-// leaps reports whether somebody has changed the clock by more than clockError since the moment in the field begun.
+// leaps reports whether somebody has changed the clock by more than clockError since the moment in the field `begun`.
 // The time that the clock shows may then be wrong.
 func (c clock) leaps() bool {
 	return (c.now().Round(0).Sub(c.shown) - time.Since(c.begun)).Abs() > clockError
 }
 
-// sweep removes expired transfers regularly, until the function stop is called. It removes nothing while the
+// sweep removes expired transfers regularly, until the function `stop` is called. It removes nothing while the
 // clock may be wrong: soon after the start, when the clock may not be set yet, and after somebody has changed the
 // clock by more than an hour.
 func sweep(ctx context.Context, tokens *token.Service, log *slog.Logger, now func() time.Time) (stop func()) {

@@ -172,7 +172,7 @@ func copyPictures(ctx context.Context, from, to file.Bytes, f file.File) error {
 		}
 		blob, err := from.Open(ctx, name)
 		if errors.Is(err, file.ErrNotFound) {
-			continue // a missing picture is no fault
+			continue // a picture may be missing
 		}
 		if err == nil {
 			err = errors.Join(to.Put(ctx, name, blob), blob.Close())

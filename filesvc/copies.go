@@ -83,7 +83,7 @@ func OpenCopies(c CopiesConfig) (*Copies, error) {
 }
 
 // Run copies the files that assets name, and applies removals, until ctx is done. After each round it calls the
-// function copied or removed with the error of the round, or with nil. The copy of the assets must be complete.
+// function `copied` or removed with the error of the round, or with nil. The copy of the assets must be complete.
 func (c *Copies) Run(ctx context.Context, copied, removed func(error)) {
 	c.copier.Run(ctx, copied, removed)
 }

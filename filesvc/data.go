@@ -85,8 +85,9 @@ func checkBytes(ctx context.Context, bytes file.Bytes, f file.File, whole bool) 
 	return nil
 }
 
-// CopyRemovals copies the removals of files from one place of bytes to another, and returns their number. Then
-// restored metadata at the second place cannot bring removed files back.
+// CopyRemovals copies the notes about removed files from one store of bytes to another, and returns their number.
+// Somebody may restore older metadata for the second store. Because of the notes, this cannot bring a removed file
+// back.
 func CopyRemovals(ctx context.Context, from, to string) (int, error) {
 	former, err := existingBytes(from, moveTimeout)
 	if err != nil {
@@ -108,8 +109,8 @@ func CopyRemovals(ctx context.Context, from, to string) (int, error) {
 	return len(found), nil
 }
 
-// Renew opens the embedded store in the file db and closes it. Then the store belongs to the newest of the
-// secrets. It does nothing if the file does not exist.
+// Renew opens the embedded store in the file db, which makes the store belong to the newest of the secrets, and closes
+// it again. It does nothing if the file does not exist.
 func Renew(db string, secrets keyring.Ring, log *slog.Logger) error {
 	if _, err := os.Stat(db); errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"asset-registry/shared/disktest"
 )
 
-// TestAFullDiskRefusesUploads fills the disk of the bytes. Uploads must be refused until there is room again,
-// and then a refused file can be sent again. Files must stay readable all the time.
+// TestAFullDiskRefusesUploads fills the disk of the bytes. Uploads must be refused until there is room again. A refused
+// file must then be accepted when it is sent again. Files must stay readable all the time.
 func TestAFullDiskRefusesUploads(t *testing.T) {
 	const says = "body/file/The registry has no room for files now; the operator knows."
 	dir := disktest.New(t, 8)

@@ -35,10 +35,10 @@ import (
 type Config struct {
 	Store      string            // store of metadata: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
 	Bytes      string            // place of bytes: a directory, created if it does not exist, or s3+https://HOST/BUCKET
-	Spool      string            // directory of uploads on their way to a bucket; "": the system's for temporary files
+	Spool      string            // directory of uploads on their way to a bucket; "": the system's temporary directory
 	AssetsURLs []string          // addresses of the asset services
 	Assets     http.RoundTripper // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
-	Secrets    keyring.Ring      // they sign identities and addresses; all services must have the same ones
+	Secrets    keyring.Ring      // secrets for signing identities and addresses; the same in all services
 	BaseURL    string            // public address of the registry; "": uploads are refused
 	Limits     Limits
 	Draw       []string      // command that runs Draw in a process of its own; nil: no pictures are made
@@ -168,7 +168,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if s.store, err = k.open(ctx, c); err != nil {
 		return nil, fmt.Errorf("open the metadata of the files: %w", err)
 	}
-	// The bytes come last, because a directory of bytes without metadata would look like a loss.
+	// The bytes come last, because opening them makes their directory. A directory of bytes without metadata would look
+	// like a loss.
 	bytes, err := openBytes(c.Bytes, c.Spool, c.Timeout)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the bytes of the files: %w", err), s.store.Close())
@@ -243,7 +244,7 @@ func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 	return s.measure(s.config.Telemetry.Meter())
 }
 
-// note returns a function that logs failures of one kind of work, and its success after failures.
+// note returns a function that logs failures of one kind of work. It also logs when the work succeeds after failures.
 func (s *Server) note(what string) func(error) {
 	failures := failurelog.NewState(s.config.Log, what)
 	s.failures = append(s.failures, failures)
@@ -256,7 +257,8 @@ func (s *Server) note(what string) func(error) {
 	}
 }
 
-// tellAgain logs the number of files that were removed again, if there are any.
+// tellAgain logs how many files were removed again, because the metadata had been restored from a time before their
+// removal. It logs nothing for 0 files.
 func (s *Server) tellAgain(files int) {
 	if files > 0 {
 		s.config.Log.Warn("files were removed again, because the metadata are of before their removal", "files", files)

@@ -240,9 +240,9 @@ func TestRegistrations(t *testing.T) {
 	}
 }
 
-// TestUploadAfterRegistration registers a file and uploads it, as described in the guide of the document service of
-// the family of systems that this API comes from. Only the broker's own upload of the registered bytes may succeed,
-// and only once.
+// TestUploadAfterRegistration first registers a file and then uploads it. The systems from which this API comes have a
+// document service, whose guide describes these steps. Only the broker's own upload of the registered bytes may
+// succeed, and only once.
 func TestUploadAfterRegistration(t *testing.T) {
 	r := start(t, same)
 	registered := r.register(broker, `{"data":{"hash":"`+hash("content")+`"}}`)

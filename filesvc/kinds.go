@@ -13,7 +13,7 @@ import (
 // kind is a kind of store of metadata. A new kind needs a package that passes storetest, and a row in kinds.
 type kind struct {
 	schemes []string // the address of a store begins with one of them, and has more text after it
-	form    string   // how an address looks, for errors
+	form    string   // a description of the addresses, as errors show it
 	open    func(context.Context, Config) (store, error)
 }
 

@@ -76,8 +76,8 @@ func TestLists(t *testing.T) {
 	r.get(broker, "/get?limit=x").is(t, "limit", 400, "querystring/limit/The limit must be a number from 1 to 100.")
 }
 
-// TestRemovedFilesAreListed takes files down and reads the list of removals page by page, like a mirror. It must
-// have the ids of these files, and nothing else.
+// TestRemovedFilesAreListed takes files down and reads the list of removals page by page, as a mirror does. The list
+// must have the ids of these files, and nothing else.
 // Promises: files-removed
 func TestRemovedFilesAreListed(t *testing.T) {
 	r := start(t, same)

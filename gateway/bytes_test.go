@@ -65,7 +65,7 @@ func twoKeys(w http.ResponseWriter, r *http.Request) {
 	known(w, r)
 }
 
-// post creates an asset. The argument length is the Content-Length, or -1 for a request without it.
+// post creates an asset. The argument `length` is the Content-Length, or -1 for a request without it.
 func post(s *Server, key, kind string, length int64, body io.Reader) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("POST", "/api/2.5/assets", body)
 	r.ContentLength = length
@@ -177,7 +177,7 @@ func TestABrokerMayUploadSoManyBytes(t *testing.T) {
 	files := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
 		read.Add(n)
-		if err != nil { // in one process, the handler reads the gateway's body itself, and gets its error
+		if err != nil { // in one process, this handler reads the body from the gateway itself, and gets its error
 			faulthttp.Write(w, err)
 			return
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTheCatalogueIsMadeOfTheManifest asks for the catalogue. It must contain the files of a good manifest; if the
+// TestTheCatalogueIsMadeOfTheManifest asks for the catalogue. It must contain the files of a good manifest. If the
 // manifest is bad or missing, the answer must be an error.
 func TestTheCatalogueIsMadeOfTheManifest(t *testing.T) {
 	manifest, status := `{"data":{"date":"2026-11-22T15:00:00.000000+00:00","files":[{"name":"assets.csv","bytes":7,"rows":1}]}}`, 200

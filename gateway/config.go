@@ -29,7 +29,7 @@ type Config struct {
 	AssetsURLs []string                       // addresses of the asset services, which share a store
 	Assets     http.Handler                   // an asset service in this process; replaces AssetsURLs
 	Warnings   func(context.Context) []string // warnings of the services in this process; nil: they have none
-	Answers    *Answers                       // memory for answers, to which Assets announces each write; nil: none
+	Answers    *Answers                       // remembered answers; Assets reports each write to them; nil: none
 	SearchURLs []string                       // addresses of the search services; empty: no search service
 	Search     http.Handler                   // a search service in this process; replaces SearchURLs
 	FilesURLs  []string                       // addresses of the file services; empty: no file service
@@ -64,15 +64,14 @@ type Settings = httpapi.Settings
 // Answers keeps in memory the answers to reads of assets. Its method Change must be called before each write.
 type Answers = answers.Cache
 
-// NewAnswers returns a memory for answers. The argument bytes is how many bytes the process may use; the
+// NewAnswers returns a memory for answers. The argument `bytes` is how many bytes the process may use; the
 // answers take 1/16 of them. If bytes is 0, the process may use memory.Limit.
 func NewAnswers(bytes int64) *Answers {
 	return answers.New(cmp.Or(bytes, memory.Limit())/16, time.Now)
 }
 
-// ServerIDOf returns the value of the cookie SERVER_ID for a registry that has only this secret and does not set
-// the value. A registry that rotates its secret must set the value, because the result of ServerIDOf depends on the
-// secret.
+// ServerIDOf returns the default value of the cookie SERVER_ID. A registry that rotates its secret must set the
+// value of the cookie itself, because ServerIDOf returns another value for another secret.
 func ServerIDOf(secret []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("server id"))

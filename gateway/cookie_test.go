@@ -53,7 +53,8 @@ func TestTheServersCookie(t *testing.T) {
 		{"a page of version 0 with another server's cookie", "GET", "/api/0/assets?offset=2026-11-20", "gone", 404, "this"},
 		{"HEAD of a page with another server's cookie", "HEAD", "/api/2.5/assets?offset=2026-11-20", "gone", 404, "this"},
 		{"an empty offset with another server's cookie", "GET", "/api/2.5/assets?offset=", "gone", 200, "this"},
-		// The answer sets no new cookie, so that the client's next page is still refused.
+		// The answer to this read sets no new cookie. So the client keeps its old cookie, and its next page is still
+		// refused.
 		{"an asset with another server's cookie", "GET", "/api/2.5/assets/there", "gone", 200, ""},
 		{"an asset without a cookie", "GET", "/api/2.5/assets/there", "", 200, "this"},
 		{"HEAD spore with another server's cookie", "HEAD", "/api/0/spore", "gone", 200, ""},

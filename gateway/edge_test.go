@@ -22,7 +22,7 @@ import (
 // basic is the Authorization header of the key "key".
 const basic = "Basic a2V5Og=="
 
-// tagged answers as an asset service that has large answers and the ETag "1-2.5".
+// tagged is the handler of an asset service whose answers are large and have the ETag "1-2.5".
 func tagged(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", `"1-2.5"`)
@@ -40,7 +40,7 @@ func tagged(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fetch sends a request with the body {}. The argument header lists names and values in turn.
+// fetch sends a request with the body {}. The argument `header` lists names and values in turn.
 func fetch(t *testing.T, s *Server, method, path string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader("{}"))
@@ -162,7 +162,7 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 			t.Errorf("%s: preflight: got %d %v, want 204, nosniff, Authorization allowed: %t",
 				c.name, preflight.Code, header, c.want != "")
 		}
-		for _, path := range []string{"/api/2.5/assets/there", "/nowhere"} { // pages may also read errors
+		for _, path := range []string{"/api/2.5/assets/there", "/nowhere"} { // a page must be able to read errors too
 			got := fetch(t, s, "GET", path, "Origin", c.origin)
 			exposed := strings.Contains(got.Header().Get("Access-Control-Expose-Headers"), "ETag")
 			if got.Header().Get("Access-Control-Allow-Origin") != c.want || exposed != (c.want != "") {

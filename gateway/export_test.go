@@ -60,7 +60,8 @@ func (l *library) read(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"data":{"id":"%d","status":"active","x":"%s"}}`, n, strings.Repeat("x", l.size))
 }
 
-// serve starts a gateway in front of the library. It returns how the addresses of the library's exports begin.
+// serve starts a gateway in front of the library. It returns the beginning of the addresses of the library's
+// exports.
 func (l *library) serve(t *testing.T) string {
 	t.Helper()
 	s := start(t, func(c *Config) {

@@ -74,7 +74,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{
 		config:  c,
 		current: concurrency.New(c.Settings.MaxConcurrent),
-		bodies:  memory.NewBudget(max(c.Memory/8, 4*c.MaxBody)), // fits three large bodies, each of another key
+		bodies:  memory.NewBudget(max(c.Memory/8, 4*c.MaxBody)), // three large bodies fit, each sent with another key
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.open(signer); err != nil {
@@ -236,7 +236,7 @@ func (s *Server) pool(name string, urls []string) (*upstream.Pool, error) {
 }
 
 // ready returns nil if the gateway is ready. If its services run in other processes, it is always ready; the
-// method warnings reports which of them are down. If they run in this process, they must be able to store
+// method `warnings` reports which of them are down. If they run in this process, they must be able to store
 // changes.
 func (s *Server) ready(ctx context.Context) error {
 	if s.config.Assets == nil {

@@ -50,8 +50,8 @@ type down struct{}
 
 func (down) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("down") }
 
-// start starts a gateway in this process. The test functions known and assets answer its requests to the auth service
-// and to the asset service. The function change may change the configuration; nil changes nothing.
+// start starts a gateway in this process. Functions of this file stand for the auth service (known) and for
+// the asset service (assets). The function `change` may change the configuration; nil changes nothing.
 func start(t testing.TB, change func(*Config)) *Server {
 	t.Helper()
 	c := Config{
@@ -196,9 +196,9 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestToLookForAnObjectCounts sends methods that a route does not have. If the path names an object, the
-// gateway asks the asset service whether the object exists, which counts as a read. Other paths count as
-// nothing.
+// TestToLookForAnObjectCounts sends methods that a route does not have. If the path names an object, the gateway
+// asks the asset service whether the object exists. This must count as a read. For other paths, the gateway must ask
+// nothing and count nothing.
 func TestToLookForAnObjectCounts(t *testing.T) {
 	asked := 0
 	s := start(t, func(c *Config) {
@@ -220,7 +220,7 @@ func TestToLookForAnObjectCounts(t *testing.T) {
 	if asked != 0 {
 		t.Errorf("got %d requests to the asset service, want none without an object", asked)
 	}
-	for range 10 { // several may be admitted if a second ends meanwhile
+	for range 10 { // each new second admits one more request
 		recorder := httptest.NewRecorder()
 		s.Handler().ServeHTTP(recorder, httptest.NewRequest("POST", "/api/2.5/assets/there", nil))
 		if recorder.Code == http.StatusTooManyRequests {
@@ -235,7 +235,7 @@ func TestToLookForAnObjectCounts(t *testing.T) {
 
 func TestUnknownPathsAreCounted(t *testing.T) {
 	s := start(t, func(c *Config) { c.Limits = Limits{AddressRead: new(int64(1))} })
-	for range 10 { // several may be admitted if a second ends meanwhile
+	for range 10 { // each new second admits one more request
 		if got := fetch(t, s, "GET", "/nowhere/"+strings.Repeat("a", 1000)); got.Code == http.StatusTooManyRequests {
 			return
 		}
@@ -273,7 +273,7 @@ func TestTooManyRequestsAreTold(t *testing.T) {
 		{"writes of a key", try{"POST", "/api/2.5/assets", "key", jsonType, "body", 0, ""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for range 10 { // several may be admitted if a second ends meanwhile
+			for range 10 { // each new second admits one more request
 				r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 				r.Header.Set("Content-Type", c.kind)
 				if c.key != "" {

@@ -11,8 +11,8 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// unfinished is a body. Each Read calls the function in the field read, and waits until the channel in the
-// field end is closed.
+// unfinished is a body. Each Read calls the function in the field `read`, and waits until the channel in the
+// field `end` is closed.
 type unfinished struct {
 	io.Reader
 	read func()
@@ -25,9 +25,9 @@ func (u *unfinished) Read(p []byte) (int, error) {
 	return u.Reader.Read(p)
 }
 
-// TestUnfinishedBodiesOfOneCallerLeaveRoomForOthers begins as many bodies as a key or a broker may send at the
-// same time. The limit is either the number of bytes or the number of requests. One more must be refused, but
-// other callers must be admitted.
+// TestUnfinishedBodiesOfOneCallerLeaveRoomForOthers begins as many bodies as a key or a broker may send at the same
+// time. The limit is either the number of bytes or the number of requests. The next body of the same caller must be
+// refused, but other callers must be admitted.
 // Promises: body-shares
 func TestUnfinishedBodiesOfOneCallerLeaveRoomForOthers(t *testing.T) {
 	for _, c := range []struct {

@@ -139,7 +139,7 @@ func (s *Server) encoded(ctx context.Context, q search.Query, values url.Values,
 	return dressed(body, values)
 }
 
-// view returns the answer to a question, as it is encoded. The argument base is the start of links.
+// view returns the answer to a question, ready to be encoded. The argument `base` is the start of links.
 func view(q search.Query, r search.Result, base string) envelope {
 	e := envelope{Data: []json.RawMessage{}, Total: r.Total, Position: r.Position.Offset, Read: newInterpreted(r)}
 	for _, hit := range r.Hits {
@@ -212,7 +212,7 @@ func (s *Server) send(c *gin.Context, contentType string, body []byte) error {
 		return nil
 	}
 	sender := httpserver.NewSender(c.Writer, httpserver.DefaultPace)
-	_ = sender.SendAll(c.Request.Context(), kept, s.answers.IsCrowded) // the client may have left
+	_ = sender.SendAll(c.Request.Context(), kept, s.answers.IsCrowded) // if it fails, the client has left
 	return nil
 }
 

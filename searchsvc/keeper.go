@@ -30,7 +30,7 @@ const (
 	anewFirst    = 2 * time.Second  // pause before the index is built anew for the first time; it doubles each time
 	anewMost     = 10 * time.Minute // the longest pause before the index is built anew
 	anewRest     = time.Hour        // after an index was kept for this time, the next pause is anewFirst again
-	refreshEvery = 10 * time.Second // how often the view is refreshed, so that files which were merged are closed
+	refreshEvery = 10 * time.Second // how often the view is refreshed; this closes files that a merge has replaced
 	otherTimes   = 3                // the index is built anew after this many answers in a row with other data
 )
 
@@ -233,8 +233,8 @@ func (k *keeper) ask(ctx context.Context, x *index.Index) error {
 	return ctx.Err()
 }
 
-// refresh refreshes the view again and again, so that files which were merged are closed even when nothing
-// changes. It returns an error when the index is damaged.
+// refresh refreshes the view regularly, even when nothing changes. This closes the files that a merge has replaced.
+// refresh returns an error when the index is damaged.
 func (k *keeper) refresh(ctx context.Context, x *index.Index) error {
 	for ctx.Err() == nil {
 		sleep.For(ctx, refreshEvery)

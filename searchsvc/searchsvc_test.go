@@ -165,7 +165,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// watching is a client that calls the function look whenever a part of an answer arrives.
+// watching is a client that calls the function `look` whenever a part of an answer arrives.
 type watching struct {
 	*httptest.ResponseRecorder
 	look func()
@@ -196,7 +196,7 @@ func TestAnswersThatAreSentHoldBytesAndNoTurn(t *testing.T) {
 }
 
 // TestAnswersBeyondTheBudgetAreRefused sends requests while other answers hold the whole budget of bytes. Each
-// must get 503, and must not keep its turn.
+// request must get 503, and must give its turn back.
 func TestAnswersBeyondTheBudgetAreRefused(t *testing.T) {
 	s := startWith(t, 1)
 	for s.answers.Hold(1 << 10) {

@@ -43,8 +43,8 @@ var now = time.Unix(0, 0).UTC()
 
 var owner = asset.Caller{Role: asset.Owner}
 
-// Asset returns the faults that the registry would find if an owner created the asset, given as a JSON object, and
-// then published it.
+// Asset returns the faults that the registry would find if an owner created an asset and then published it. The
+// argument is the asset as a JSON object.
 func Asset(data []byte) []Fault {
 	fields, err := object(data)
 	if err != nil {
@@ -78,8 +78,8 @@ var documents = func() asset.Part {
 	return parts[slices.IndexFunc(parts, func(p asset.Part) bool { return p.Path == "documents" })]
 }()
 
-// Document returns the faults that the registry would find if the owner of a published asset added the document,
-// given as a JSON object.
+// Document returns the faults that the registry would find if the owner of a published asset added a document to it.
+// The argument is the document as a JSON object.
 func Document(data []byte) []Fault {
 	fields, err := object(data)
 	if err != nil {
@@ -108,7 +108,8 @@ func object(text []byte) (record.Object, error) {
 	return fields, nil
 }
 
-// typesOf returns the asset types to accept: any type that the asset has, or bounce for an asset without a type.
+// typesOf returns the asset types to accept: the type that the asset has, whatever it is. For an asset without a
+// type, it returns "bounce".
 func typesOf(fields record.Object) []string {
 	if sent := fields.Text("assetType"); sent != "" {
 		return []string{sent}

@@ -16,7 +16,8 @@ const (
 // Mode separates test assets from real ones.
 type Mode string
 
-// The modes. A test asset has TestMode, a real one the empty Mode. AllModes is for Feed.
+// The modes. A test asset has TestMode, any other asset has the empty Mode. AllModes is only for a Feed: it asks for
+// assets of both modes.
 const (
 	TestMode Mode = "test"
 	AllModes Mode = "_all_"
@@ -171,9 +172,9 @@ type Document struct {
 
 	// PreviousVersions is set only when one document is read.
 	PreviousVersions []Document `json:"previousVersions,omitempty"`
-	// Thumbnails are small versions of an illustration whose file the registry keeps. They are set from version
-	// 2.5 on, when one document is read. Reading a thumbnail that is not made yet, or cannot be made, gives a
-	// 404.
+	// Thumbnails are small versions of an illustration whose file the registry keeps. From version 2.5 on, the
+	// registry sets them in the answer to a read of a single document. A thumbnail may not be made yet, or it may be
+	// impossible to make. A read of it then gets 404.
 	Thumbnails []Thumbnail `json:"thumbnails,omitempty"`
 
 	Tagged

@@ -13,7 +13,8 @@ type Created struct {
 	Access Access `json:"access"`
 }
 
-// Create creates an asset, a draft. It sends a new Idempotency-Key, so its retries create only one asset.
+// Create creates an asset, which is a draft at first. It sends a new Idempotency-Key, so its retries create only one
+// asset.
 func (c *Client) Create(ctx context.Context, asset Asset) (Created, error) {
 	return c.CreateOnce(ctx, asset, "")
 }
@@ -31,11 +32,11 @@ func (c *Client) CreateFields(ctx context.Context, asset Fields, key string) (Cr
 	return c.create(ctx, asset, key, "")
 }
 
-// CreateReferenced does what CreateFields does, and stores the broker's own name for the asset: 1 to 200
-// visible ASCII characters (docs/contract.md, "Own references"). The name stands for the same asset for ever. A
-// later call with the same name and asset returns that asset. The answer has its tokens only if the key is also
-// the same and the call comes within 24 hours. An administrator can give the asset new tokens, with Recover. A
-// call with the same name and another asset returns an *Error with the status 409, which names the first asset.
+// CreateReferenced does what CreateFields does, and stores the broker's own name for the asset: 1 to 200 visible ASCII
+// characters (docs/contract.md, "Own references"). The name stands for the same asset for ever. A later call with the
+// same name and asset returns that asset. The later answer has the tokens of the asset only if the call has the same
+// key and comes within 24 hours. An administrator can give the asset new tokens, with Recover. A call with the same
+// name and another asset returns an *Error with the status 409, which names the first asset.
 func (c *Client) CreateReferenced(ctx context.Context, asset Fields, reference, key string) (Created, error) {
 	return c.create(ctx, asset, key, reference)
 }
@@ -81,9 +82,9 @@ func (c *Client) Publish(ctx context.Context, id string, w Write) (Asset, error)
 	return c.Patch(ctx, id, Fields{"status": Pending}, w)
 }
 
-// Replace replaces everything of an asset that the caller may write. It clears the fields that are absent from
-// the new asset (docs/contract.md, "Replace"). To overwrite no change of another caller, pass as w.IfMatch the
-// tag of the asset that was read.
+// Replace replaces everything of an asset that the caller may write. It clears the fields that are absent from the new
+// asset (docs/contract.md, "Replace"). Pass the tag of the asset that you have read as w.IfMatch. Then Replace does not
+// overwrite a change that another caller has made since.
 func (c *Client) Replace(ctx context.Context, id string, asset Asset, w Write) (Asset, error) {
 	if err := checkIDs(id); err != nil {
 		return Asset{}, err

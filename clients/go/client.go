@@ -35,7 +35,7 @@ type Client struct {
 	http      *http.Client
 	timeout   time.Duration
 	retry     Retry
-	silence   time.Duration // longest time without a byte of a stream
+	silence   time.Duration // the client ends a stream that brings no byte for this time
 }
 
 // New returns a client. It makes no request. It refuses an address that is not

@@ -76,7 +76,7 @@ func StatusOf(err error) int {
 	return 0
 }
 
-// IsInvalid reports a request with faulty fields (400). Error.Details names each.
+// IsInvalid reports a request with faulty fields (400). Error.Details names each faulty field.
 func IsInvalid(err error) bool { return StatusOf(err) == http.StatusBadRequest }
 
 // IsUnauthorized reports a missing or invalid API key (401).
@@ -108,13 +108,13 @@ func newError(r request, resp *http.Response, text []byte) *Error {
 	var body struct {
 		Errors []Detail `json:"errors"`
 	}
-	if err := json.Unmarshal(text, &body); err == nil { // otherwise a server in between has answered
+	if err := json.Unmarshal(text, &body); err == nil { // the answer of a proxy may have another form
 		e.Details = body.Errors
 	}
 	return e
 }
 
-// longestRetryAfter replaces every longer Retry-After.
+// longestRetryAfter is the longest Retry-After; a longer one is reduced to it.
 const longestRetryAfter = 999_999_999 * time.Second
 
 // retryAfter reads the value of Retry-After: seconds or a date (RFC 9110, 10.2.3).
@@ -122,7 +122,7 @@ const longestRetryAfter = 999_999_999 * time.Second
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		most := int64(longestRetryAfter / time.Second)
-		// For a number out of range, ParseInt returns the nearest one.
+		// If the number is too large or too small, ParseInt returns the largest or the smallest int64.
 		return time.Duration(min(max(seconds, 0), most)) * time.Second
 	}
 	if date, err := http.ParseTime(value); err == nil {

@@ -26,7 +26,7 @@ type message struct {
 // messages reads a stream of server-sent events.
 type messages struct {
 	in    *bufio.Reader
-	heard bool // the stream has sent something besides the field retry
+	heard bool // the stream has sent something besides the field `retry`
 }
 
 func newMessages(in io.Reader) *messages { return &messages{in: bufio.NewReaderSize(in, 64<<10)} }

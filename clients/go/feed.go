@@ -108,7 +108,8 @@ func newPage[T any](r request, body envelope[T]) Page {
 	return page
 }
 
-// serverOf returns the cookie of the data that answered a request.
+// serverOf returns the server cookie of an answer. If the answer sets no such cookie, it returns the cookie that the
+// request sent.
 func serverOf(r request, header http.Header) string {
 	for _, cookie := range (&http.Response{Header: header}).Cookies() {
 		if cookie.Name == serverCookie {

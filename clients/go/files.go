@@ -55,7 +55,7 @@ func (c *Client) StoreFile(ctx context.Context, from fs.FS, name string) (Stored
 	return c.upload(ctx, filepath.Base(name), func() (fs.File, error) { return from.Open(name) })
 }
 
-// upload sends the file that the function open returns, with retries.
+// upload sends the file that the function `open` returns, with retries.
 func (c *Client) upload(ctx context.Context, name string, open func() (fs.File, error)) (StoredFile, error) {
 	tries := c.retry.start()
 	for {

@@ -18,7 +18,7 @@ type Message struct {
 	Type      string    // AssetsChanged or WebhookChallenge
 	Timestamp Timestamp // time of the message
 	Offset    Timestamp // only in AssetsChanged: offset of the last entry
-	Entries   []Asset   // only in AssetsChanged, in order
+	Entries   []Asset   // only in AssetsChanged: the changed assets, in the order of the feed
 	Challenge string    // only in WebhookChallenge: the receiver answers 2xx with {"challenge": Challenge}
 }
 
@@ -45,7 +45,8 @@ func ReadMessage(secret Secret, header http.Header, body []byte) (Message, error
 func readMessage(secret Secret, header http.Header, body []byte, now time.Time) (Message, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(string(secret), "whsec_"))
 	if err != nil {
-		return Message{}, errors.New("the secret of a webhook is whsec_ and base64") // err would reveal secret bytes
+		// err is not wrapped, because it would reveal bytes of the secret.
+		return Message{}, errors.New("the secret of a webhook is whsec_ and base64")
 	}
 	id, at := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseUint(at, 10, 53)

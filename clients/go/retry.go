@@ -34,7 +34,7 @@ type tries struct {
 	wait time.Duration
 }
 
-// start begins to count. The first try is under way.
+// start begins to count the tries of a call. The first try counts as begun.
 func (r Retry) start() *tries {
 	return &tries{left: r.Tries - 1, end: time.Now().Add(r.Total), wait: firstPause}
 }

@@ -25,7 +25,7 @@ type request struct {
 	reference   string
 	serverID    string
 	accept      string
-	repeatable  bool // a second try does no harm, even if the first one was done
+	repeatable  bool // a retry does no harm, even if the registry has already carried out the first try
 	once        bool // the request is never retried
 	redirected  bool // a 302 is a valid answer, and is not followed
 }

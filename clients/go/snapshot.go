@@ -72,8 +72,8 @@ func (s *Snapshot) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// check returns an error unless a registry may have made the files. They must be in the order of their ids, and
-// their totals must be the totals that the snapshot states.
+// check checks the list of files. A registry must be able to make each of the files. They must be in the order of
+// their ids, and their totals must be equal to the totals of the snapshot.
 func (s Snapshot) check() error {
 	if _, err := s.Position.Time(); err != nil {
 		return fmt.Errorf("%w: its position is %.50q", ErrSnapshot, s.Position)
@@ -134,9 +134,9 @@ func (c *Client) Snapshot(ctx context.Context) (Snapshot, error) {
 	return body.Data, body.Data.check()
 }
 
-// Segment reads a file of a snapshot. If the connection breaks, the next try asks for the missing bytes only.
-// Tries go on for as long as they bring more bytes. IsNotFound is true for the error if the file is gone; then
-// read the snapshot again. The error wraps ErrSegment if the file has another length or hash.
+// Segment reads a file of a snapshot. If the connection breaks, Segment tries again, and asks for the missing bytes
+// only. It does not give up while each try brings more bytes. If the file is gone, IsNotFound is true for the error;
+// then read the snapshot again. The error wraps ErrSegment if the file has another length or hash.
 func (c *Client) Segment(ctx context.Context, s Segment) ([]byte, error) {
 	if !strings.HasPrefix(s.Path, "/") || s.Bytes < 0 || s.Bytes > maxFile {
 		return nil, fmt.Errorf("%w: the snapshot lists %d bytes at the path %.200q", ErrSegment, s.Bytes, s.Path)
@@ -172,7 +172,7 @@ func (c *Client) readFrom(ctx context.Context, s Segment, file []byte) ([]byte, 
 	if err != nil {
 		return file, err
 	}
-	// A transport that asks for gzip by itself would hide the length of a part.
+	// Ask for an uncompressed answer. A transport that adds gzip itself hides the length of the answer.
 	req.Header.Set("Accept-Encoding", "identity")
 	if len(file) > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", len(file)))

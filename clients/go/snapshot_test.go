@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// files is a fake registry with one segment. It sends at most the number of bytes in the field most, and then
+// files is a fake registry with one segment. It sends at most the number of bytes in the field `most`, and then
 // breaks the connection.
 type files struct {
 	content []byte
@@ -57,7 +57,7 @@ func TestASegmentThatBreaksOffIsReadOn(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789"), 10)
 	f := &files{content: content, most: 30}
 	s := newStreams(t, f.ServeHTTP)
-	got, err := s.client(t).Segment(t.Context(), segmentOf(content)) // gives up after two tries without progress
+	got, err := s.client(t).Segment(t.Context(), segmentOf(content)) // each try reads 30 bytes more, so it goes on
 	if err != nil || !bytes.Equal(got, content) {
 		t.Errorf("got %q, %v; want %q", got, err, content)
 	}
@@ -119,7 +119,7 @@ func TestASnapshotHasThePositionToFollowFrom(t *testing.T) {
 	}
 }
 
-// aFile returns the entry of a file in a snapshot, with the ids that begin with a digit.
+// aFile returns a snapshot's entry for one file. The file has the assets whose ids begin with the given digit.
 func aFile(digit, assets, lines int) string {
 	return fmt.Sprintf(`{"from":"%x%s","to":"%x%s","assets":%d,"bytes":10,"uncompressedBytes":%d,"sha256":%q,"path":"/f"}`,
 		digit, strings.Repeat("0", 31), digit, strings.Repeat("f", 31), assets, lines, strings.Repeat("a", 64))

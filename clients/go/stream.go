@@ -54,8 +54,8 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// failed counts a failure and returns how long to wait. It yields the error if another try would get the same
-// answer, and after every Retry.Tries failures.
+// failed counts a failure and returns how long to wait. It yields the error to the caller in two cases: if another try
+// would get the same answer, and after every Retry.Tries failures.
 func (f *follower) failed(err error) time.Duration {
 	f.failures++
 	over := errors.Is(err, ErrStartOver)
@@ -109,7 +109,7 @@ func silent(ctx context.Context) error {
 	return nil
 }
 
-// heard calls its function tell after each read that returned bytes.
+// heard calls its function `tell` after each read that returned bytes.
 type heard struct {
 	io.ReadCloser
 	tell func()

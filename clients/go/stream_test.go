@@ -140,7 +140,7 @@ func TestAStreamGoesOnWhereItEnded(t *testing.T) {
 			s := newStreams(t, c.first, waits(entry("1"), entry("2"), entry("30")))
 			want := []string{"a1", "a2", "a30"}
 			if c.offsets[1] != "" {
-				want = []string{"a1", "a2", "a1", "a2", "a30"} // because each stream sends the same
+				want = []string{"a1", "a2", "a1", "a2", "a30"} // the second stream sends a1 and a2 again
 			}
 			got, last, errs := live(t, s.client(t), Feed{}, len(want))
 			if !slices.Equal(got, want) || last != "30 data" || len(errs) > 0 {

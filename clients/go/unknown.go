@@ -23,7 +23,7 @@ func isEmpty(value json.RawMessage) bool {
 	return false
 }
 
-// decode decodes a JSON object into a struct, which is given as a pointer. The map unknown gets the fields that
+// decode decodes a JSON object into a struct, which is given as a pointer. The map `unknown` gets the fields that
 // the struct does not have, and the fields with an empty value.
 func decode(text []byte, to any, unknown *Unknown) error {
 	if err := json.Unmarshal(text, to); err != nil {
@@ -41,9 +41,9 @@ func decode(text []byte, to any, unknown *Unknown) error {
 	return nil
 }
 
-// encode encodes the fields of a struct, and after them the unknown fields. It drops an unknown field for which
-// the struct has a value. If the struct has the field, but no value for it, the unknown value is sent only if
-// it is empty.
+// encode encodes the fields of a struct, and after them the unknown fields. It leaves out an unknown field if the
+// encoded struct has a value for the same name. If the struct has the field, but without a value, encode adds the
+// unknown value only if it is empty.
 func encode(from any, unknown Unknown) ([]byte, error) {
 	text, err := json.Marshal(from)
 	if err != nil || len(unknown) == 0 {

@@ -15,7 +15,7 @@ import (
 type Webhook struct {
 	ID              string         `json:"id"`
 	DateCreated     Timestamp      `json:"dateCreated"`
-	Broker          string         `json:"broker"`                    // broker of the key that has created it
+	Broker          string         `json:"broker"`                    // broker whose key has created the webhook
 	ByAdministrator bool           `json:"byAdministrator,omitempty"` // only administrators see it
 	URL             string         `json:"url"`
 	Version         string         `json:"version"`             // version of the entries

@@ -25,7 +25,7 @@ type adminProse struct {
 	Guide      string                       `yaml:"guide"`
 	Operations map[string]adminOperation    `yaml:"operations"` // by method and pattern
 	Parameters map[string]adminParameter    `yaml:"parameters"`
-	Fields     map[string]map[string]string `yaml:"fields"` // by type and field; "" stands for the type itself
+	Fields     map[string]map[string]string `yaml:"fields"` // by type and field; the field "" is for the type itself
 }
 
 type adminOperation struct {

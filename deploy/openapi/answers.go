@@ -90,7 +90,7 @@ var others = []int{
 }
 
 // common are error statuses that every operation can answer with; the document lists them at each operation. bodied
-// are error statuses of operations that have a body.
+// are further error statuses, for operations whose requests have a body.
 var (
 	common = []int{http.StatusBadRequest, http.StatusServiceUnavailable}
 	bodied = []int{http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType}
@@ -113,7 +113,7 @@ func (o operation) statusesOf(r routes.Route) []int {
 	if strings.Contains(r.Pattern, "/:") || (r.Class == routes.List || r.Class == routes.Own) && !o.beside {
 		all = append(all, http.StatusNotFound)
 	}
-	if (r.Class == routes.Write || r.Key) && !o.beside { // only mirrors answer so, and they take no files
+	if (r.Class == routes.Write || r.Key) && !o.beside { // only mirrors answer 421; clients send no files to a mirror
 		all = append(all, http.StatusMisdirectedRequest)
 	}
 	if r.Class != "" || r.Key {
@@ -277,8 +277,8 @@ func (o operation) otherMedia() (media object) {
 	return media
 }
 
-// streams are the media types of streams. In the first one, x-events has the schema of each event's data, by the
-// name of the event. In the second one, contentSchema is the schema of a line.
+// streams are the media types of streams. For text/event-stream, x-events maps each name of an event to the schema of
+// its data. For application/x-ndjson, contentSchema is the schema of a line.
 var streams = object{
 	{"text/event-stream", object{
 		{"schema", str("Server-sent events. `id` is the offset of an entry or a bookmark, `data` its JSON. An entry has no " +
@@ -340,8 +340,8 @@ func integer(text string, rest ...member) object {
 
 func listOf(items object) object { return object{{"type", "array"}, {"items", items}} }
 
-// closed returns the schema of an object that has these properties and no others. The properties that the argument
-// "optional" lists may be missing, but no others.
+// closed returns the schema of an object that has these properties and no others. All properties are required, except
+// the properties that the argument "optional" lists.
 func closed(text string, properties object, optional ...string) object {
 	required := []string{}
 	for _, p := range properties {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// also["X"] lists the fields that the example of a type X shows in addition to the fields that a creation needs. A
-// rule that a schema cannot express requires the additional fields.
+// also["X"] lists the fields that the example of a type X shows in addition to the fields that a creation
+// needs. The additional fields are needed for rules that a schema cannot express.
 var also = map[string][]string{
 	"Asset":          {"items", "decisions"}, // so that it can be published
 	"ContactPoint":   {"telephone"},

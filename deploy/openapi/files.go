@@ -8,9 +8,9 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// besideVersions is the list of servers for paths that have no version in front. The document lists it at each of
-// these paths. Some generators read only the servers of the whole document. Their users then need a second client,
-// whose address is that of the registry.
+// besideVersions is the list of servers for paths that have no version in front. The document lists it at each of these
+// paths. Some generators read only the servers of the whole document. Users of these generators need a second client
+// for these paths, with the address of the registry.
 var besideVersions = []object{{{"url", "/"}, {"description", "this registry, beside the versions"}}}
 
 // fileOperations describes the routes of files (docs/contract.md, "Files").
@@ -117,7 +117,7 @@ func (w *writer) bodyOf(o operation) object {
 			{"examples", object{{exampleName, object{{"value", object{{"data", w.bodyExample(o.body)}}}}}}},
 		}}}},
 	}
-	if o.body == "DocumentInput" { // if content had the form, generated clients would send every document as a form
+	if o.body == "DocumentInput" { // in content, the form would make generated clients send every document as a form
 		body = body.with("x-other-media", formContent(documentForm()))
 	}
 	return body
@@ -131,8 +131,8 @@ func formContent(schema object) object {
 // uploaded is the schema of the form field that contains the file.
 var uploaded = object{{"type", "string"}, {"format", "binary"}, {"description", "The file, with its name and type."}}
 
-// documentForm returns the schema of a form with a document. It is not a component, because checkers look for
-// uses of components only in content.
+// documentForm returns the schema of a form with a document. It is not a component: checkers look for uses of
+// components only in content, but this form is in x-other-media.
 func documentForm() object {
 	return object{
 		{"type", "object"}, {"description", "A file, and the fields of its document: as texts under their names, or " +

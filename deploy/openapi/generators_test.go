@@ -13,7 +13,7 @@ import (
 
 // TestDocumentsSuitGenerators searches the documents for four things that generators of clients cannot handle:
 // a value of several types, a reference into a schema, two components whose names become equal, and an answer
-// that is repeated at each operation.
+// that is repeated at each operation. There must be none of them.
 func TestDocumentsSuitGenerators(t *testing.T) {
 	for _, version := range routes.Targets() {
 		d, err := openapi.Public(version)
@@ -49,7 +49,7 @@ func TestDocumentsSuitGenerators(t *testing.T) {
 	}
 }
 
-// walk calls the function look for each object of a document. The argument at is the place of the object.
+// walk calls the function `look` for each object of a document. The argument `at` is the place of the object.
 func walk(value any, at string, look func(at string, o map[string]any)) {
 	switch v := value.(type) {
 	case map[string]any:

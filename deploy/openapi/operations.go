@@ -27,7 +27,7 @@ type operation struct {
 	tagged     bool     // the answer has an ETag
 	headers    []string // more headers of the answer
 	beside     bool     // the path begins without a version, and the file service answers
-	statuses   []int    // statuses in addition to those of the request's class
+	statuses   []int    // more statuses of answers; statusesOf adds the usual ones
 	javascript bool     // the parameter opt_jsonp is allowed
 	streamed   bool     // the answer can be a stream (docs/contract.md, "Streams")
 }
@@ -325,7 +325,7 @@ func reference(kind, name string) object {
 // component, so no two components may have the same name, even if they are of different kinds.
 var suffixes = map[string]string{"parameters": "Parameter", "headers": "Header"}
 
-// components returns components of a kind with the suffix of their kind in their names.
+// components returns the components of a kind. It appends the suffix of the kind to their names.
 func components(kind string, all object) object {
 	all = slices.Clone(all)
 	for i := range all {
@@ -334,7 +334,7 @@ func components(kind string, all object) object {
 	return all
 }
 
-// describe returns an operation in the form of the document.
+// describe returns the description of an operation, as the OpenAPI document has it.
 func (w *writer) describe(o operation, r routes.Route) object {
 	d := object{{"operationId", o.id}, {"tags", []string{o.tag}}, {"summary", o.summary}}
 	if o.text != "" {
@@ -359,7 +359,7 @@ func (w *writer) describe(o operation, r routes.Route) object {
 	return d.with("responses", w.responses(o, r))
 }
 
-// bodyOf returns the name of the schema for a body. The argument data is the name of the schema for the member
+// bodyOf returns the name of the schema for a body. The argument `data` is the name of the schema for the member
 // data of the body.
 func bodyOf(data string) string { return data + "Body" }
 
@@ -382,8 +382,8 @@ func (w *writer) bodySchemas() (all object) {
 	})
 }
 
-// requestBody returns the schema for a body. The argument data is the name of the schema for its member data.
-// The schema permits other members, which are ignored.
+// requestBody returns the schema for a body: an object with the member "data", whose schema has the given name. The
+// schema permits other members, which are ignored.
 func requestBody(data string) object {
 	properties := object{{"data", reference("schemas", data)}}
 	if _, ofFile := fileExamples[data]; !ofFile {

@@ -74,7 +74,7 @@ func (w *writer) has(object string) bool {
 	})
 }
 
-// readProse fills w.prose. The text about a type itself has the field name "".
+// readProse fills w.prose. The text about a type itself has the field `name` "".
 func (w *writer) readProse(raw map[string]map[string]any) error {
 	w.prose = map[string]map[string]prose{}
 	for object, rows := range raw {
@@ -196,7 +196,7 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 	if v == shown && f.Group != "" {
 		text += " An operator may hide it from callers without an API key."
 	}
-	if f.Default != "" && v == sent { // not as the keyword "default", which would make generators require the field
+	if f.Default != "" && v == sent { // the keyword "default" would make generators require the field
 		text += " Default: " + f.Default + "."
 	}
 	o := w.value(f, v, ignored)
@@ -231,8 +231,8 @@ func exampleOf(f assetsvc.Field, v variant, example any) any {
 	return example
 }
 
-// inStates returns the callers that may write a field, each with the states of the asset in which it may:
-// "owner (draft, pending)".
+// inStates returns the callers that may write a field. After each caller it lists the states of the asset in which this
+// caller may write the field: "owner (draft, pending)".
 func inStates(writers []string) (all []string) {
 	for _, writer := range writers {
 		var states []string
@@ -249,8 +249,8 @@ func inStates(writers []string) (all []string) {
 	return all
 }
 
-// ignoredText returns the sentence that the registry ignores a field, or "" if the field's prose says so
-// already.
+// ignoredText returns a sentence for the description of a field: the registry ignores the field. The result is "" if
+// the prose of the field already says this.
 func ignoredText(f assetsvc.Field) string {
 	if f.Hidden {
 		return ""
@@ -261,8 +261,8 @@ func ignoredText(f assetsvc.Field) string {
 // lasting has the fields of parts that a PATCH does not change (docs/contract.md, "Document versions").
 var lasting = map[string][]string{"Document": {"url", "hash"}}
 
-// isIgnored reports whether the registry checks only the type of a field and drops its value, because no caller
-// can write the field with this variant.
+// isIgnored reports whether no caller can write the field with this variant. The registry then checks only the type of
+// the field and drops its value.
 func isIgnored(parent string, f assetsvc.Field, v variant) bool {
 	if f.Hidden || f.Ignored || v == patch && slices.Contains(lasting[parent], f.Name) {
 		return true
@@ -315,9 +315,9 @@ func loose(s map[string]any) object {
 	return o
 }
 
-// alsoText lists the types that the registry also accepts, in addition to the type in the schema: "Also taken:
-// an integer, a boolean." The schema itself has only one type, because a generated client has one type for a
-// field.
+// alsoText returns a sentence such as "Also taken: an integer, a boolean." It lists the types that the registry accepts
+// in addition to the type in the schema. The schema itself names only one type, because a field of a generated client
+// has only one type.
 func alsoText(o object) string {
 	for _, m := range o {
 		if m.name != assetsvc.AlsoAccepts {

@@ -127,8 +127,8 @@ func hasSearch(version string) bool {
 	return slices.ContainsFunc(routes.All(), func(r routes.Route) bool { return r.AtSearch && v.Has(r) })
 }
 
-// searchLimit is the name of the component for the parameter limit of a search. Pages of the feed also have a
-// parameter limit, with other rules.
+// searchLimit is the name of the component for the parameter `limit` of a search. Pages of the feed also have a
+// parameter `limit`, with other rules.
 const searchLimit = "search_limit"
 
 func searchParameterNames() (all []string) {

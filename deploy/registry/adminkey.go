@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// adminKeyMaker creates a key for the admin API and returns its secret. The argument name goes into the audit
+// adminKeyMaker creates a key for the admin API and returns its secret. The argument `name` goes into the audit
 // log.
 type adminKeyMaker func(ctx context.Context, name string) (secret string, err error)
 

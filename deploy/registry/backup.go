@@ -142,8 +142,8 @@ func archive(w io.Writer, dir string, snapshots map[string]snapshot, o BackupOpt
 	return t.Close()
 }
 
-// certificateForm matches the names of the ACME files in a backup. They come last, after the point where older
-// releases stop reading.
+// certificateForm matches the names of the ACME files in a backup. They come last in the archive. Older releases
+// stop reading before them, so they can still restore the backup.
 var certificateForm = regexp.MustCompile(`^` + certificateDirectory + `/` + certificate.FileForm + `$`)
 
 // archiveCertificate writes the ACME files.

@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// Keep says how many backups a directory keeps. Only days and weeks that have a backup count, so a machine that
-// was switched off for a time does not lose old backups.
+// Keep says how many backups a directory keeps. Only days and weeks that have a backup count. So a machine that was
+// switched off for a time does not lose old backups.
 type Keep struct {
 	Days  int `name:"keep-days" default:"14" help:"With --into: the newest backup of each of so many days stays."`
 	Weeks int `name:"keep-weeks" default:"8" help:"With --into: the newest backup of each of so many weeks stays."`
@@ -33,10 +33,10 @@ const (
 	unchecked = "unchecked"
 )
 
-// BackupInto makes a backup in a directory (the argument into), and restores it there to check it. Only then does
-// it give the backup its name and remove the backups that are too old for the given rules. It writes to w what it
-// checked. If it returns no error, the backup is valid. If the data is damaged, the error wraps ErrDamaged, and the
-// bad backup stays as unchecked.tar until the next run. After an error, no other backup is removed.
+// BackupInto makes a backup in a directory (the argument into), and restores it there to check it. After the check it
+// gives the backup its name, and removes the backups that are too old for the given rules. It writes to w what it
+// checked. If it returns no error, the backup is valid. If the data is damaged, the error wraps ErrDamaged, and the bad
+// backup stays as unchecked.tar until the next run. After an error, no other backup is removed.
 func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOptions, w io.Writer) (err error) {
 	if keep.Days < 1 || keep.Weeks < 0 {
 		return errors.New("--keep-days must be at least 1, and --keep-weeks at least 0")
@@ -155,8 +155,8 @@ func (k Keep) old(made []time.Time) (old []time.Time) {
 	return old
 }
 
-// newestOf reports whether a backup is the first one of its span of time (a day or a week), and notes the span.
-// Backups come newest first, so the first one is the newest. When the limit of spans is reached, newestOf returns
+// newestOf reports whether a backup is the first one of its span of time (a day or a week), and notes the span. Backups
+// come newest first, so the first one of a span is the newest. If enough spans are noted already, newestOf returns
 // false.
 func newestOf(seen map[string]bool, span string, most int) bool {
 	if seen[span] || len(seen) == most {
@@ -208,7 +208,7 @@ func noteBackup(dir, file string, checked bool) (LastBackup, error) {
 func noteFailure(dir string, fault error) error {
 	last, err := readBackup(dir)
 	if err != nil {
-		last = LastBackup{} // the broken file is replaced
+		last = LastBackup{} // writeBackup replaces the broken file
 	}
 	last.Failed, last.Fault = time.Now().UTC(), fault.Error()
 	return writeBackup(dir, last)

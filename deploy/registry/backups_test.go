@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBackupsThatAreKept checks which backups are kept. Only days and weeks that have a backup count.
+// TestBackupsThatAreKept checks which backups are kept. A day or a week without a backup does not count.
 func TestBackupsThatAreKept(t *testing.T) {
 	var daily []string
 	for day := time.Date(2026, 11, 27, 2, 30, 0, 0, time.UTC); len(daily) < 30; day = day.AddDate(0, 0, -1) {

@@ -79,9 +79,9 @@ func Check(dir string, files bool, w io.Writer) error {
 	return nil
 }
 
-// RepairLog rebuilds the damaged parts of the public log in a data directory from the record of changes, and
-// writes to w how many it rebuilt. The registry must not run. If the record of changes does not give the tree
-// that was signed, RepairLog changes nothing.
+// RepairLog rebuilds the damaged parts of the public log in a data directory. It reads the changes from the
+// record of changes, and writes to w how many parts it rebuilt. The registry must not run. If the record of
+// changes does not give the tree that was signed, RepairLog changes nothing.
 func RepairLog(dir string, w io.Writer) error {
 	secrets, err := keyring.Read(filepath.Join(dir, secretFile))
 	if err != nil {

@@ -41,8 +41,8 @@ type controlSocket struct {
 	status    func(context.Context) (Status, error)
 }
 
-// serveControl serves the socket in the background until the function stop is called. If the socket cannot be
-// opened, it logs a warning; then commands work only while the registry is stopped.
+// serveControl serves the socket in the background until the function `stop` is called. If the socket cannot be opened,
+// it logs a warning. In this case, commands work only while the registry is stopped.
 func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop func() error, err error) {
 	path := filepath.Join(c.dir, controlFile)
 	// A killed process may have left its socket. This process holds the locks of the stores, so no running
@@ -86,7 +86,7 @@ type moving struct {
 	within     time.Duration
 }
 
-// Write fails if the receiver reads nothing for the time within.
+// Write fails if the receiver reads nothing for the duration in the field `within`.
 func (m moving) Write(p []byte) (int, error) {
 	if err := m.controller.SetWriteDeadline(time.Now().Add(m.within)); err != nil {
 		return 0, err
@@ -102,7 +102,7 @@ func controlClient(dir string) *http.Client {
 	return httpclient.New(&http.Transport{DialContext: dial})
 }
 
-// isStopped reports whether the registry of a data directory is stopped. The argument err is the error of a call
+// isStopped reports whether the registry of a data directory is stopped. The argument `err` is the error of a call
 // with a controlClient.
 func isStopped(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)

@@ -30,8 +30,8 @@ const (
 	// filesDirectory contains the bytes of the files of documents.
 	filesDirectory = "files"
 
-	// logKeyFile has the secret keys of the public log. A backup does not contain it: restored data may be
-	// older than trees that the keys have already signed.
+	// logKeyFile has the secret keys of the public log. A backup does not contain it. Restored data may be older than
+	// the trees that these keys have signed, so a restored registry makes a new key and begins a new log.
 	logKeyFile = "log.key"
 
 	// certificateDirectory has the ACME keys. A backup contains them only on request.

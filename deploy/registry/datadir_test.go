@@ -87,8 +87,8 @@ func (f files) write(t *testing.T, dir string) {
 	}
 }
 
-// mustRefuseUntouched checks that err contains the text in the parameter says, and that the directory still has
-// exactly the files in the parameter want.
+// mustRefuseUntouched checks that err contains the text in the parameter `says`, and that the directory still has
+// exactly the files in the parameter `want`.
 func mustRefuseUntouched(t *testing.T, dir string, want files, err error, says string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), says) {

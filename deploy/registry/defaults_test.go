@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/config"
 )
 
-// TestFlagsHaveTheDefaultsOfTheServices compares the defaults of the flags with those that the services use for
-// zero fields of their Config. If services share a flag, their defaults must be equal.
+// TestFlagsHaveTheDefaultsOfTheServices checks that each flag has the same default as the service that it configures.
+// A service uses its default for a zero field of its Config. If services share a flag, their defaults must be equal.
 func TestFlagsHaveTheDefaultsOfTheServices(t *testing.T) {
 	var c Config
 	if _, err := config.Parse(&c, "registry", "", "REGISTRY_TEST", nil); err != nil {

@@ -69,9 +69,9 @@ type Config struct {
 	Zone       string   `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."`
 
-	// If the list of a code is missing, only the form of the code is checked. A list has one code a line; a
-	// name may follow it. Files such as CPV.uk.json and CPV.en.json have names only (docs/search.md, "Names of
-	// codes").
+	// A list has the codes of one scheme, one code a line; a name may follow the code. If a scheme has no list, only
+	// the form of its codes is checked. Files such as CPV.uk.json and CPV.en.json have names only (docs/search.md,
+	// "Names of codes").
 	CodeLists string `placeholder:"DIR" help:"Directory of lists and names of codes: CPV.txt, CPV.uk.json and others."`
 
 	// Callers with an API key see all fields.
@@ -103,7 +103,8 @@ type Config struct {
 	WebhookNetworks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
 	WebhookHTTP     bool           `name:"webhook-http" help:"Webhooks may have addresses that begin with http."`
 
-	// All requests together may hold a part of this memory. 0 takes the smallest of the three limits.
+	// All requests together may hold a part of this memory. 0 stands for the smallest of three limits: GOMEMLIMIT,
+	// the limit of the control group, and the memory of the machine.
 	Memory int64 `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
 
 	TrustedProxies []netip.Prefix   `help:"Networks of proxies whose X-Forwarded-For is believed."`
@@ -111,7 +112,7 @@ type Config struct {
 	Settings       gateway.Settings `embed:""`
 }
 
-// Run serves requests until ctx is done, then finishes the requests under way. It calls the function ready with
+// Run serves requests until ctx is done, then finishes the requests under way. It calls the function `ready` with
 // the public address once it serves. It checks the configuration, the ports and the data directory before it
 // writes anything.
 func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
@@ -125,7 +126,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err != nil {
 		return err
 	}
-	defer on.close() // closing them a second time does no harm
+	defer on.close() // it does no harm if the listeners are closed already
 	secure, err := c.TLS.Config(logger)
 	if err != nil {
 		return err
@@ -206,8 +207,8 @@ func (c Config) scheme() string {
 }
 
 // filesURL returns the address that addresses of files start with, for a listener at addr. Addresses of files
-// are stored for ever, so a registry that others can reach must be given its own address. Without one, filesURL
-// returns "" (docs/files.md, "Addresses").
+// are stored for ever, so the operator must configure the public address of a registry that other machines can
+// reach. If the operator has not done that, filesURL returns "" (docs/files.md, "Addresses").
 func (c Config) filesURL(addr string) string {
 	own, err := netip.ParseAddrPort(addr)
 	switch {
@@ -220,9 +221,9 @@ func (c Config) filesURL(addr string) string {
 	}
 }
 
-// readLog reads the files of the public log that the operator names. If no file with keys is named, the keys are
-// in the data directory, and the first start makes one. Each key that is made has a new origin: with the old
-// origin, a log that is restored from older data would sign trees that differ from those it signed before.
+// readLog reads the files of the public log that the operator names. If the operator names no file with keys, the keys
+// are in the data directory, and the first start makes a key. Each new key has a new origin. This matters after a
+// restore from older data: with the old origin, the log would sign trees that differ from the trees it signed before.
 func (c Config) readLog() (policy *translog.Policy, keys []translog.Key, err error) {
 	if c.LogPolicy != "" {
 		if policy, err = logclient.ReadPolicy(c.LogPolicy); err != nil {
@@ -360,7 +361,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	return edge, nil
 }
 
-// files returns the configuration of the file service. The argument place says where the bytes of files are.
+// files returns the configuration of the file service. The argument `place` says where the bytes of files are.
 func (c Config) files(p process, place string, assets http.RoundTripper) filesvc.Config {
 	return filesvc.Config{
 		Store:   "file:" + filepath.Join(c.Data, filesFile),
@@ -457,7 +458,7 @@ func (c Config) auth(p process) authsvc.Config {
 }
 
 func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
-	zone, _ := config.Zone(c.Zone) // the method validate has checked c.Zone
+	zone, _ := config.Zone(c.Zone) // the method `validate` has checked c.Zone
 	return assetsvc.Config{
 		Store:      "file:" + filepath.Join(c.Data, assetsFile),
 		Auth:       auth,

@@ -14,10 +14,10 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// Restore creates a data directory from a backup, completely or not at all. The directory must be empty or not
-// exist. The argument former is the data directory of the registry before the restore; files that were removed
-// there stay removed (docs/files.md, "Removal"). If former is "", no removals are copied. The argument bucket is
-// the address of the bucket with the bytes of the files; it is "" if the backup has the bytes.
+// Restore creates a data directory from a backup, completely or not at all. The directory must be empty or not exist.
+// The argument `former` is the data directory of the registry before the restore. Files that were removed there stay
+// removed (docs/files.md, "Removal"). If former is "", no removals are copied. The argument `bucket` is the address of
+// the bucket with the bytes of the files. It is "" if the backup has the bytes.
 func Restore(ctx context.Context, file, dir, former, bucket string) (err error) {
 	if bucket != "" {
 		if err := checkBucket(bucket); err != nil {
@@ -73,8 +73,8 @@ func Restore(ctx context.Context, file, dir, former, bucket string) (err error) 
 	return durable.SyncDirectory(filepath.Dir(dir))
 }
 
-// copyRemovals copies the removals of files from one data directory to another. It does nothing if the second
-// one has no files.
+// copyRemovals copies the removals of files from one data directory (from) to another one (to). It does nothing if the
+// directory to has no files.
 func copyRemovals(ctx context.Context, from, to string) error {
 	if from == "" {
 		return nil

@@ -72,9 +72,9 @@ func openAuth(ctx context.Context, dir string, secrets keyring.Ring, log *slog.L
 	return authsvc.New(ctx, authsvc.Config{Store: "file:" + filepath.Join(dir, tokensFile), Secrets: secrets, Log: log})
 }
 
-// beginRotation creates a new secret and stores it together with the old one. It fails if another process has the
-// data open. To find that out, it opens the store with the old secret. It must not use the new one, which is not
-// saved yet: after an interruption, nobody could read the store.
+// beginRotation creates a new secret and stores it together with the old one. It fails if another process has the data
+// open. To find that out, it opens the store with the old secret. It must not open the store with the new secret, which
+// is not saved yet. Otherwise nobody could read the store after an interruption.
 func beginRotation(ctx context.Context, dir string, old keyring.Ring) (keyring.Ring, error) {
 	auth, err := openAuth(ctx, dir, old, warningsOnly())
 	if err != nil {
@@ -93,8 +93,8 @@ func keepBoth(dir string, secrets keyring.Ring) error {
 	return replaceFile(dir, secretFile, string(secrets[0])+"\n"+string(secrets[1]))
 }
 
-// reseal seals all token records, webhooks and audit log entries with the current secret. Then it calls the
-// function last, while no other process can open the data.
+// reseal seals all token records, webhooks and audit log entries with the current secret. Then it calls the function in
+// the argument `last`. Until this function returns, no other process can open the data.
 func reseal(ctx context.Context, dir string, secrets keyring.Ring, last func() error) (done Rotated, err error) {
 	log := warningsOnly()
 	auth, err := openAuth(ctx, dir, secrets, log)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestSettingsOfTheSearchAreCheckedBeforeTheStart checks settings with files that are missing, faulty or valid,
-// and with templates of links.
+// and with templates of links. Wrong settings must be refused.
 func TestSettingsOfTheSearchAreCheckedBeforeTheStart(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -18,7 +18,7 @@ type snapshotMaker func(context.Context) (assetsvc.Made, error)
 
 const maxSnapshotAnswer = 4 << 10 // bytes
 
-// answerSnapshot makes a snapshot for each request. It has no time limit.
+// answerSnapshot makes a snapshot for each request. The request has no time limit.
 func answerSnapshot(makeOne snapshotMaker, log *slog.Logger) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {

@@ -63,7 +63,8 @@ type Service struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Disk is, among the disks with data, the one with the smallest free part. Its sizes are in bytes.
+// Disk describes the disk that has the smallest share of its size free, of all disks with data. Its sizes are in
+// bytes.
 type Disk struct {
 	Free int64 `json:"free"`
 	Size int64 `json:"size"`
@@ -109,7 +110,8 @@ type Memory struct {
 	Resident int64 `json:"resident"`
 }
 
-// Time limits for making a status, and its greatest size. The check of the audit log reads the whole log.
+// Time limits for making a status, and its greatest size. The check of the audit log has its own limit, because it
+// reads the whole log.
 const (
 	statusWithin = 10 * time.Second
 	auditWithin  = 5 * time.Second
@@ -261,7 +263,7 @@ func (s *Status) take(told []export.Figure) {
 	s.Disk = leastDisk(told)
 }
 
-// leastDisk returns the disk whose free part is the smallest in proportion.
+// leastDisk returns the disk that has the smallest share of its size free.
 func leastDisk(told []export.Figure) (least Disk) {
 	disks := map[string]Disk{}
 	for _, f := range told {
@@ -292,8 +294,8 @@ func (d Disk) share() float64 {
 	return float64(d.Free) / float64(d.Size)
 }
 
-// rule is an alert of deploy/observability/rules that one look at the metrics can decide: a metric is above a
-// limit. Here the alert fires immediately. The alert in those rules first waits for some minutes.
+// rule is an alert of deploy/observability/rules that fires if a metric is above a limit. Here the alert fires
+// immediately. The alert in those rules first waits for some minutes.
 type rule struct {
 	alert, metric string
 	above         float64
@@ -360,7 +362,7 @@ func (s *Status) judge(told []export.Figure, now time.Time) {
 	}
 }
 
-// answerStatus answers a request with the status that the function look returns.
+// answerStatus answers a request with the status that the function `look` returns.
 func answerStatus(look func(context.Context) (Status, error), log *slog.Logger) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s, err := look(r.Context())

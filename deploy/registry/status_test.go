@@ -119,7 +119,8 @@ func TestStatusNamesEachProblem(t *testing.T) {
 	}
 }
 
-// TestProblemsHaveTheLimitsOfTheAlerts compares the limits with those in the alert rules of Prometheus.
+// TestProblemsHaveTheLimitsOfTheAlerts compares the limits of the status with the limits in the alert rules of
+// Prometheus. They must be equal.
 func TestProblemsHaveTheLimitsOfTheAlerts(t *testing.T) {
 	text, err := os.ReadFile("../observability/rules/alerts.yaml")
 	if err != nil {

@@ -30,7 +30,7 @@ func (c Config) validateACME() error {
 // cannot use up the descriptors that the public listener needs.
 const maxPlain = 512
 
-// keepCertificate keeps the certificate of the host valid until the function stop is called, and answers plain
+// keepCertificate keeps the certificate of the host valid until the function `stop` is called, and answers plain
 // HTTP. It returns the manager of the certificate.
 func (c Config) keepCertificate(ctx context.Context, plain net.Listener, log *slog.Logger, meter metric.Meter) (
 	m *certificate.Manager, stop func() error, err error,

@@ -30,7 +30,8 @@ func (r *release) clients(ctx context.Context) error {
 	return nil
 }
 
-// goModule is the path of the Go client. Nobody can register a domain below "example", so it cannot be taken.
+// goModule is the path of the Go client. Nobody can register a domain below "example", so nobody else can use
+// this path.
 const goModule = "asset-registry.example/client"
 
 // goClient makes a folder that the Go command can use as a module proxy.
@@ -86,7 +87,7 @@ func (r *release) pythonClient(ctx context.Context) error {
 		return err
 	}
 	python := "python3"
-	if path, err := exec.LookPath("/usr/bin/python3"); err == nil { // Debian's Python has Debian's hatchling
+	if path, err := exec.LookPath("/usr/bin/python3"); err == nil { // Debian installs hatchling for this Python
 		python = path
 	}
 	epoch := "SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.date.Unix(), 10)
@@ -144,8 +145,8 @@ func copyFile(from, to string, mode os.FileMode) error {
 	return os.WriteFile(to, text, mode)
 }
 
-// stamp writes the version into a file: behind the first occurrence of the text in the parameter before, and in
-// front of the text in the parameter after. It replaces everything between the two texts.
+// stamp writes the version into a file: behind the first occurrence of the text in the parameter `before`, and in
+// front of the text in the parameter `after`. It replaces everything between the two texts.
 func (r *release) stamp(file, before, after string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

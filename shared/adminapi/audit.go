@@ -68,7 +68,7 @@ type Chain struct {
 	Head     Head     // head of the entries up to now
 	Problems []string // all problems found up to now
 	known    Head     // a head from an earlier verification, which must occur again
-	met      bool     // the head in the field known has occurred
+	met      bool     // the head in the field `known` has occurred
 }
 
 // Follow returns a chain that checks that a head from an earlier verification
@@ -92,7 +92,7 @@ func (c *Chain) Add(e Entry) {
 	}
 }
 
-// End returns all problems of a log that ends here.
+// End must be called after the last entry of the log. It returns all problems of the log.
 func (c *Chain) End() []string {
 	if !c.met {
 		c.fail("entry %d, known from an earlier check, is missing or changed", c.known.Seq)

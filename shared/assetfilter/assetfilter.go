@@ -137,9 +137,9 @@ func (f Filter) Term(value string) string {
 	return f.term(value)
 }
 
-// Each calls the function add for each term of an asset, with the filter's value for this term and the name that
+// Each calls the function `add` for each term of an asset, with the filter's value for this term and the name that
 // people use for the value. Value and name are empty if the filter's values have no names. A term may come several
-// times. It may also be empty; the function add must ignore an empty term.
+// times. It may also be empty; the function `add` must ignore an empty term.
 func (f Filter) Each(a *Asset, add func(term, value, name string)) { f.each(a, add) }
 
 // Read returns the given values without blanks around them, each once, and without empty ones. If a value is

@@ -6,8 +6,8 @@ import "strings"
 // character.
 const WholeCode = "="
 
-// CodePrefix returns the digits with which all codes below a code begin: 0412 for 04120000-5, 04120000 and
-// 0412. ok is false if the text is not a code.
+// CodePrefix returns the digits with which a code and all codes below it begin. For example, the prefix of
+// 04120000-5, 04120000 and 0412 is 0412. ok is false if the text is not a code.
 func CodePrefix(code string) (prefix string, ok bool) {
 	digits, check, hasCheck := strings.Cut(code, "-")
 	if strings.Trim(digits, "0123456789") != "" || len(digits) < 2 || len(digits) > 8 {

@@ -37,8 +37,9 @@ func Decode(text string) (values map[Name][]string, err error) {
 	return values, nil
 }
 
-// Parse returns the set for a text that Encode has returned. It refuses a filter or a value that it does not
-// know, which another version may have stored: without that filter too many assets would be found.
+// Parse returns the set for a text that Encode has returned. Another version of the program may have stored a filter
+// or a value that this version does not know. Parse then returns an error. It does not ignore the filter, because the
+// set would then select too many assets.
 func Parse(text string) (s Set, err error) {
 	values, err := Decode(text)
 	if err != nil {

@@ -150,12 +150,12 @@ type ChangeOwnerRequest struct {
 	Sealed       string `json:"sealed"`        // the record stored with the asset
 }
 
-// ChangeOwnerResponse has the fields to store with the asset, in one write. The
-// asset has its new owner from that write on.
+// ChangeOwnerResponse has the fields to store with the asset. They must be stored in one write. With this write the
+// asset gets its new owner.
 type ChangeOwnerResponse struct {
 	Owner    string `json:"owner"`
 	Sealed   string `json:"sealed"`
-	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse, if an earlier call changed the owner
+	Resealed bool   `json:"resealed,omitempty"` // see VerifyTokenResponse; only if an earlier call changed the owner
 }
 
 // RecoverTokensRequest requests new tokens of an asset for its owner. Each call makes an
@@ -169,8 +169,8 @@ type RecoverTokensRequest struct {
 	From    string `json:"from"`   // address of the administrator; "": unknown
 }
 
-// RecoverTokensResponse has the new tokens, which no service stores, and the fields to store
-// with the asset, in one write. The asset has the tokens from that write on.
+// RecoverTokensResponse has the new tokens, which no service stores. It also has the fields to store with the asset.
+// They must be stored in one write. With this write the asset gets the new tokens.
 type RecoverTokensResponse struct {
 	IssueTokensResponse
 	Owner string `json:"owner"`

@@ -42,7 +42,8 @@ func NewClient(transport http.RoundTripper, signer *identity.Signer, service str
 	}
 }
 
-// VerifyKey returns the key whose Hash is keyHash. For an unknown key it returns a fault of kind Unauthorized.
+// VerifyKey returns the key whose secret has the hash keyHash. For an unknown key it returns a fault of kind
+// Unauthorized.
 func (c *Client) VerifyKey(ctx context.Context, keyHash string) (Key, error) {
 	var answer VerifyKeyResponse
 	if err := c.call(ctx, VerifyKeyPath, VerifyKeyRequest{KeyHash: keyHash}, &answer); err != nil {
@@ -108,8 +109,8 @@ func (c *Client) ChangeOwner(ctx context.Context, r ChangeOwnerRequest) (ChangeO
 	return answer, nil
 }
 
-// RecoverTokens returns new tokens of an asset. Package upstream does not retry it, because
-// each call makes an entry of the audit log.
+// RecoverTokens returns new tokens of an asset. Package upstream does not retry the call, because each call makes an
+// entry of the audit log.
 func (c *Client) RecoverTokens(ctx context.Context, r RecoverTokensRequest) (RecoverTokensResponse, error) {
 	var answer RecoverTokensResponse
 	if err := c.send(ctx, RecoverPath, r, &answer, false); err != nil {
@@ -143,7 +144,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	return faulthttp.Read(resp)
 }
 
-// Reseal returns records sealed with the current secret, in the same order.
+// Reseal seals records with the current secret, and returns them in the same order.
 func (c *Client) Reseal(ctx context.Context, sealed []string) (ResealResponse, error) {
 	var answer ResealResponse
 	if err := c.call(ctx, ResealPath, ResealRequest{Sealed: sealed}, &answer); err != nil {

@@ -90,7 +90,7 @@ const MaxReport = 200
 type ReportUsageResponse struct{}
 
 // WatchKeys returns the keys that changed since an earlier answer. It returns as soon as a key changes, at the
-// latest after the time in the argument wait.
+// latest after the time in the argument `wait`.
 func (c *Client) WatchKeys(ctx context.Context, since string, wait time.Duration) (WatchKeysResponse, error) {
 	var answer WatchKeysResponse
 	request := WatchKeysRequest{Since: since, WaitMS: wait.Milliseconds()}

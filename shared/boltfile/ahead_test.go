@@ -73,7 +73,7 @@ func TestAheadAsksForTheLeavesFromAKeyOn(t *testing.T) {
 				t.Fatalf("%s: the leaf of key %d was not asked for, want all from %d to %d", c.name, i, c.first, last)
 			}
 		}
-		if before := c.first - 9; asked[string(key(before))] { // so far before c.first, a key is in another leaf
+		if before := c.first - 9; asked[string(key(before))] { // a key 9 places before c.first is in another leaf
 			t.Errorf("%s: the leaf of key %d was asked for, want those from %d on", c.name, before, c.first)
 		}
 	}

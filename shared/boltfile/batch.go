@@ -13,7 +13,7 @@ type call struct {
 }
 
 // Batch is like Update, but changes that wait at the same time share a transaction.
-// It may call the function change more than once. bbolt's own Batch would crash the
+// It may call the function `change` more than once. bbolt's own Batch would crash the
 // process on a damaged page.
 func (f *File) Batch(change func(*bbolt.Tx) error) error {
 	c := &call{change, make(chan error, 1)}

@@ -39,8 +39,8 @@ const (
 	// the end of all reads before it maps more, and new reads wait too. The map takes addresses, not memory.
 	mapAhead = 64 << 30
 
-	// growth is how many bytes a full file grows by. bbolt's default is 16 MiB, and because of mapAhead even a
-	// small file would get all of them.
+	// growth is how many bytes a full file grows by. bbolt's default is 16 MiB. With mapAhead, even a small file would
+	// grow by 16 MiB.
 	growth = 4 << 20
 )
 
@@ -65,8 +65,8 @@ type Options struct {
 	Buckets [][]byte // the buckets of the format, besides boltfile's own
 	Added   [][]byte // further buckets, which a file of the format may lack; Open creates them
 
-	// Secrets are the registry's secrets, the current one first. The file must belong to one of them; Open then
-	// makes it belong to the first. If Secrets is empty, that is not checked.
+	// Secrets are the registry's secrets, the current one first. The file must have the check value of one of them.
+	// Open replaces the value by the check value of the current secret. If Secrets is empty, Open does not check it.
 	Secrets [][]byte
 
 	Log *slog.Logger // nil for no log
@@ -75,7 +75,7 @@ type Options struct {
 // File is an open file. It is safe for concurrent use.
 type File struct {
 	db  *bbolt.DB
-	own *os.File // the file, opened for checks and reservations, which bbolt does not do
+	own *os.File // the file, opened a second time, for work that bbolt does not do
 	log *slog.Logger
 
 	readable atomic.Bool // false if a panic may have left a lock of bbolt locked
@@ -124,7 +124,8 @@ func create(path string, o Options) error {
 		if err = createOnce(path, o); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		// Another process has removed our temporary file, as if a crash had left it, and is creating the file itself.
+		// createOnce did not find its own temporary file. Another process has removed it as the remains of a crash.
+		// The other process is about to create the file.
 		if _, absent := os.Stat(path); absent == nil {
 			return nil
 		}
@@ -209,9 +210,8 @@ func openToWrite(path string, depth verifyDepth, log *slog.Logger) (_ *File, err
 	if err := withLock(own, syscall.LOCK_EX, verified); err != nil {
 		return nil, err
 	}
-	// The file keeps the list of free pages. Without the list, writes would not
-	// be measurably faster, and a start with a million assets would take a
-	// second longer.
+	// bbolt must store the list of free pages in the file. Otherwise a start with a million assets would take a second
+	// longer, and writes would hardly be faster.
 	info, err := own.Stat()
 	if err != nil {
 		return nil, err
@@ -284,8 +284,8 @@ func rewriteMeta(file *os.File) error {
 	return file.Sync()
 }
 
-// prepare checks the file against the options, creates the added buckets and stores the current secret. If the file
-// has all of them, it writes nothing, so that a service can start on a full disk.
+// prepare checks the file against the options, creates the added buckets and stores the current secret. It writes only
+// what the file lacks, so that a service can start on a full disk.
 func (f *File) prepare(o Options) error {
 	var current bool
 	err := f.View(func(tx *bbolt.Tx) (err error) {

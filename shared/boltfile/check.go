@@ -11,8 +11,8 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// SnapshotOf is like File.Snapshot, for a file that no process has open. It writes no other
-// file, does not change this one, and refuses a damaged one.
+// SnapshotOf is like File.Snapshot, for a file that no process has open. It writes no other file, and does not change
+// this one. It refuses a damaged file.
 func SnapshotOf(path string, to func(size int64) (io.Writer, error)) error {
 	f, faults := openToRead(path, quick)
 	if len(faults) > 0 {
@@ -21,10 +21,10 @@ func SnapshotOf(path string, to func(size int64) (io.Writer, error)) error {
 	return errors.Join(f.copyTo(to), f.Close())
 }
 
-// Verify checks the structure of a file that no process has open, as Open does. It is for files that other code
-// opens with bbolt itself: bbolt maps a file into memory, so a file that is cut off would end the process. For
-// an empty or missing file, which bbolt would create, Verify returns nil. Other errors wrap ErrDamaged or
-// ErrInUse, or come from the operating system.
+// Verify checks the structure of a file that no process has open, as Open does. Call it before other code opens the
+// file with bbolt itself. bbolt maps a file into memory, so a file that is cut off would end the process. For an empty
+// or missing file, which bbolt would create, Verify returns nil. Other errors wrap ErrDamaged or ErrInUse, or come from
+// the operating system.
 func Verify(path string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -40,9 +40,9 @@ func Verify(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// Check returns the faults of a file that no process has open: of its structure, its format and its secret. If
-// there are none, it returns the faults that the given function finds in a read-only transaction. It does not
-// change the file.
+// Check returns the faults of a file that no process has open. It first checks the structure, the format and the secret
+// of the file. If these have no fault, it calls the given function in a read-only transaction, and returns the faults
+// that this function finds. It does not change the file.
 func Check(path string, o Options, contents func(*bbolt.Tx) []error) []error {
 	f, faults := openToRead(path, full)
 	if len(faults) > 0 {

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	copySuffix = ".compact" // follows the name of a file in the name of its copy
+	copySuffix = ".compact" // the name of the copy is the name of the file with this suffix
 	copyBatch  = 16 << 20   // bytes of keys and values in a transaction of the copy
 )
 
-// Compact rewrites a file that no process has open, without its free pages, which
-// keep the bytes of removed values until they are used again. It returns the size
-// of the file in bytes before and after.
+// Compact rewrites a file without its free pages. No process may have the file
+// open. A free page keeps the bytes of removed values until the page is used
+// again. Compact returns the size of the file in bytes before and after.
 //
 // The file keeps its mode and its owner. It is replaced completely or not at all; if the process is killed, the
 // next Open removes the copy. Compact needs disk space for the copy. In the cases in which Open fails, Compact
@@ -69,7 +69,7 @@ func compact(path string, at func(compactStep) error) (before, after int64, err 
 }
 
 // writeCopy writes a copy without free pages into a new file, syncs it, and verifies it. It returns the copy's
-// size. The new file gets the mode and the owner that the second argument has.
+// size. The second argument describes another file, and the new file gets the mode and the owner of that file.
 func (f *File) writeCopy(written string, like fs.FileInfo, at func(compactStep) error) (size int64, err error) {
 	// The copy is synced once, at its end. NoGrowSync also keeps bbolt from making the file larger than needed.
 	options := &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoSync: true, NoGrowSync: true}

@@ -68,9 +68,9 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-// use opens a file with these bytes, reads all of it and writes to it. It returns
-// the error of opening. The test fails if Open returns a stack trace, or if a
-// damaged file says that it is ready. A crash ends the test process.
+// use opens a file with these bytes, reads all of it and writes to it. It returns the error of opening. The test
+// fails if this error has a stack trace. It also fails if a read or a write finds damage and the method Ready
+// returns nil afterwards. A crash ends the test process.
 func use(t *testing.T, text []byte) (refused error) {
 	t.Helper()
 	path := filepath.Join(inMemory(t), "file")
@@ -136,8 +136,8 @@ func TestZeroedPagesNeverCrash(t *testing.T) {
 }
 
 func TestFlippedBytesNeverCrash(t *testing.T) {
-	// With two processors, unmapping a file interrupts the other processor, which would take most of the test's
-	// time.
+	// The test runs on one processor. With two, each unmapping of a file would interrupt the other processor. These
+	// interruptions would take most of the test's time.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	text := sample(t)
 	page := os.Getpagesize()
@@ -181,7 +181,7 @@ func TestABranchThatLeadsInACircleIsRefused(t *testing.T) {
 			continue
 		}
 		damaged := bytes.Clone(text)
-		copy(damaged[at+headerSize+8:], text[at:at+8]) // its first child is the page itself
+		copy(damaged[at+headerSize+8:], text[at:at+8]) // the first child of the page is now the page itself
 		m, err := readMeta(bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)

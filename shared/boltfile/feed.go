@@ -41,7 +41,8 @@ func (f Feed) places(from int64, descending bool) func() Place {
 	offset := binary.BigEndian.AppendUint64(nil, uint64(from))
 	position, id := cursor.Seek(offset)
 	next := cursor.Next
-	if descending { // Seek has found the offset, or a later position; or nothing, if the offset is after all positions
+	// Seek has found the offset or the next later position. If the offset is after all positions, it found nothing.
+	if descending {
 		next = cursor.Prev
 		if from == 0 || position == nil {
 			position, id = cursor.Last()

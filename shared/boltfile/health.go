@@ -21,7 +21,7 @@ var probeKey = []byte("probe") // in the meta bucket; its value is empty
 
 // health has the reasons why a file accepts no writes. All are nil if the file accepts writes.
 type health struct {
-	stopped error // a reason that lasts until the next Open
+	stopped error // an error after which the file accepts no writes until the next Open
 	failing error // the error of the last commit
 	full    error // the error of the last attempt to reserve space
 	probed  time.Time
@@ -167,7 +167,8 @@ func (f *File) probe() {
 			err = reserve(f.own, used, minReserve)
 		}
 	}
-	again := failing && err == nil // if the Update below fails, it notes the failure itself
+	// again stays true only if the file accepts writes again. If the Update below fails, Update notes the failure.
+	again := failing && err == nil
 	if again {
 		again = f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(probeKey, nil) }) == nil
 	}

@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// Measure registers metrics of the file and its disk until the function stop is called. The
+// Measure registers metrics of the file and its disk until the function `stop` is called. The
 // name says what the file holds.
 func (f *File) Measure(meter metric.Meter, name string) (stop func() error, err error) {
 	path := f.db.Path() // read now, because a closed file has no path

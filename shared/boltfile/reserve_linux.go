@@ -10,7 +10,8 @@ import (
 const keepSize = 1
 
 // reserve allocates disk space behind the used part of the file, or returns the
-// error that a write there would return. A second call allocates no more.
+// error that a write there would return. If the space is already allocated, reserve
+// allocates nothing more.
 func reserve(file *os.File, used, space int64) error {
 	var s syscall.Statfs_t
 	if err := syscall.Fstatfs(int(file.Fd()), &s); err != nil {
@@ -24,7 +25,7 @@ func reserve(file *os.File, used, space int64) error {
 			continue
 		case !errors.Is(err, syscall.EOPNOTSUPP) && !errors.Is(err, syscall.ENOSYS):
 			return err
-		case int64(s.Bavail)*s.Bsize < space: // fallocate is not supported, so the free space counts
+		case int64(s.Bavail)*s.Bsize < space: // without fallocate, only the free space can be compared
 			return syscall.ENOSPC
 		}
 		return nil

@@ -18,9 +18,8 @@ func checkValue(secret []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// checkSecret returns an error if the file belongs to none of the secrets. It
-// reports whether the file belongs to the first. A file that was made without a
-// secret belongs to any.
+// checkSecret returns an error if the file belongs to none of the secrets. It reports whether the file belongs
+// to the first. A file that was made without a secret belongs to every secret.
 func checkSecret(meta *bbolt.Bucket, secrets [][]byte) (current bool, err error) {
 	stored := meta.Get(secretKey)
 	for i, secret := range secrets {

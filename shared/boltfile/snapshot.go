@@ -12,10 +12,10 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// Snapshot writes a consistent copy of the file, which Open can open. Reads and writes go on meanwhile, however
-// slow the writer is: Snapshot first copies the file into a second file, without a name, in the same directory,
-// which needs as much room on the disk. Snapshot calls the function "to" with the size of the copy in bytes, and
-// writes the copy to the writer that this function returns.
+// Snapshot writes a consistent copy of the file, which Open can open. It first copies the file into a second file in
+// the same directory, which has no name and needs as much room on the disk. It then calls the function "to" with the
+// size of the copy in bytes, and writes the copy to the writer that this function returns. A slow writer holds up
+// neither reads nor writes.
 func (f *File) Snapshot(to func(size int64) (io.Writer, error)) (err error) {
 	path := f.own.Name()
 	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+durable.Unfinished)

@@ -12,8 +12,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// stopsNobody checks that writes and reads of a file go on while somebody else holds a read transaction: it
-// makes the file many times as large as bbolt maps at first, and reads it.
+// stopsNobody checks that an open read transaction does not stop writes and reads of a file. The writes make the file
+// many times as large as the part that bbolt maps at first.
 func stopsNobody(t *testing.T, f *File, bucket []byte) {
 	t.Helper()
 	done := make(chan error, 1)

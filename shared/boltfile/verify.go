@@ -339,8 +339,8 @@ func (v *verifier) leaf(id uint64, data []byte, count int, in bucketKind, keys s
 // entry is an element of a page.
 type entry struct {
 	key, value []byte
-	child      uint64 // page id, in a branch
-	bucket     bool   // the value is a bucket, in a leaf
+	child      uint64 // only in a branch: id of the child page
+	bucket     bool   // only in a leaf: the value is a bucket
 }
 
 // elements returns the elements of a page. It notes a fault and returns false if an element points out of the

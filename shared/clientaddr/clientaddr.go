@@ -19,7 +19,7 @@ func (p Proxies) contain(addr netip.Addr) bool {
 // Contains reports whether an address is in a network. An IPv4 address and network may be written as IPv6
 // (::ffff:192.0.2.0/120), and the zone of an address is ignored.
 func Contains(network netip.Prefix, addr netip.Addr) bool {
-	const mapped = 96 // bits before the IPv4 address
+	const mapped = 96 // bits before the IPv4 address in its IPv6 form
 	if network.Addr().Is4In6() && network.Bits() >= mapped {
 		network = netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-mapped)
 	}

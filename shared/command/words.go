@@ -36,7 +36,8 @@ func Words(err error) string {
 	return strings.Join(faults, "; ")
 }
 
-// inWords replaces, in the text of an error, the text of each cause for which there are plain words.
+// inWords looks for the causes of an error that have plain words. In the text of the error, it replaces the text of
+// each of them by its plain words.
 func inWords(text string, err error) string {
 	if words := wordsOf(err); words != "" {
 		return strings.Replace(text, err.Error(), words, 1)

@@ -61,7 +61,7 @@ func parse(dst any, name, description, envPrefix string, args []string) (*kong.C
 		args = args[1:] // so that "serve" starts every service, whether it has other commands or not
 	}
 	parsed, err := parser.Parse(args)
-	if _, isFile := errors.AsType[*fs.PathError](err); isFile { // only --config opens a file
+	if _, isFile := errors.AsType[*fs.PathError](err); isFile { // only --config opens a file, so it is at fault
 		err = fmt.Errorf("--config: %w", err)
 	}
 	if err = errors.Join(append(append(read.faults, read.unknown(parser.Model)...), err)...); err != nil {
@@ -120,7 +120,7 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	if value == nil && err == nil {
 		return nil, nil
 	}
-	if err == nil { // the error that Parse returns names the flag
+	if err == nil { // Parse, below, names the flag in its error
 		err = flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), reflect.New(flag.Target.Type()).Elem())
 	}
 	if err != nil {

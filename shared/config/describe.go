@@ -8,8 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Program describes a program by its declared settings. --print-settings prints it
-// as JSON; docs/configuration.md is generated from that.
+// Program describes a program by its declared settings. --print-settings prints it as JSON;
+// docs/configuration.md is generated from this JSON.
 type Program struct {
 	Name     string    `json:"name"`
 	Help     string    `json:"help"`
@@ -29,20 +29,19 @@ type Setting struct {
 	Name     string `json:"name"`              // name of the flag without leading hyphens, and of the key in a file
 	Env      string `json:"env"`               // name of the environment variable
 	Type     string `json:"type"`              // Go type of the value
-	Default  string `json:"default,omitempty"` // as one would write it after the flag
+	Default  string `json:"default,omitempty"` // the default, as a user would write it after the flag
 	Enum     string `json:"enum,omitempty"`    // accepted values, separated by commas
 	Required bool   `json:"required,omitempty"`
 	Help     string `json:"help"`
 	Group    string `json:"group,omitempty"` // "": the settings that nearly everybody sets
 }
 
-// PrintSettings is the type of a flag that prints the Program as JSON and ends the
-// process. Parse declares such a flag; a program that uses kong itself declares its
-// own.
+// PrintSettings is the type of a flag that prints the Program as JSON and ends the process. Parse declares this
+// flag. A program that uses kong without Parse must declare the flag itself.
 type PrintSettings bool
 
-// BeforeReset prints the settings before any of them is read, so that required
-// ones may be missing. Kong calls it.
+// BeforeReset prints the settings before any of them is read. So required settings may be missing. Kong calls
+// it.
 func (PrintSettings) BeforeReset(app *kong.Kong) error {
 	text, err := json.MarshalIndent(describe(app.Model), "", "  ")
 	if err != nil {
@@ -100,8 +99,8 @@ func settingsOf(n *kong.Node) []Setting {
 	return all
 }
 
-// typeName returns the name of a setting's type. An optional setting is a pointer; its type is the one that
-// the pointer points to.
+// typeName returns the name of a setting's type. An optional setting is a pointer. Its type is the type to
+// which the pointer points.
 func typeName(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

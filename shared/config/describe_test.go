@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPrintSettingsEndsTheProcess runs itself again in a second process, because
-// the flag ends the process.
+// TestPrintSettingsEndsTheProcess uses the flag --print-settings in a second process, because the flag ends the
+// process. The process must print the settings and end with status 0.
 func TestPrintSettingsEndsTheProcess(t *testing.T) {
 	if os.Getenv("CONFIG_TEST_PROGRAM") != "" {
 		var c struct {

@@ -33,7 +33,7 @@ func Groups() (names []string) {
 	return names
 }
 
-// group gives the settings of a program their groups.
+// group puts each setting of a program into its group, if it has a group.
 func group(parser *kong.Kong) error {
 	return kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
 		if flag, isFlag := node.(*kong.Flag); isFlag {

@@ -7,9 +7,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// HelpTexts is a settings struct with help texts that are too long for a tag.
-// The method returns them by name; a tag names one as help:"${name}". A name is
-// unique in a command, and has letters, digits and underscores.
+// HelpTexts is a settings struct with help texts that are too long for a tag. The method returns the texts by name.
+// A tag refers to a text as help:"${name}". A name is unique in a command, and has letters, digits and underscores.
 type HelpTexts interface {
 	HelpTexts() map[string]string
 }

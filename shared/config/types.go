@@ -31,8 +31,8 @@ func Types() []kong.Option {
 	}
 }
 
-// reading returns a mapper that reads values with the function parse. If parse refuses a value, the error quotes
-// the argument form, which describes the values that are accepted.
+// reading returns a mapper that reads values with the function `parse`. If parse refuses a value, the error quotes
+// the argument `form`, which describes the values that are accepted.
 func reading[T any](form string, parse func(string) (T, error)) kong.Mapper {
 	return kong.MapperFunc(func(c *kong.DecodeContext, target reflect.Value) error {
 		read, err := c.Scan.PopValue("value")

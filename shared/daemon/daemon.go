@@ -27,7 +27,7 @@ type Service interface {
 // Drainer is a Service with requests that go on until Drain is called. Drain may be called again.
 type Drainer interface{ Drain() }
 
-// Process configures the process of one service. Its tags make flags.
+// Process configures the process of one service. The tags make its fields flags of a command.
 type Process struct {
 	Name        string        `kong:"-"`
 	MetricsAddr string        `help:"Address on which /metrics answers Prometheus; by default none."`
@@ -92,7 +92,7 @@ func (p Process) Serving(tls *tls.Config, drain func()) httpserver.ServeOptions 
 }
 
 // Observe starts the process's telemetry. It answers Prometheus on MetricsAddr,
-// if that is set, until the function stop is called.
+// if that is set, until the function `stop` is called.
 func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *export.Export, stop func() error, err error) {
 	exported, err := export.Start(ctx, p.Name, log)
 	if err != nil {

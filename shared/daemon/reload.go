@@ -68,7 +68,7 @@ func (r *Replaceable) Drain() {
 // Close closes the service. No request may be under way.
 func (r *Replaceable) Close() error { return r.current.service.Close() }
 
-// onHangup replaces the service by a new one at every SIGHUP, until the function stop is called. If the new service
+// onHangup replaces the service by a new one at every SIGHUP, until the function `stop` is called. If the new service
 // fails to start, the old one keeps running.
 func (r *Replaceable) onHangup(start func() (Service, error), log *slog.Logger) (stop func()) {
 	signals, ended := make(chan os.Signal, 1), make(chan struct{})

@@ -7,9 +7,9 @@ import "fmt"
 // first release.
 const UpgradesTag = "upgrades-of-the-first-rounds"
 
-// Refusal returns the error of a store that cannot read its data. The first argument is the
-// format of the data, and the second one is the only format that the store can read. The error names the last
-// version that reads the formats before the first release.
+// Refusal returns the error of a store that cannot read its data. The first argument is the format of the data,
+// and the second argument is the only format that the store can read. The error names the last version that
+// reads the formats before the first release.
 func Refusal(found, want string) error {
 	return fmt.Errorf("the data have the format %q, not %q: "+
 		"the git tag %s is the last version that reads formats from before the first release", found, want, UpgradesTag)

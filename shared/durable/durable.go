@@ -108,7 +108,7 @@ func Resemble(w *os.File, like fs.FileInfo) error {
 func private(*os.File) error { return nil }
 
 // writeBeside writes data into a new file of mode 0600 in the same directory, syncs it,
-// and returns its name. It calls the function adapt before it writes.
+// and returns its name. It calls the function `adapt` before it writes.
 func writeBeside(file string, data []byte, adapt func(*os.File) error) (string, error) {
 	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+Unfinished) // of mode 0600
 	if err != nil {

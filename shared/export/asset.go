@@ -28,7 +28,7 @@ func Read(line []byte) (a *Asset, ok bool, err error) {
 		a.record = record{}
 		var wrong *jsonv1.UnmarshalTypeError
 		if err = jsonv1.Unmarshal(line, &a.record); errors.As(err, &wrong) {
-			err = nil // only values of a wrong type are missing
+			err = nil // the asset lacks only the values of a wrong type
 		}
 	}
 	if err != nil {

@@ -47,7 +47,7 @@ func add(e *Export, line []byte) error {
 	return e.Add(a)
 }
 
-// exported returns a file of assets. The argument form names one of the formats in the variable Searches.
+// exported returns a file of assets. The argument `form` names one of the formats in the variable Searches.
 func exported(t *testing.T, form string, assets ...[]byte) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -218,8 +218,8 @@ func TestPlacesHaveTheLongitudeFirst(t *testing.T) {
 	}
 }
 
-// TestAssetsThatNoSearchFindsAreLeftOut adds assets that became drafts, test assets or
-// deleted ones after the search. The file must not have them.
+// TestAssetsThatNoSearchFindsAreLeftOut adds assets that became drafts, test assets or deleted assets after the
+// search. The file must not have them.
 func TestAssetsThatNoSearchFindsAreLeftOut(t *testing.T) {
 	good := asset(t, nil)
 	for _, changed := range []map[string]any{{"status": "deleted"}, {"status": "draft"}, {"mode": "test"}} {

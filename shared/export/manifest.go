@@ -3,7 +3,7 @@ package export
 // Manifest lists the newest whole copies (docs/contract.md, "Whole copies").
 type Manifest struct {
 	Date     string `json:"date"`     // when the snapshot of the copies was begun, in ISO 8601
-	Position string `json:"position"` // position of the snapshot, in the form of dateModified and offset
+	Position string `json:"position"` // position of the snapshot, printed like dateModified and offset
 	Files    []File `json:"files"`    // in the order of Whole
 }
 

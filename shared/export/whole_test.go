@@ -70,7 +70,7 @@ func TestAWholeCopyHasThreeTables(t *testing.T) {
 		{"asset.id": "a1", "id": "i1", "description": `Будівля, "А"`, "quantity": "1.50", "location.latitude": "46.48"},
 		{"asset.id": "a1", "id": "i2", "description": "Гараж\nі сарай", "quantity": "2", "location.latitude": "невідомо"},
 	} {
-		for name, value := range want { // encoding/csv reads CR LF as LF
+		for name, value := range want { // the text has LF here: encoding/csv reads CR LF as LF
 			if items[i][name] != value {
 				t.Errorf("item %d, %s: got %q, want %q", i, name, items[i][name], value)
 			}

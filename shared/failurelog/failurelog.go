@@ -14,8 +14,8 @@ const (
 	tellEvery = time.Minute      // least time between two lines while failures go on
 )
 
-// Log logs failures of one kind. It is safe for concurrent use. From the first
-// failure to the end a timer runs, unless Close stops it.
+// Log logs failures of one kind. It is safe for concurrent use. A timer runs while the failures last. Close stops the
+// timer earlier.
 type Log struct {
 	log  *slog.Logger
 	what string
@@ -35,8 +35,8 @@ type Log struct {
 // New returns a Log. All its lines begin with the argument "what", for example "requests are refused".
 func New(log *slog.Logger, what string) *Log { return &Log{log: log, what: what} }
 
-// NewState returns a Log whose failures have ended only after a call of Worked. It is for failures that may come
-// rarely, such as failures of requests: a long time without a failure does not mean that the failures have ended.
+// NewState returns a Log whose failures end only after a call of Worked. It is for failures that may come rarely, such
+// as failures of requests. A long time without a failure does not mean that they have ended.
 func NewState(log *slog.Logger, what string) *Log { return &Log{log: log, what: what, awaits: true} }
 
 // Worked notes that an operation, which had failed before, has succeeded.

@@ -72,7 +72,7 @@ func TestSilenceIsNoEnd(t *testing.T) {
 	})
 }
 
-// TestNothingIsLoggedAfterClose closes a Log whose timer runs.
+// TestNothingIsLoggedAfterClose closes a Log whose timer runs. Nothing may be logged afterwards.
 func TestNothingIsLoggedAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer

@@ -76,14 +76,15 @@ func Write(w http.ResponseWriter, err error) {
 	text = append(text, '\n')
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(statuses[f.Kind])
-	_, _ = w.Write(text) // the client may have left
+	_, _ = w.Write(text) // if it fails, the client has left
 }
 
 // maxErrorBody is how many bytes Read reads of an error body.
 const maxErrorBody = 64 << 10
 
-// Read returns the fault that one of our services wrote as resp. Only kind, details and RetryAfter survive HTTP.
-// For a status below 400 it returns nil. For another answer without our error body it returns an internal error.
+// Read returns the fault that one of our services wrote as resp. Only kind, details and RetryAfter survive
+// HTTP. For a status below 400 it returns nil. For an answer with a higher status that lacks our error body, it
+// returns an internal error.
 func Read(resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil

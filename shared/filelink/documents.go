@@ -14,8 +14,9 @@ type Document struct {
 	Size   int64
 }
 
-// File returns the id of the file that a document names. isKept is false if the registry does not
-// keep the file, or its bytes have not come: only the registry sets the SHA-256.
+// File returns the id of the file that a document names. isKept is false if the registry does not keep the file,
+// or if the bytes of the file have not come. File sees this from the SHA-256 of the document, which the registry
+// sets only for the bytes that it keeps.
 func (d Document) File() (id string, isKept bool) {
 	id = path.Base(d.URL)
 	return id, d.SHA256 != "" && IsID(id)

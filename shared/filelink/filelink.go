@@ -104,7 +104,7 @@ func (s *Signer) sign(p purpose, id, about string) url.Values {
 	}
 }
 
-// check verifies a signature. Without a KeyID the current key counts.
+// check verifies a signature. If the parameters do not name a key, check uses the current key.
 func (s *Signer) check(p purpose, id, about string, q url.Values) error {
 	name := s.keys[0].Name
 	if q.Has(keyParameter) {
@@ -203,7 +203,7 @@ func (b Base) Parse(address string) (id string, q url.Values, isOurs bool) {
 func place(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme] // Parse has made it lower case
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme] // url.Parse has made the scheme lower case
 	}
 	return u.Scheme + "://" + strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) + ":" + port
 }

@@ -62,8 +62,8 @@ type Client struct {
 	caller identity.Identity
 }
 
-// NewClient returns a client of the file service. The argument transport leads to that service. The calls carry the
-// name of the calling service, with a signature that the argument signer makes.
+// NewClient returns a client of the file service. The argument `transport` leads to that service. The calls carry the
+// name of the calling service, with a signature that the argument `signer` makes.
 func NewClient(transport http.RoundTripper, signer *identity.Signer, service string) *Client {
 	return &Client{
 		http:   httpclient.New(telemetry.Transport(transport)),

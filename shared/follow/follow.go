@@ -22,8 +22,8 @@ import (
 //	POSITION OFFSET          a bookmark
 //	POSITION OFFSET !        a gap
 //
-// POSITION is a decimal number of microseconds. OFFSET is the same position as a
-// timestamp, without blanks.
+// POSITION is a decimal number of microseconds. OFFSET is the same
+// position, written as a timestamp without blanks.
 const ContentType = "application/x-registry-feed"
 
 // PagePath returns the path at which one service asks another for a page of the feed, in a version of the API.
@@ -76,13 +76,13 @@ func appendHead(dst []byte, position int64, offset string) []byte {
 	return append(append(dst, ' '), offset...)
 }
 
-// Reader reads messages. It holds at most a few KiB, however long a line is.
+// Reader reads messages. It keeps at most a few KiB in memory, even if a line is longer.
 type Reader struct {
 	r    *bufio.Reader
 	rest bool // the JSON of the current entry is not read yet
 }
 
-// bufferSize holds the head of any message.
+// bufferSize is large enough for the head of any message.
 const bufferSize = 4 << 10
 
 // NewReader returns a Reader of the messages in r.
@@ -91,8 +91,8 @@ func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, b
 // errMalformed is returned for a line that is no message.
 var errMalformed = errors.New("a message of the feed is malformed")
 
-// Next returns the next message. It skips what is left of the previous one. At the end of the stream it returns
-// io.EOF, and inside a message io.ErrUnexpectedEOF.
+// Next returns the next message. It skips the rest of the previous message. At the end of the stream it returns
+// io.EOF. If the stream ends inside a message, it returns io.ErrUnexpectedEOF.
 func (r *Reader) Next() (Message, error) {
 	if r.rest {
 		if err := r.CopyData(io.Discard); err != nil {

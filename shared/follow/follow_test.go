@@ -26,7 +26,7 @@ func TestReaderReadsWhatWasAppended(t *testing.T) {
 		{GapKind, 4, at}, {BookmarkKind, 5, at}}
 	for _, read := range []struct {
 		name string
-		most int // bytes of data; -1: the data are not read
+		most int // most bytes of data that are read; -1: the data are not read
 		data []string
 	}{
 		{"all data", len(long), []string{`{"id":"a b"}`, long, `{}`}},
@@ -119,7 +119,8 @@ func FuzzReader(f *testing.F) {
 				again = AppendEntry(again, m.Position, m.Offset, data)
 			}
 		}
-		// Messages that were read and written again are well formed.
+		// The text in the variable `again` has the messages that were read. They must be well formed, and no more than
+		// the lines of the input.
 		if count(t, again) > bytes.Count(text, []byte{'\n'}) {
 			t.Errorf("got %d messages of %d lines", count(t, again), bytes.Count(text, []byte{'\n'}))
 		}

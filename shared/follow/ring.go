@@ -21,7 +21,7 @@ const entrySize = 64
 // termSize is about how many bytes one of the Terms takes besides its text.
 const termSize = 16
 
-// JSON returns the JSON of an entry whose Data AppendEntry has made.
+// JSON returns the JSON of an entry. AppendEntry must have made the entry's Data.
 func (e *Entry) JSON() []byte {
 	_, rest, _ := bytes.Cut(e.Data, []byte{' '})
 	_, data, _ := bytes.Cut(rest, []byte{' '})
@@ -164,7 +164,7 @@ func (r *Ring) add(e *Entry) {
 	for r.bytes+e.size() > r.most && len(r.entries) > 0 {
 		r.drop()
 	}
-	if r.bytes+e.size() > r.most { // slow followers hold all the other bytes
+	if r.bytes+e.size() > r.most { // nothing else can be dropped: slow followers hold the bytes
 		r.restart(e.Position, "")
 		return
 	}

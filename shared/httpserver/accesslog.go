@@ -29,7 +29,7 @@ func RequestID(ctx context.Context) string {
 }
 
 // accessLog logs a line when a request ends, also if it ends by a panic. It counts answers with 503 as failures in
-// the argument refused.
+// the argument `refused`.
 func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start, path := time.Now(), c.Request.URL.Path // a handler may change the path

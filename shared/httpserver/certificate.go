@@ -45,7 +45,7 @@ func (c Certificate) Config(log *slog.Logger) (*tls.Config, error) {
 }
 
 // MeasureCertificate registers a metric of the time when the first certificate of a chain expires; it is 0
-// while there is no certificate yet. The parameter config comes from Certificate.Config, or has a
+// while there is no certificate yet. The parameter `config` comes from Certificate.Config, or has a
 // GetCertificate that accepts nil. With a nil config there is no metric.
 func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
 	if config == nil {

@@ -19,15 +19,15 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// Options configure an engine. Optional fields work when zero.
+// Options configure an engine. An optional field may be left at its zero value.
 type Options struct {
 	Name     string // name of the service, in metrics
 	Log      *slog.Logger
 	LogLevel slog.Level    // level of the log line for a request without an error
 	Timeout  time.Duration // the most that a request may take
 
-	// TimeoutOf returns the timeout of a request's route. It is optional; if it
-	// returns 0, Timeout applies; for Unlimited there is no deadline.
+	// TimeoutOf returns the timeout of a request's route. It may be nil. If it returns 0, Timeout applies. If it
+	// returns Unlimited, the request has no deadline.
 	TimeoutOf func(*gin.Context) time.Duration
 
 	// Ready returns nil when the service can do its work. /readyz shows the

@@ -9,8 +9,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// firstByte is the writer of an answer. It notes when the answer begins. How long the rest takes, and how long
-// the request's body takes, depends on the client's connection.
+// firstByte is the writer of an answer. It measures the time until the answer begins. It leaves out the time for the
+// rest of the answer and the time for the request's body, because these depend on the client's connection.
 type firstByte struct {
 	gin.ResponseWriter
 	begun time.Time

@@ -9,7 +9,7 @@ import (
 // framing follows the requests in the bytes that a connection receives, so that it knows
 // which lines belong to a header. It looks for headers with both Content-Length and
 // Transfer-Encoding. Two servers may disagree on where such a request ends, which allows
-// request smuggling (RFC 9112, 11.2). net/http does not show handlers that both were present.
+// request smuggling (RFC 9112, 11.2). A handler of net/http cannot see that both were present.
 //
 // For each request that net/http accepts, framing and net/http agree on where it ends. After a request that
 // net/http refuses, net/http closes the connection.
@@ -17,12 +17,12 @@ type framing struct {
 	state int
 	left  uint64 // bytes before the next line: the rest of a body, or of a chunk and its line end
 
-	skipped int // bytes of empty lines before requests that the last call of follow removed
+	skipped int // how many bytes the last call of follow removed: the empty lines before requests
 
 	start []byte // the start of the current line, up to longestStart bytes
 	last  byte   // the last byte of the current line before its line end
 
-	minor       byte   // the last digit of the request's version
+	minor       byte   // the last digit of the request's HTTP version
 	hasLength   bool   // the header has Content-Length
 	hasEncoding bool   // the header has Transfer-Encoding
 	isLength    bool   // the last field of the header is Content-Length
@@ -58,10 +58,11 @@ var (
 func newFraming() framing { return framing{start: make([]byte, 0, longestStart)} }
 
 // follow reads the next bytes of the connection, and returns how many it could follow. It removes empty lines
-// before a request (RFC 9112, 2.2) and moves the bytes after them forward. It makes net/http refuse two kinds of
-// requests, and then close the connection, by overwriting a byte: in a header with both Content-Length and
-// Transfer-Encoding, the colon after the second of them; in a Content-Length that is too long or goes on in a
-// second line, a byte of the value.
+// before a request (RFC 9112, 2.2) and moves the bytes after them forward.
+//
+// It also overwrites a byte of two kinds of requests, so that net/http refuses the request and closes the connection.
+// If a header has both Content-Length and Transfer-Encoding, follow overwrites the colon after the second of them. If
+// the value of Content-Length is too long or goes on in a second line, follow overwrites a byte of the value.
 func (f *framing) follow(p []byte) (followed int) {
 	f.skipped = 0
 	for followed < len(p) && f.state != lostState {
@@ -119,7 +120,7 @@ func (f *framing) add(more []byte) {
 	if isLength := bytes.EqualFold(name, contentLength); isLength && len(f.start) == longestStart {
 		more[longestStart-had-1] = 0
 	}
-	if len(name) < had { // the colon came in an earlier call
+	if len(name) < had { // an earlier call has already seen the colon, and has judged this name
 		return
 	}
 	f.hasLength = f.hasLength || bytes.EqualFold(name, contentLength)

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// TestOneFramingIsEnough sends requests that give the length of their body in one way, but look as if they gave it
-// in two ways, and then a request that does give it in two ways. The server must refuse only the last. The test
-// sends the bytes in pieces of different sizes.
+// TestOneFramingIsEnough first sends requests that give the length of their body in one way, but look as if they
+// gave it in two ways. The last request does give it in two ways. The server must refuse only this request. The
+// test sends the bytes in pieces of different sizes.
 func TestOneFramingIsEnough(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
 	addr, _ := serveFor(t, echo, ServeOptions{}, defaultTimeouts)

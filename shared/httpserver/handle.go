@@ -30,8 +30,8 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 		c.Abort()
 		_ = c.Error(err) // adds err to the log line; the result is err again
 		switch gone, late := hasEnded(c.Request.Context()); {
-		// A client whose body is too slow, or breaks off in the middle, still reads the answer, although it
-		// looks as if it had left.
+		// A client whose body is too slow, or breaks off in the middle, looks like a client that has left. But it
+		// still reads the answer.
 		case gone && fault.KindOf(err) != fault.Invalid: // the client has left, so nobody reads an answer
 			c.Status(StatusClientGone)
 			return

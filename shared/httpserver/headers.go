@@ -10,8 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Headers that travel with a request from service to service. They are in the form of http.CanonicalHeaderKey; for
-// another form, each Get and Set makes a copy of the name.
+// Headers that travel with a request from service to service. The names have the form of http.CanonicalHeaderKey,
+// because each Get and Set would make a copy of a name in another form.
 const (
 	// RequestIDHeader identifies the request in every log line about it.
 	RequestIDHeader = "X-Request-Id"
@@ -28,15 +28,15 @@ const (
 )
 
 // IgnoredHeader names fields that a write has sent and that were ignored (docs/contract.md, "Field
-// rules"). Clients see it.
+// rules"). Clients see this header.
 const IgnoredHeader = "Registry-Ignored"
 
 // TotalHeader has the number of assets that a search finds. An export contains only the first of them
-// (docs/contract.md, "Exports"). Clients see it.
+// (docs/contract.md, "Exports"). Clients see this header.
 const TotalHeader = "Registry-Total"
 
 // UncheckedHeader names the fields of a document that nobody has compared with its file
-// (docs/contract.md, "Files"). Clients see it.
+// (docs/contract.md, "Files"). Clients see this header.
 const UncheckedHeader = "Registry-Unchecked"
 
 // answerMargin is how much earlier than its caller a service gives up, so that
@@ -61,9 +61,9 @@ func begin(o Options) gin.HandlerFunc {
 	}
 }
 
-// earliest returns how long a request may still take. The parameter left is the time limit of the service; the result
-// is shorter if the caller does not wait that long. It is Unlimited if the request's context already ends soon enough,
-// because the caller is in this process.
+// earliest returns the time limit to set for a request. The parameter `left` is the time limit of the service. If the
+// caller waits for a shorter time, the result is shorter. If the caller is in this process, its deadline is already in
+// the request's context. If this deadline comes within the time limit of the service, the result is Unlimited.
 func earliest(c *gin.Context, left time.Duration) time.Duration {
 	if end, within := c.Request.Context().Deadline(); within {
 		if left == Unlimited || time.Until(end) <= left {

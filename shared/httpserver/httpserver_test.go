@@ -219,8 +219,8 @@ func TestABodyThatEndsEarlyIsAnswered(t *testing.T) {
 	}
 }
 
-// TestALateRequestIsAnswered uses a context that net/http has cancelled because the deadline of the context
-// ended a read. The client still waits, so it must get an answer.
+// TestALateRequestIsAnswered has a request whose deadline has passed. net/http has cancelled its context, as it does
+// after a read that the deadline has ended. The client still waits, so it must get an answer.
 func TestALateRequestIsAnswered(t *testing.T) {
 	var log bytes.Buffer
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -66,9 +66,8 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
-// InProcessStream returns a transport that calls handler directly and passes the answer
-// on as it comes. The handler runs until it returns, or until the answer's body is
-// closed: then its context ends and its writes fail.
+// InProcessStream returns a transport that calls handler directly and passes the answer on as it comes. When the body
+// of the answer is closed before the handler has returned, the context of the handler ends and its writes fail.
 func InProcessStream(handler http.Handler) http.RoundTripper { return inProcessStream{handler} }
 
 type inProcessStream struct{ handler http.Handler }
@@ -119,7 +118,7 @@ type streamWriter struct {
 	header http.Header
 	pipe   *io.PipeWriter
 	once   sync.Once
-	begun  chan struct{} // closed once the fields status and sent are set
+	begun  chan struct{} // closed once the fields `status` and `sent` are set
 	status int
 	sent   http.Header
 }
@@ -151,5 +150,5 @@ func (w *streamWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // SetWriteDeadline is for an http.ResponseController. It does nothing: a write ends when the body is closed.
 func (w *streamWriter) SetWriteDeadline(time.Time) error { return nil }
 
-// Flush implements http.Flusher. Each Write passes its bytes on without delay.
+// Flush implements http.Flusher. Each Write passes its bytes on without delay, so Flush only sends the headers.
 func (w *streamWriter) Flush() { w.WriteHeader(http.StatusOK) }

@@ -31,9 +31,10 @@ func (l jsonListener) Accept() (net.Conn, error) {
 	return withJSONErrors(conn, nil, l.headers), nil
 }
 
-// withJSONErrors returns a connection for net/http on which refusals have our error body. The connection's Read
-// first returns the bytes in rest. A connection with HTTP/2 is returned unchanged: it has no such refusals, and
-// net/http needs the *tls.Conn itself. headers is ServeOptions.Refusals.
+// withJSONErrors returns a connection for net/http. When net/http itself refuses a request on this connection, the
+// refusal has the registry's error body. The connection's Read first returns the bytes in rest. withJSONErrors returns
+// a connection with HTTP/2 unchanged: it has no such refusals, and net/http needs the *tls.Conn itself. headers is
+// ServeOptions.Refusals.
 func withJSONErrors(conn net.Conn, rest []byte, headers func(origin string) http.Header) net.Conn {
 	if !isHTTP1(conn) {
 		return conn
@@ -52,8 +53,9 @@ func isHTTP1(conn net.Conn) bool {
 	return !ok || secure.ConnectionState().NegotiatedProtocol != "h2"
 }
 
-// jsonConn rewrites net/http's refusals, and lets net/http refuse a request with two framings. It recognises
-// refusals by its phase, never by their bytes: an answer may contain the text of any refusal.
+// jsonConn rewrites net/http's refusals. It also makes net/http refuse a request with both Content-Length and
+// Transfer-Encoding (framing). It recognises refusals by its phase, never by their bytes: an answer may contain the
+// text of any refusal.
 type jsonConn struct {
 	net.Conn
 	rest    []byte // bytes that were already read from Conn
@@ -174,7 +176,8 @@ func (c *jsonConn) read(p []byte) (n int, err error) {
 		if followed == 0 {
 			return 0, io.ErrUnexpectedEOF
 		}
-		// To return an error with these bytes would end the request's context before the request is answered.
+		// These bytes are returned without an error. An error would end the request's context before the request is
+		// answered.
 		return followed, nil
 	}
 	return n, err

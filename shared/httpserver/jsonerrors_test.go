@@ -59,7 +59,7 @@ func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
 }
 
 // refused sends bytes and checks that the server answers with a JSON error. The error must have the status, and
-// contain the text in the argument says.
+// contain the text in the argument `says`.
 func refused(t *testing.T, dial func() (net.Conn, error), sent string, status int, says string) {
 	t.Helper()
 	conn, err := dial()
@@ -94,8 +94,8 @@ func refused(t *testing.T, dial func() (net.Conn, error), sent string, status in
 	}
 }
 
-// TestRefusalsHaveTheHeadersOfTheServer sends what the HTTP server itself refuses, with the origin
-// of a page before or after the fault. Each refusal must have the headers for that origin.
+// TestRefusalsHaveTheHeadersOfTheServer sends requests that the HTTP server itself refuses. In some of them, the
+// Origin header comes before the fault, in others after it. Each refusal must have the headers for this origin.
 // Promises: cors-refusals
 func TestRefusalsHaveTheHeadersOfTheServer(t *testing.T) {
 	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })

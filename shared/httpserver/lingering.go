@@ -8,8 +8,8 @@ import (
 
 // Limits on reading the rest of a refused request's body.
 const (
-	minRest     = 256 << 10 // bytes; the connection stays open after a body of this size
-	maxRest     = 16 << 20  // bytes; more is not read
+	minRest     = 256 << 10 // a refused body of at most so many bytes is read, and the connection stays open
+	maxRest     = 16 << 20  // most bytes that are read of the rest
 	restTimeout = 5 * time.Second
 
 	// strayTimeout limits how long net/http waits, after the answer, for the
@@ -30,8 +30,9 @@ func lingering(next http.Handler) http.Handler {
 		b := &body{ReadCloser: r.Body, control: http.NewResponseController(w)}
 		switch r.Method {
 		case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete:
-			// In full duplex net/http answers without reading the body. It must
-			// then close the connection, or it would read the body as a request.
+			// In full duplex, net/http answers without reading the body. The
+			// connection must then be closed: otherwise net/http would read the
+			// body as the next request.
 			b.closes = b.control.EnableFullDuplex() == nil
 			if b.closes {
 				w.Header().Set("Connection", "close")
@@ -52,7 +53,7 @@ type body struct {
 
 	begun   bool // a part was read
 	over    bool // reading ended, at the end or with an error
-	whole   bool // it was read to its end
+	whole   bool // the body was read to its end
 	lingers bool // the rest is read after the answer
 	closes  bool // the connection is closed after the answer
 }
@@ -83,7 +84,7 @@ func refuseBody(r *http.Request, answer http.Header) {
 		return
 	}
 	b.lingers = b.control.EnableFullDuplex() == nil
-	if !b.lingers { // net/http then answers without reading
+	if !b.lingers { // the connection cannot do this, so net/http handles the rest of the body
 		return
 	}
 	if b.closes = b.closes || r.ContentLength < 0 || r.ContentLength > minRest; b.closes {

@@ -16,8 +16,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestABodyThatHasArrivedIsInTime checks that the read timeout ends with the body:
-// a handler may take longer, and the connection stays usable.
+// TestABodyThatHasArrivedIsInTime checks that the read timeout does not count after the body has arrived. A handler may
+// then take longer, and the connection stays usable.
 func TestABodyThatHasArrivedIsInTime(t *testing.T) {
 	short := defaultTimeouts
 	short.read = 100 * time.Millisecond

@@ -74,7 +74,7 @@ func shortened(r slog.Record, most int) slog.Record {
 		})
 		return n
 	}
-	// The function widest returns an upper bound without looking at each letter.
+	// The function `widest` returns an upper bound without looking at each letter.
 	widest := func(text string) int { return len(text) * len(`\u0000`) }
 	if sizeBy(widest) <= most || sizeBy(inJSON) <= most {
 		return r

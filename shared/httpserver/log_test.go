@@ -84,7 +84,7 @@ func TestLogLinesAreWrittenTogether(t *testing.T) {
 		<-time.After(2 * logDelay)
 		synctest.Wait()
 		w.check(t, 2, 2, 1, 1)
-		for range 2 * logBytes / 1000 { // the first half is written without delay, perhaps the second too
+		for range 2 * logBytes / 1000 { // each logBytes of them are written without delay
 			log.Info(strings.Repeat("x", 1000))
 		}
 		if got := w.sizes(); len(got) < 5 || got[4] < logBytes || got[4] > logBytes+maxLine {
@@ -131,8 +131,8 @@ func TestLogLinesStayWhole(t *testing.T) {
 	}
 }
 
-// TestHeadersAreCanonical checks the names of headers, because package proxy and others use them as keys of an
-// http.Header.
+// TestHeadersAreCanonical checks that the names of headers have the canonical form, because package proxy and
+// other packages use them as keys of an http.Header.
 func TestHeadersAreCanonical(t *testing.T) {
 	for _, name := range []string{
 		RequestIDHeader, ClientHeader, TimeoutHeader, BaseURLHeader, SeedHeader, TraceIDHeader, identity.Header,

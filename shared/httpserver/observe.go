@@ -65,7 +65,7 @@ func observe(o Options) gin.HandlerFunc {
 		slow = counting(o, "registry.http.slow", "Requests for the API of a service whose answer began late.")
 	}
 	tracer := o.Telemetry.Tracer()
-	var known sync.Map // series -> metric.MeasurementOption; bounded by routes and outcomes
+	var known sync.Map // series -> metric.MeasurementOption; there are only as many series as routes and outcomes allow
 	return func(c *gin.Context) {
 		begun := time.Now()
 		span := beginSpan(c, o, tracer)

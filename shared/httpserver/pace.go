@@ -21,8 +21,8 @@ type Pace struct {
 // DefaultPace is 64 KiB in 10 s, and 60 s for the whole answer.
 var DefaultPace = Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: defaultTimeouts.write}
 
-// errCrowdedOut is returned for an answer that was still being sent after its
-// request's deadline, when other answers needed the memory.
+// errCrowdedOut is the error for an answer that was cut off. The deadline of its request had passed while it was being
+// sent, and other answers needed the memory.
 var errCrowdedOut = errors.New("the answer took too long, and others need its memory")
 
 // Sender sends a large answer and cuts off a client that is slower than a Pace.
@@ -91,15 +91,15 @@ func (s *Sender) SendFrom(from io.Reader) (sent int64, err error) {
 	return sent, nil
 }
 
-// counter is a writer of answers that counts the bytes of the body itself. So a file can bypass the
-// layers above this writer, which would otherwise count the bytes.
+// counter is a writer of answers that counts the bytes of a body. The layers above it count too. SendFrom can leave
+// these layers out, and copy a file directly to the counter.
 type counter interface {
 	io.ReaderFrom
 	Sent() int64
 }
 
-// counterOf returns the counter below the layers of gin. It returns nil if there is none, or if there is a
-// layer that is not of gin, which may change the body, for example compress it.
+// counterOf returns the counter below the layers of gin. It returns nil if there is no counter. It also returns nil if
+// one of the layers is not a layer of gin: this layer may change the body, for example compress it.
 func counterOf(w http.ResponseWriter) counter {
 	for {
 		layer, isGin := w.(gin.ResponseWriter)

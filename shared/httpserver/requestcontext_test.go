@@ -29,7 +29,7 @@ func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
 		"client leaves":           {left: 3 * time.Second, leave: time.Second},
 		"client leaves, no limit": {leave: time.Second},
 	} {
-		// The ways in which somebody can notice the end.
+		// The ways in which somebody can notice that the context has ended.
 		for how, wait := range map[string]func(context.Context) error{
 			"done": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 			"err": func(ctx context.Context) error {

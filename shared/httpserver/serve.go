@@ -40,11 +40,11 @@ type ServeOptions struct {
 	// connection, so that clients and load balancers turn to other servers.
 	DrainDelay time.Duration
 	TLS        *tls.Config // nil for plain HTTP
-	// Drain is called when the server takes no more requests. It ends requests that would otherwise go on. nil:
-	// there are no such requests.
+	// Drain is called when the server takes no more requests. It ends requests that would otherwise go on. Drain is nil
+	// if there are no such requests.
 	Drain func()
-	// Refusals returns headers for a refusal that the server itself sends before it calls the handler. origin
-	// is the Origin of the request, or "" without one. nil: there are no such headers.
+	// Refusals returns headers for a refusal that the server itself sends before it calls the handler. origin is the
+	// Origin of the request, or "" without one. Refusals is nil if there are no such headers.
 	Refusals func(origin string) http.Header
 	// Std leaves all requests to net/http. Otherwise package lean answers simple requests, where the operating
 	// system allows it.
@@ -76,8 +76,8 @@ func serve(
 		o.Refusals = func(string) http.Header { return nil }
 	}
 	if o.TLS != nil {
-		// net/http answers an HTTP/2 request with too large a head in HTML, without our headers. So its limit
-		// is higher than ours, and the handler checks the size first.
+		// net/http answers an HTTP/2 request with too large a head in HTML, without our headers. So net/http gets a
+		// higher limit than ours, and the handler checks the size of the head first.
 		server.MaxHeaderBytes += restOfHead
 	}
 	tellPhases(server, o.Refusals)

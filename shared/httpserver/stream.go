@@ -44,7 +44,7 @@ const chunkHead = 6
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, flushAt+4<<10); return &b }}
 
 // Detach sends the status 200 and the header of w, and takes the connection of the request from the server. It
-// calls the function left once: when the client has left, or after Close. The caller must call Close. After
+// calls the function `left` once: when the client has left, or after Close. The caller must call Close. After
 // ErrAttached, w can be used as before.
 func Detach(r *http.Request, w http.ResponseWriter, left func()) (*Detached, error) {
 	if r.ProtoMajor != 1 || r.ProtoMinor == 0 {

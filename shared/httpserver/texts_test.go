@@ -112,8 +112,8 @@ func (s sayText) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveTexts starts servers that pass each request to the handler that *handler then contains. It returns the ways
-// to connect to the servers, a pool for TLS, and the address for HTTP/2.
+// serveTexts starts servers. They pass each request to *handler, which the test may change at any time. serveTexts
+// returns the ways to connect to the servers, a pool for TLS, and the address for HTTP/2.
 func serveTexts(t testing.TB, handler *http.Handler) ([]way, *x509.CertPool, string) {
 	t.Helper()
 	config, pool := withTLS(t)
@@ -135,7 +135,8 @@ func serveTexts(t testing.TB, handler *http.Handler) ([]way, *x509.CertPool, str
 }
 
 // sayTwice sends two requests on a new connection. It sends both before it reads an answer. It checks that each
-// answer has exactly the wanted body, and that no byte follows.
+// answer has exactly the wanted body, and that no byte follows. If the connection ends after the first answer, it
+// sends only the first request.
 func sayTwice(t testing.TB, dial func() (net.Conn, error), first, last request, want []byte) {
 	t.Helper()
 	conn, err := dial()
@@ -145,7 +146,9 @@ func sayTwice(t testing.TB, dial func() (net.Conn, error), first, last request, 
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	sent, answers := first.sent, 1
-	if !first.closes { // otherwise the server would close with unread bytes, which resets the connection
+	// If the connection ends after the first answer, the second request is not sent: a server that closes a connection
+	// with unread bytes resets it.
+	if !first.closes {
 		sent, answers = append(bytes.Clone(sent), last.sent...), 2
 	}
 	go conn.Write(sent)

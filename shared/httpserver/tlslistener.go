@@ -19,7 +19,7 @@ type tlsListener struct {
 	config   *tls.Config
 	timeout  time.Duration // time limit of a handshake
 	log      *slog.Logger
-	headers  http.Header // headers of the refusal of plain HTTP; they are the same for each Origin
+	headers  http.Header // headers of the refusal of plain HTTP; they do not depend on the Origin of a request
 	accepted chan accepted
 	closed   <-chan struct{}
 	close    context.CancelFunc
@@ -43,7 +43,7 @@ func newTLSListener(
 	return t
 }
 
-// listen accepts connections and starts a handshake on each, until open is done.
+// listen accepts connections and starts a handshake on each. It stops when the context open is done.
 func (t *tlsListener) listen(open context.Context) {
 	for {
 		conn, err := t.Listener.Accept()
@@ -81,8 +81,8 @@ func (t *tlsListener) handshake(open context.Context, plain net.Conn) {
 	}
 }
 
-// looksLikeHTTP reports whether a broken TLS record begins with a method. The
-// type of a TLS record is never a letter (RFC 8446, section 5.1).
+// looksLikeHTTP reports whether a broken TLS record begins with an HTTP method. The type of a TLS record is never a
+// letter (RFC 8446, section 5.1).
 func looksLikeHTTP(header [5]byte) bool { return header[0] >= 'A' && header[0] <= 'Z' }
 
 func (t *tlsListener) Accept() (net.Conn, error) {

@@ -9,12 +9,10 @@ import (
 	"time"
 )
 
-// Parse reads an ISO 8601 timestamp of the years 1 to 9999: a date, and
-// optionally T or a blank and a time of day. The time of day has hours and
-// minutes, optionally seconds, a fraction of any length (cut to microseconds) and
-// an offset: Z, +hh, +hhmm or +hh:mm. The result keeps the offset; without one
-// the result is in the given zone. Parse returns ErrRange for other years, and
-// ErrForm for any other text.
+// Parse reads an ISO 8601 timestamp of the years 1 to 9999. The timestamp is a date, which T or a blank and a time
+// of day may follow. The time of day has hours and minutes. It may also have seconds, a fraction of any length (cut
+// to microseconds), and an offset: Z, +hh, +hhmm or +hh:mm. The result keeps the offset. If the text has no offset,
+// the result is in the given zone. Parse returns ErrRange for other years, and ErrForm for any other text.
 func Parse(text string, zone *time.Location) (time.Time, error) {
 	s := scanner{rest: text}
 	year, month, day := s.number(4), s.after("-"), s.after("-")
@@ -39,9 +37,9 @@ func Parse(text string, zone *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// offsetForm matches an offset: a date, and optionally a time of day and a zone. Its groups are the year, a
-// hyphen or nothing, month, hyphen, day, hour, a colon or nothing, minute, colon, second, fraction, and the
-// zone.
+// offsetForm matches an offset: a date, and optionally a time of day and a zone. Its groups are, in order: the year;
+// a hyphen or nothing; the month; a hyphen or nothing; the day; the hour; a colon or nothing; the minute; a colon or
+// nothing; the second; the fraction; the zone.
 var offsetForm = regexp.MustCompile(
 	`^(\d{4})(-?)(\d\d)(-?)(\d\d)(?:[Tt ](\d\d)(?:(:?)(\d\d)(?:(:?)(\d\d)([.,]\d+)?)?)?([Zz]|[-+ ]\d\d(?::?\d\d)?)?)?$`)
 

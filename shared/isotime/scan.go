@@ -6,13 +6,13 @@ import (
 )
 
 // scanner reads the parts of a timestamp from left to right. Its methods set the
-// field bad if a part is malformed.
+// field `bad` if a part is malformed.
 type scanner struct {
 	rest string // not read yet
 	bad  bool
 }
 
-// skip reads the next byte if it is one of the bytes in the argument set, and reports whether it has read a byte.
+// skip reads the next byte if the argument `set` contains this byte. It reports whether it has read a byte.
 func (s *scanner) skip(set string) bool {
 	if s.rest == "" || !strings.Contains(set, s.rest[:1]) {
 		return false
@@ -51,7 +51,7 @@ func (s *scanner) fraction() int {
 	return six.number(6)
 }
 
-// zone reads a zone: Z or a difference to UTC. If the text has no zone, it returns the argument fallback.
+// zone reads a zone: Z or a difference to UTC. If the text has no zone, it returns the argument `fallback`.
 func (s *scanner) zone(fallback *time.Location) *time.Location {
 	if s.skip("Zz") {
 		return time.UTC

@@ -22,9 +22,8 @@ import (
 // linger is how long Cosign waits for more cosignatures after the quorum.
 const linger = 100 * time.Millisecond
 
-// Prove returns a proof of the consistency between an older size of the log and the
-// checkpoint that is submitted, as translog.Consistent does. It may be called
-// concurrently.
+// Prove returns the proof that the tree of the submitted checkpoint begins with an older tree of the log, as
+// translog.Consistent does. The argument `older` is the size of the older tree. Prove may be called concurrently.
 type Prove func(ctx context.Context, older int64) ([]tlog.Hash, error)
 
 // Witnesses asks the witnesses of a policy for cosignatures. It remembers which size
@@ -84,7 +83,7 @@ func (w *Witnesses) Close() {
 type Cosigned struct {
 	Checkpoint []byte           // the checkpoint with the cosignatures, in the order of the policy
 	Quorum     bool             // the policy accepts the checkpoint with these cosignatures
-	Faults     map[string]error // why a witness did not cosign, by its name
+	Faults     map[string]error // by the name of a witness: why it did not cosign
 }
 
 // The causes in Cosigned.Faults.
@@ -116,7 +115,7 @@ func (w *Witnesses) Cosign(ctx context.Context, checkpoint []byte, size int64, p
 			ctx, cancel := context.WithTimeout(w.ctx, w.within)
 			defer cancel()
 			line, err := one.ask(ctx, checkpoint, size, prove)
-			one.mu.Unlock() // before the result is sent, so that the next Cosign finds the witness free
+			one.mu.Unlock() // unlock before the result is sent, so that the next Cosign can ask this witness
 			results <- result{i, line, err}
 		})
 	}

@@ -107,8 +107,8 @@ func NewOrigin(address string) string {
 	return strings.TrimSuffix(address, "/") + "/log/" + hex.EncodeToString(digits)
 }
 
-// ReadOrCreate returns the keys of a file. Without the file it makes one, with a key for
-// a new log of the registry at an address (NewOrigin).
+// ReadOrCreate returns the keys of a file. If the file does not exist, ReadOrCreate makes it with one key for a
+// new log. The name of the log comes from the address of the registry (NewOrigin).
 func ReadOrCreate(file, address string) ([]translog.Key, error) {
 	keys, err := Read(file)
 	if !errors.Is(err, fs.ErrNotExist) {

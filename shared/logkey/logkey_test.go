@@ -278,8 +278,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestAMadeKeyNamesANewLog checks that a missing file gets a key with a new origin, and that later readings
-// keep it.
+// TestAMadeKeyNamesANewLog checks that a missing file gets a key with a new origin, and that later readings keep this
+// key.
 func TestAMadeKeyNamesANewLog(t *testing.T) {
 	form := regexp.MustCompile(`^registry\.example/x/log/[0-9a-f]{8}$`)
 	names := map[string]bool{}

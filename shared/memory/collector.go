@@ -12,7 +12,7 @@ import (
 const (
 	mostGrowth  = 400
 	leastGrowth = 60
-	garbage     = 32 << 20 // bytes by which a heap may always grow, unless they are more than mostGrowth percent
+	garbage     = 32 << 20 // a small heap may grow by these bytes, but by mostGrowth percent at most
 )
 
 // RelaxCollector lets a heap grow further before a collection: a small one to five times its live size, a large one
@@ -55,7 +55,7 @@ func liveBytes() uint64 {
 // afterCollections calls the function f after each collection, as long as the process runs. It makes an object to
 // which nothing refers; after a collection the finalizer of the object runs, and makes the next object.
 func afterCollections(f func()) {
-	type object struct{ _ *int } // without a pointer, other tiny objects could keep it alive
+	type object struct{ _ *int } // the pointer keeps it away from other tiny objects, which could keep it alive
 	var next func(*object)
 	next = func(*object) {
 		f()

@@ -19,7 +19,8 @@ func TestGrowthFollowsTheLiveHeap(t *testing.T) {
 	}
 }
 
-// TestTheCollectorIsRelaxedWhileTheHeapIsSmall lets the live heap grow and shrink again. GOGC must follow it.
+// TestTheCollectorIsRelaxedWhileTheHeapIsSmall lets the live heap grow and shrink again. GOGC must be high while the
+// heap is small, and low while it is large.
 func TestTheCollectorIsRelaxedWhileTheHeapIsSmall(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(100)

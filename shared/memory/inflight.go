@@ -27,8 +27,8 @@ func NewInFlight(size int64) *InFlight {
 	return &InFlight{Budget: NewBudget(size), seed: maphash.MakeSeed(), shared: map[uint64]*shared{}}
 }
 
-// Keep holds an answer until the function release is called. It returns the bytes to send. They may belong to an
-// equal answer, so the caller must no longer use the argument body. If the answer does not fit, Keep returns false.
+// Keep holds an answer until the function `release` is called. It returns the bytes to send. They may belong to an
+// equal answer, so the caller must no longer use the argument `body`. If the answer does not fit, Keep returns false.
 func (a *InFlight) Keep(body []byte) (kept []byte, release func(), ok bool) {
 	n := int64(cap(body))
 	if n <= Small {

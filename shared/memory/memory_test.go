@@ -27,7 +27,7 @@ func TestTheCollectorRespectsABudget(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
 	t.Setenv("GOMEMLIMIT", "")
-	t.Setenv("AUTOMEMLIMIT", "off") // the control group of this machine does not matter
+	t.Setenv("AUTOMEMLIMIT", "off") // the limits of this machine's control group must not change the results
 	for _, c := range []struct{ limit, budget, want int64 }{
 		{1 << 40, 0, 1 << 40},
 		{1 << 40, 100 << 20, 80 << 20},

@@ -15,7 +15,7 @@ type Limiter interface {
 	Refused() int64 // requests that did not fit, since the start
 }
 
-// Measure registers metrics of limiters, by their names, until the function stop is called.
+// Measure registers metrics of limiters, by their names, until the function `stop` is called.
 func Measure(meter metric.Meter, limiters map[string]Limiter) (stop func() error, err error) {
 	used, err := meter.Int64ObservableGauge("registry.memory.used", metric.WithUnit("By"),
 		metric.WithDescription("Memory that requests hold, by limiter."))

@@ -7,16 +7,16 @@ import "strings"
 // parameter or a code is longer. The number limits the time of a comparison.
 const comparedLength = 32
 
-// To returns the value of a list with the smallest edit distance to the sent text, or ""
-// for an empty list. It ignores case, and what follows the first 32 characters of a text.
-// Among equally near values, the one with the longest common beginning wins.
+// To returns the value of a list with the smallest edit distance to the sent text, or "" for an empty list. It
+// ignores case, and what follows the first 32 characters of a text. Among equally near values, the value with
+// the longest common beginning wins.
 func To(sent string, of []string) string {
 	best, _ := search(compared(sent), of)
 	return best
 }
 
-// Near returns the same value as To, but only if that is probably meant: its edit distance to the sent text is
-// at most a third of the length of that text. Otherwise it returns "".
+// Near returns the same value as To if this value is probably meant. It is probably meant if its edit distance
+// to the sent text is at most a third of the length of the sent text. Otherwise Near returns "".
 func Near(sent string, of []string) string {
 	text := compared(sent)
 	if best, distance := search(text, of); 3*distance <= len(text) {
@@ -25,7 +25,7 @@ func Near(sent string, of []string) string {
 	return ""
 }
 
-// search returns the value that To returns, and the distance to it.
+// search returns the result of the function To, and how far it is from the text.
 func search(text []rune, of []string) (best string, least int) {
 	least = comparedLength + 1
 	longest := 0
@@ -56,7 +56,7 @@ func compared(text string) []rune {
 
 // distance returns the Levenshtein distance of two texts.
 func distance(a, b []rune) int {
-	row := make([]int, len(b)+1) // distances from the part of text a that was read so far to each beginning of text b
+	row := make([]int, len(b)+1) // distance of each beginning of text b from the part of text a that was read so far
 	for j := range row {
 		row[j] = j
 	}

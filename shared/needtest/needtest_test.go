@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAMissingNeedIsToldOrFails lets recorders, in place of real tests, miss something.
-// Each must be skipped and reported, or fail with CI set.
+// TestAMissingNeedIsToldOrFails uses recorders in place of real tests. Each recorder needs something that is missing.
+// The test must be skipped and reported, but with CI set it must fail.
 func TestAMissingNeedIsToldOrFails(t *testing.T) {
 	for _, c := range []struct {
 		name, ci        string
@@ -43,7 +43,7 @@ func TestAMissingNeedIsToldOrFails(t *testing.T) {
 	}
 }
 
-// recorder is a test that records its end.
+// recorder stands for a test, and records whether the test failed or was skipped.
 type recorder struct {
 	testing.TB
 	failed, skipped bool

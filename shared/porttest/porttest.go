@@ -29,7 +29,7 @@ var reserved struct {
 }
 
 // FreeAddr returns an address of 127.0.0.1 with a free port. Until this process ends,
-// FreeAddr returns the port to no caller of the same user again.
+// no other call of FreeAddr by the same user returns this port.
 func FreeAddr() (string, error) {
 	cache, err := os.UserCacheDir() // not the folder of temporary files, in which tests must leave nothing
 	if err != nil {

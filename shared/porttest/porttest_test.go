@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestFreeAddrsDiffer asks for addresses in several processes, which hold them until all
-// have theirs. No two may be equal.
+// TestFreeAddrsDiffer starts several processes. Each process asks for addresses, and holds them until all processes
+// have their addresses. No two addresses may be equal.
 func TestFreeAddrsDiffer(t *testing.T) {
 	const each, child = 100, "FREE_ADDR_TEST_CHILD"
 	if os.Getenv(child) != "" {

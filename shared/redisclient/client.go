@@ -34,9 +34,8 @@ func IsShortage(err error) bool {
 // ErrMalformed is the error for an address whose form is wrong.
 var ErrMalformed = errors.New("the address of the Redis server is malformed")
 
-// Open returns a client of the servers at an address: one that OpenServer accepts, or
-// the address of a cluster, which has ?addr=HOST:PORT for each further node. It does
-// not connect.
+// Open returns a client for an address. It does not connect. The address is one that OpenServer accepts, or it names a
+// node of a cluster and has ?addr=HOST:PORT for each further node.
 func Open(address string, t Timeouts) (redis.UniversalClient, error) {
 	if isSentinel(address) || !strings.Contains(address, "addr=") {
 		return OpenServer(address, t)
@@ -84,7 +83,7 @@ func openSentinels(address string, t Timeouts) (*redis.Client, error) {
 		return nil, ErrMalformed
 	}
 	if o.TLSConfig != nil {
-		o.TLSConfig.ServerName = "" // no fixed name, because each server has its own name
+		o.TLSConfig.ServerName = "" // each server has another name: the address gives it
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = t.Dial, t.Call, t.Call, t.Pool
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true

@@ -159,7 +159,7 @@ func (s *Server) says(command, text string) error {
 	return err
 }
 
-// await calls the function try until it succeeds, for startTimeout at most.
+// await calls the function `try` until it succeeds, for startTimeout at most.
 func await(t testing.TB, what string, try func() error) {
 	t.Helper()
 	deadline := time.Now().Add(startTimeout)

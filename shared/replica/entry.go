@@ -136,7 +136,7 @@ const (
 	isTest
 )
 
-// valueOf parses an entry of the bucket of assets. The entry shares memory with the argument value.
+// valueOf parses an entry of the bucket of assets. The entry shares memory with the argument `value`.
 func valueOf(key, value []byte) (Entry, error) {
 	if len(key) != idBytes || len(value) <= positionBytes || value[positionBytes] > isTest {
 		return Entry{}, fmt.Errorf("%w: asset %x has no position", ErrUnsound, key)

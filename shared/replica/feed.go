@@ -18,10 +18,10 @@ type FeedQuery struct {
 	Texts      bool // Entry.JSON is set
 }
 
-// Feed calls the function visit with entries, in the order of their positions, until visit returns false. It reads
-// the copy at one moment; at that moment the copy had everything up to the position that Feed returns. Feed skips
-// later entries, which the copy may have from files of a snapshot. The JSON of an entry is valid only during the
-// call.
+// Feed calls the function `visit` with entries, in the order of their positions, until visit returns false. It reads
+// the copy as it is at one moment. At that moment, the copy has every entry up to the position that Feed returns.
+// From files of a snapshot, the copy may also have some later entries, which Feed skips. The JSON of an entry is
+// valid only during the call.
 func (r *Replica) Feed(q FeedQuery, visit func(Entry) bool) (upto int64, err error) {
 	err = r.file.View(func(tx *bbolt.Tx) error {
 		state, err := stateOf(tx)
@@ -64,7 +64,7 @@ func (s State) Upto() (int64, error) {
 	return at.UnixMicro(), nil
 }
 
-// entryAt returns the entry at a place. The entry has its JSON only if the argument text is true.
+// entryAt returns the entry at a place. The entry has its JSON only if the argument `text` is true.
 func entryAt(p boltfile.Place, b buckets, text bool) (Entry, error) {
 	if !text {
 		e, err := valueOf(p.ID, append(bytes.Clone(p.Position), isReal))
@@ -88,7 +88,7 @@ func (q FeedQuery) over(b buckets) (next func() boltfile.Place) {
 	}
 }
 
-// From calls the function visit with entries in the order of ids, beginning with the given id, until visit
+// From calls the function `visit` with entries in the order of ids, beginning with the given id, until visit
 // returns false. A malformed id counts as the lowest one. The JSON of an entry is valid only during the call.
 func (r *Replica) From(id string, visit func(Entry) bool) error {
 	from, err := hex.DecodeString(id)

@@ -9,8 +9,8 @@ import (
 	"asset-registry.example/client"
 )
 
-// withModes returns a copy that is complete up to second 150. The assets at even seconds before 150 are in test
-// mode. One asset is at second 160: an asset from a file of a snapshot may be newer than the copy's position.
+// withModes returns a copy that is complete up to second 150. The assets at the even seconds before 150 are in test
+// mode. One asset is newer than the copy's position, at second 160: files of a snapshot may bring newer assets.
 func withModes(t *testing.T) *Replica {
 	t.Helper()
 	r := open(t, t.TempDir())

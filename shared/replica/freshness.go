@@ -16,7 +16,7 @@ import (
 
 const (
 	askWithin  = 10 * time.Second
-	mostGoals  = 64       // most ends of the feed that are remembered until the copy reaches them
+	mostGoals  = 64       // most goals; a goal is an end of the feed that the copy has not reached yet
 	mostAnswer = 64 << 10 // bytes; the answer has one entry, with few fields
 )
 
@@ -62,7 +62,7 @@ func (f *Freshness) advance() {
 	}
 }
 
-// Restart begins with another copy. The argument equal is the time when that copy was last as new as the origin.
+// Restart begins with another copy. The argument `equal` is the time when that copy was last as new as the origin.
 func (f *Freshness) Restart(equal time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

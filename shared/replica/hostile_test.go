@@ -227,8 +227,8 @@ func TestEntriesOfTheFutureAreRefused(t *testing.T) {
 	}
 }
 
-// TestACopyWithAnEntryOfTheFutureHeals opens a copy as an earlier version could leave it.
-// The copy must become equal to the registry again.
+// TestACopyWithAnEntryOfTheFutureHeals opens a copy with an entry of the year 9999, which an earlier version could
+// leave. The copy must become equal to the registry again.
 func TestACopyWithAnEntryOfTheFutureHeals(t *testing.T) {
 	const far = "9999-01-01T00:00:00.000000+00:00"
 	for _, mode := range []string{"", `,"mode":"test"`} {

@@ -21,7 +21,7 @@ const (
 )
 
 // load stores the newest snapshot. If the registry has no snapshot, load stores nothing, and the feed fills the
-// copy. If files of the snapshot are gone, load continues with the newest snapshot.
+// copy. If files of the snapshot are gone or damaged, load asks for the newest snapshot again and continues with it.
 func (r *run) load(ctx context.Context) error {
 	var before client.Timestamp
 	for repeats := 0; ; {
@@ -128,8 +128,9 @@ func (r *run) segments(ctx context.Context, missing []client.Segment, state Stat
 	return errors.Join(r.store(c), ctx.Err())
 }
 
-// readAhead reads files, several of them at the same time (the constant parallel). The channel that it
-// returns has them in order. The channel is closed after the last file, or when ctx is done.
+// readAhead reads files, several of them at the same time (the constant `parallel`). The channel that it
+// returns has the files in the order of the segments. The channel is closed after the last file, or when ctx is
+// done.
 func (r *run) readAhead(ctx context.Context, segments []client.Segment, decoder *zstd.Decoder) <-chan chan file {
 	files := make(chan chan file, parallel-1) // the receiver holds one more file
 	go func() {
@@ -167,10 +168,11 @@ func newDecoder() (*zstd.Decoder, error) {
 		zstd.WithDecoderConcurrency(parallel))
 }
 
-// unpack returns the entries of a file. It returns an error unless the number of entries, their bytes and their
-// ids are as the segment says, and the ids are in order.
+// unpack returns the entries of a file. The segment says how many entries and bytes the file has, and which ids it may
+// have. If this is wrong, or if the ids are not in order, unpack returns an error.
 func unpack(s client.Segment, packed []byte, decoder *zstd.Decoder) ([]Entry, error) {
-	lines, err := decoder.DecodeAll(packed, make([]byte, 0, s.UncompressedBytes)) // the client has limited this size
+	// The client has already refused segments whose UncompressedBytes are too many.
+	lines, err := decoder.DecodeAll(packed, make([]byte, 0, s.UncompressedBytes))
 	if err != nil {
 		return nil, err
 	}
@@ -199,8 +201,8 @@ func unpack(s client.Segment, packed []byte, decoder *zstd.Decoder) ([]Entry, er
 	return entries, nil
 }
 
-// otherData adds ErrOtherData to err if err refuses a position and the answer's cookie SERVER_ID names other
-// data. Without that cookie, the refusal does not mean that the copy must begin anew.
+// otherData adds ErrOtherData to an error with which the registry has refused a position, if the cookie SERVER_ID of
+// the answer names other data. An answer without this cookie does not mean that the copy must begin anew.
 func (r *run) otherData(err error) error {
 	refusal, ok := errors.AsType[*client.Error](err)
 	if ok && errors.Is(err, client.ErrStartOver) && refusal.ServerID != "" &&

@@ -28,7 +28,7 @@ func (r *Replica) Get(id string) (e Entry, ok bool, err error) {
 	return e, ok, err
 }
 
-// Walk calls the function visit with each asset, in the order of ids, until visit returns an error. The JSON
+// Walk calls the function `visit` with each asset, in the order of ids, until visit returns an error. The JSON
 // of an entry is valid only during the call.
 func (r *Replica) Walk(visit func(Entry) error) error {
 	return r.file.View(func(tx *bbolt.Tx) error {
@@ -42,7 +42,7 @@ func (r *Replica) Walk(visit func(Entry) error) error {
 	})
 }
 
-// Changes calls the function visit with each asset that changed after a position, in the order of
+// Changes calls the function `visit` with each asset that changed after a position, in the order of
 // positions, until visit returns false. The text is valid only during the call.
 func (r *Replica) Changes(after int64, visit func(position int64, id string, text []byte) bool) error {
 	_, err := r.Feed(FeedQuery{After: after, Real: true, Test: true, Texts: true}, func(e Entry) bool {
@@ -101,7 +101,8 @@ func (r *Replica) Check() (assets int, err error) {
 	return assets, err
 }
 
-// check returns an error unless the asset's text belongs to the asset, and its feed has an entry for it.
+// check checks an entry of the bucket of assets. It returns an error if the text of the entry is the text of another
+// asset, or if the feed does not have the asset at its position.
 func (b buckets) check(key, value []byte) error {
 	e, err := valueOf(key, value)
 	if err != nil {

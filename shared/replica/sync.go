@@ -28,7 +28,7 @@ type Source struct {
 // Progress says how much one run has done.
 type Progress struct {
 	Assets, Bytes       int64 // entries that were stored, and bytes of their text
-	OfAssets, OfBytes   int64 // the same of the whole snapshot that the run reads; 0: the run reads the feed
+	OfAssets, OfBytes   int64 // totals of the snapshot that the run reads; 0: the run reads the feed
 	Position            client.Timestamp
 	Snapshots, Segments int // snapshots that were begun, and files that were read
 }
@@ -37,8 +37,8 @@ type Progress struct {
 type Store interface {
 	// State returns the state of the copy after the last change.
 	State() State
-	// Apply applies a change. After a crash, the store may have lost the last changes: it then has the state after an
-	// earlier change, and perhaps some entries of later ones. The error wraps ErrNotStored.
+	// Apply applies a change. After a crash, the store may have lost the last changes. It then has the state after an
+	// earlier change, and perhaps some entries of the lost changes. The error wraps ErrNotStored.
 	Apply(Change) error
 	// Loaded returns the hashes of the snapshot files that are already in the copy.
 	Loaded() (map[string]bool, error)
@@ -56,8 +56,7 @@ type run struct {
 // never is a position that the feed never reaches.
 const never = math.MaxInt64
 
-// CatchUp heals the copy, and then brings it to the end of the registry's feed, as the function of the same name
-// does.
+// CatchUp heals the copy. Then it brings the copy to the end of the registry's feed, as the function CatchUp does.
 func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress)) error {
 	if err := r.heal(); err != nil {
 		return err
@@ -65,14 +64,14 @@ func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress
 	return CatchUp(ctx, r, source, tell)
 }
 
-// Follow stores each change as it comes, as the function of the same name does.
+// Follow does what the function Follow does: it stores each change as it comes.
 func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)) error {
 	return Follow(ctx, r, source, tell)
 }
 
 // CatchUp brings a copy up to the end that the registry's feed had when CatchUp was called. So it ends, however
 // fast the feed grows. An empty copy first gets the newest snapshot, if the registry has one, and then the feed
-// after it. The function tell is called after each change of the copy.
+// after it. The function `tell` is called after each change of the copy.
 func CatchUp(ctx context.Context, to Store, source Source, tell func(Progress)) error {
 	run := &run{Store: to, source: source, tell: tell}
 	var err error
@@ -162,8 +161,11 @@ func (r *run) pages(ctx context.Context) error {
 // positionOf returns a position in microseconds since the epoch. It is 0 before the first change.
 func positionOf(p client.Position) (int64, error) { return State{Position: p}.Upto() }
 
-// page stores a page of the feed. It returns an error if the entries are not in order, if one is not after the
-// copy's position or is after the position of the next page, or if the position of the next page is in the future.
+// page stores a page of the feed. It returns an error in these cases:
+//
+//   - the entries are not in order, or the first of them is not after the copy's position;
+//   - an entry is after the position of the next page;
+//   - the position of the next page is before the copy's position, or in the future.
 func (r *run) page(page client.Page) error {
 	if err := r.same(page.Next); err != nil {
 		return err

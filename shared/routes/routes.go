@@ -52,7 +52,7 @@ func Versions() []Version {
 	}
 }
 
-// FindVersion returns the version with a name. ok is false if there is none.
+// FindVersion returns the version with a name. The result ok is false if no version has this name.
 func FindVersion(name string) (v Version, ok bool) {
 	for _, v := range Versions() {
 		if v.Name == name {
@@ -141,8 +141,8 @@ const Dictionaries = "/dictionaries"
 // of the names is the order of the versions.
 func (v Version) Has(r Route) bool { return v.Target >= r.Since }
 
-// All returns the routes of all versions. Version.Has reports which of them a version has. Each GET route
-// answers HEAD too, and has a row for both methods.
+// All returns the routes of all versions. Version.Has reports which of them a version has. Each GET route answers HEAD
+// too, and the list has one row for GET and one row for HEAD.
 func All() []Route {
 	all := []Route{
 		{Method: http.MethodGet, Pattern: "/me", Class: Read, Key: true, AtGateway: true},
@@ -202,8 +202,8 @@ func All() []Route {
 	return all
 }
 
-// AnyLanguage is the pattern of an address of an asset's page without a language. It leads to the
-// page in the language that the browser prefers.
+// AnyLanguage is the pattern of the address of an asset's page, without a language. The address leads to the page in
+// the language that the browser prefers.
 const AnyLanguage = "/assets/:id"
 
 // Site returns the routes of the pages for people, which the search service answers (docs/site.md). Their patterns
@@ -266,7 +266,7 @@ const (
 	CopyByHash = Data + "/:name/:file" // ":name" is the hash of the file, and ":file" is its name
 
 	CopyManifest = Data + "/manifest.json"  // the list of the newest whole copies
-	Catalogue    = Data + "/catalog.jsonld" // the same list with texts of the operator, in the form of DCAT-AP
+	Catalogue    = Data + "/catalog.jsonld" // the list of whole copies as DCAT-AP, with texts of the operator
 )
 
 // PublicPath is a path that readers from outside may ask a gateway for.

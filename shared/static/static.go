@@ -66,7 +66,7 @@ func (f *File) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(content)))
 	if r.Method != http.MethodHead {
-		_, _ = httpserver.NewSender(w, f.pace).Write(content) // the client may have left, or be too slow
+		_, _ = httpserver.NewSender(w, f.pace).Write(content) // an error means that the client has left, or is too slow
 	}
 }
 
@@ -83,8 +83,8 @@ func acceptsGzip(sent []string) bool {
 	return false
 }
 
-// isAt reports whether an If-None-Match names the file's tag (RFC 9110, 13.1.2). The edge has removed from
-// these tags the endings that it adds for compressed answers.
+// isAt reports whether an If-None-Match names the file's tag (RFC 9110, 13.1.2). The edge adds endings to the tags
+// of compressed answers, and has removed them from these tags.
 func (f *File) isAt(sent []string) bool {
 	for tag := range strings.SplitSeq(strings.Join(sent, ","), ",") {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")

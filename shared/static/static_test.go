@@ -73,8 +73,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestAClientThatReadsNothingIsCutOff uses a server without a time limit, so only
-// the pace ends the answer.
+// TestAClientThatReadsNothingIsCutOff uses a server without a time limit. The pace must cut the client off.
 func TestAClientThatReadsNothingIsCutOff(t *testing.T) {
 	f := static.New("text/plain", "no-cache", []byte(strings.Repeat("x", 32<<20))) // more than buffers hold
 	f.SetPace(httpserver.Pace{Bytes: 64 << 10, Within: 50 * time.Millisecond, All: time.Minute})

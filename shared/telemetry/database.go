@@ -14,14 +14,14 @@ import (
 // Pool has the state of the connections to one database server.
 type Pool struct {
 	Name       string
-	Idle, Used int64 // connections that are idle, and that are in use
+	Idle, Used int64 // idle connections, and connections in use
 	Max        int64 // most connections; 0 if not known
 	Waiting    int64 // operations that wait for a connection
-	Timeouts   int64 // operations that waited in vain, since the start
+	Timeouts   int64 // operations that waited but got no connection in time, since the start
 }
 
-// MeasurePools registers metrics of the connections to a database until the function stop is called (OpenTelemetry
-// semantic conventions, database client metrics). The function pools is called at each collection.
+// MeasurePools registers metrics of the connections to a database until the function `stop` is called (OpenTelemetry
+// semantic conventions, database client metrics). The function `pools` is called at each collection.
 func MeasurePools(
 	meter metric.Meter, system attribute.KeyValue, pools func() []Pool,
 ) (stop func() error, err error) {

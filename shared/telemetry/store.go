@@ -14,11 +14,11 @@ import (
 type StoreUse struct {
 	Size                  int64 // size of the data
 	DiskFree, DiskSize    int64 // free space and size of the disk with the data
-	MemoryUsed, MemoryMax int64 // memory that the data use and may use
+	MemoryUsed, MemoryMax int64 // memory that the data use, and the most that they may use
 }
 
-// MeasureStore registers metrics of a store until the function stop is called. The name says
-// what the store holds. The function use is called at each collection.
+// MeasureStore registers metrics of a store until the function `stop` is called. The name says
+// what the store holds. The function `use` is called at each collection.
 func MeasureStore(
 	meter metric.Meter, name string, use func(context.Context) StoreUse,
 ) (stop func() error, err error) {

@@ -3,7 +3,7 @@
 // which are large.
 //
 // The edge decides once whether a request is traced, before it makes a span. Code
-// needs no tracer: Child makes a span if the context has one that is recorded,
+// needs no tracer: Child makes a span if the context has a recorded span,
 // and otherwise does nothing.
 package telemetry
 
@@ -27,8 +27,8 @@ type Telemetry struct {
 	share   float64 // share of the edge's requests that are traced, from 0 to 1
 }
 
-// New returns telemetry with these providers; a nil provider makes nothing. The edge
-// traces a share of its requests, from 0 to 1.
+// New returns telemetry that uses these providers. With a nil provider, it makes no traces or no metrics. The argument
+// "share" is the share of the edge's requests that are traced, from 0 to 1.
 func New(tracers trace.TracerProvider, meters metric.MeterProvider, share float64) *Telemetry {
 	return &Telemetry{tracers: tracers, meters: meters, share: share}
 }
@@ -54,9 +54,9 @@ func (t *Telemetry) Meter() metric.Meter {
 	return t.meters.Meter(Scope)
 }
 
-// Sampler returns a sampler that records a span if its parent is recorded. It records a span without a parent
-// only if the span's kind is server: the edge makes those only for requests that Sample chose. So work in the
-// background records nothing.
+// Sampler returns a sampler. A span with a parent is recorded if its parent is recorded. A span without a parent is
+// recorded only if its kind is server: the edge makes it only for a request that Sample chose. Spans of background
+// work have another kind and are not recorded.
 func Sampler() sdktrace.Sampler { return sampler{} }
 
 type sampler struct{}

@@ -29,7 +29,7 @@ func TestInputIsTakenUpToItsBound(t *testing.T) {
 		name      string
 		parse     func(text string) error
 		good, bad string
-		want      error // the error that the function parse must return for the text in the field bad
+		want      error // the error that the function `parse` must return for the text in the field `bad`
 	}{
 		{"a checkpoint", func(text string) error { _, err := Unverified([]byte(text)); return err },
 			goldenCheckpoint + filler(MaxCheckpoint-len(goldenCheckpoint), make([]byte, 5)),

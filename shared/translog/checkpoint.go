@@ -71,7 +71,7 @@ func Sign(c Checkpoint, keys ...Key) ([]byte, error) {
 	return note.Sign(&note.Note{Text: c.Text()}, signers...)
 }
 
-// Cosign returns the line with a witness's cosignature of a signed checkpoint. The argument at is the time that is
+// Cosign returns the line with a witness's cosignature of a signed checkpoint. The argument `at` is the time that is
 // written into the cosignature. The caller must have verified the checkpoint. The use of the key must be
 // ForWitness.
 func Cosign(checkpoint []byte, key Key, at time.Time) ([]byte, error) {

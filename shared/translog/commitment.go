@@ -112,7 +112,7 @@ func dissect(asset []byte) (text []byte, id, modified string, err error) {
 			modified = unquoted(text[colon+1 : end])
 			if text[end] == ',' {
 				text = slices.Delete(text, at, end+1)
-			} else { // for the last member, cut the comma before it, too, if there is one
+			} else { // the last member: also cut the comma before it, if there is one
 				text = slices.Delete(text, max(at-1, 1), end)
 				at = max(at-1, 1)
 			}
@@ -163,9 +163,10 @@ var (
 	ErrMismatch     = errors.New("the asset is not what the leaf commits to")
 )
 
-// Match returns nil if the leaf commits to the asset under the salt. The argument asset is the asset as version 2.5
-// of the API shows it to everybody, with id and dateModified. Match returns ErrNoCommitment for a withdrawal, and
-// an error with the cause ErrMismatch or ErrAsset if the leaf does not commit to the asset.
+// Match returns nil if the leaf commits to the asset under the salt. The argument asset is the asset as version 2.5 of
+// the API shows it to everybody, with id and dateModified. For a withdrawal, Match returns ErrNoCommitment. If the leaf
+// does not commit to the asset, the error has the cause ErrMismatch. If the asset is not a valid JSON object, it has
+// the cause ErrAsset.
 func (l Leaf) Match(asset []byte, salt Salt) error {
 	if l.Kind == Withdraw {
 		return ErrNoCommitment

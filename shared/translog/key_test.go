@@ -15,7 +15,7 @@ const (
 	goldenWitness = "witness.example/w1+20324abe+BCmsuuFBvMrwsi4alNNNC8c2HlJtC/4SyJeUvJMilm3X"
 )
 
-// seeded returns a key whose seed is 32 bytes, each one more than the byte before; the argument first is the first
+// seeded returns a key whose seed is 32 bytes, each one more than the byte before; the argument `first` is the first
 // byte.
 func seeded(t testing.TB, use Use, name string, first byte) Key {
 	t.Helper()

@@ -14,9 +14,9 @@ type Kind string
 // The kinds of leaves. A Withdraw has no commitment; all others have one.
 const (
 	Publish  Kind = "publish"  // the asset became public
-	Change   Kind = "change"   // it was public and stayed so
-	Withdraw Kind = "withdraw" // it was public and is not any more
-	Import   Kind = "import"   // it was public when the log began
+	Change   Kind = "change"   // the asset was public before the change, and is public after it
+	Withdraw Kind = "withdraw" // the asset was public before the change, and is not public after it
+	Import   Kind = "import"   // the asset was already public when the log began
 )
 
 // Leaf is an entry of the log: one change of one public asset.
@@ -96,9 +96,11 @@ func ParseLeaf(entry []byte) (Leaf, error) {
 	text := string(entry)
 	l := Leaf{Asset: member(text, `{"asset":"`), Kind: Kind(member(text, `"kind":"`))}
 	if l.Kind != Withdraw {
-		l.Commitment, _ = parseCommitment(member(text, `"commitment":"`)) // zero on an error, which Check refuses
+		// A malformed commitment becomes zero, and Check refuses zero.
+		l.Commitment, _ = parseCommitment(member(text, `"commitment":"`))
 	}
-	l.Position, _ = strconv.ParseInt(member(text, `"position":`), 10, 64) // 0 on an error, which Check refuses
+	// The errors of ParseInt are ignored: with a wrong number, either Check fails, or Encode returns another text.
+	l.Position, _ = strconv.ParseInt(member(text, `"position":`), 10, 64)
 	l.Revision, _ = strconv.ParseInt(member(text, `"revision":`), 10, 64)
 	if err := l.Check(); err != nil {
 		return Leaf{}, err
@@ -110,7 +112,8 @@ func ParseLeaf(entry []byte) (Leaf, error) {
 }
 
 // member returns the text after a member's name, up to the next quote, comma or
-// brace. The caller compares the whole leaf afterwards.
+// brace. It does not check the text: afterwards, the caller encodes the leaf again
+// and compares the result with the whole text.
 func member(text, name string) string {
 	_, rest, _ := strings.Cut(text, name)
 	return rest[:max(strings.IndexAny(rest, `",}`), 0)]

@@ -14,7 +14,7 @@ import (
 type Policy struct {
 	Logs      []PolicyLog
 	Witnesses []PolicyWitness
-	groups    map[string]group // by name; a witness is a group without members
+	groups    map[string]group // the groups by their names; a witness counts as a group without members
 	members   map[string]bool  // the names that are members of a group
 	quorum    string
 }
@@ -186,7 +186,7 @@ func (p *Policy) setQuorum(name string) error {
 	return nil
 }
 
-// witnessed reports whether the witness or the group with a name has witnessed a checkpoint. The map cosigned
+// witnessed reports whether the witness or the group with a name has witnessed a checkpoint. The map `cosigned`
 // has the names of the witnesses that cosigned the checkpoint.
 func (p *Policy) witnessed(name string, cosigned map[string]bool) bool {
 	g := p.groups[name]

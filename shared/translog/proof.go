@@ -102,9 +102,8 @@ func (p Proof) Verify(policy Opener, entry []byte) (Signed, error) {
 	return signed, nil
 }
 
-// Evidence is the extra data of the registry's proofs, in JSON: the leaf, and the
-// asset that it commits to with its salt. After an erasure, and for a withdrawal,
-// Salt and Asset are absent.
+// Evidence is the extra data of the registry's proofs, in JSON. It has the leaf, the asset to which the leaf commits,
+// and the salt of this commitment. After an erasure, and for a withdrawal, Salt and Asset are absent.
 type Evidence struct {
 	Leaf  jsontext.Value `json:"leaf"`
 	Salt  *Salt          `json:"salt,omitzero"`
@@ -194,8 +193,9 @@ func Include(ctx context.Context, c Checkpoint, index int64, parts PartReader) (
 	return path, read.cause(err)
 }
 
-// Consistent returns a proof that the tree of the checkpoint begins with an older tree; the parameter older is its
-// number of leaves. It verifies the tiles that it reads, as Include does. If older is 0, the proof is empty.
+// Consistent returns a proof that the tree of the checkpoint begins with an older tree. The parameter `older` is the
+// number of leaves of the older tree. Consistent verifies the tiles that it reads, as Include does. If older is 0,
+// the proof is empty.
 func Consistent(ctx context.Context, older int64, c Checkpoint, parts PartReader) ([]tlog.Hash, error) {
 	if older < 0 || older > c.Size || c.Size > MaxSize {
 		return nil, fmt.Errorf("no tree of %d leaves in a log of %d", older, c.Size)

@@ -97,9 +97,9 @@ func ParsePath(path string) (Tile, error) {
 // ErrPart is the cause of every error about the data of a tile or bundle.
 var ErrPart = errors.New("malformed tile")
 
-// Cut returns the data of the tile. It cuts them out of the argument data, which belongs to an equally wide or
-// wider part of the same tile: a part is always the beginning of the full tile. Cut returns an error with the cause
-// ErrPart if there is too little data, or a bundle is damaged.
+// Cut returns the data of the tile, which is the beginning of the argument "data". The argument has the same part of
+// the tile or a wider part. Cut returns an error with the cause ErrPart if there is too little data, or a bundle is
+// damaged.
 func (t Tile) Cut(data []byte) ([]byte, error) {
 	end := t.Width * tlog.HashSize
 	if t.Level == Entries {

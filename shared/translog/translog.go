@@ -14,8 +14,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// Limits of outside input, in bytes unless they say otherwise. A reader of a log
-// must not read more than these from one answer.
+// Limits of outside input, in bytes. A reader of a log must not read more from one answer.
 const (
 	MaxLeaf       = 512                 // a leaf of a log of the registry
 	MaxCheckpoint = 64 << 10            // a signed checkpoint
@@ -33,8 +32,7 @@ var (
 	errMalformedNumber = errors.New("malformed number")
 )
 
-// decode64 decodes standard base64. It accepts only the one form that encoding
-// gives: no line ends and no stray bits.
+// decode64 decodes standard base64. It refuses a text that has line ends, or bits that encode nothing.
 func decode64(text string) ([]byte, error) {
 	raw, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err == nil && strings.ContainsAny(text, "\r\n") {

@@ -40,7 +40,7 @@ func leaves(from, to int64) [][]byte {
 	return all
 }
 
-// grow returns a log with size leaves. The argument batch is the number of leaves that it appends at a time.
+// grow returns a log with size leaves. The argument `batch` is the number of leaves that it appends at a time.
 func grow(t testing.TB, size, batch int64) (Tree, memory) {
 	t.Helper()
 	var tree Tree
@@ -184,7 +184,7 @@ func TestEveryEarlierPartCanBeRead(t *testing.T) {
 				}
 			}
 			small := memory{map[string][]byte{want.Path(): data}, nil}
-			if earlier%97 == 0 { // for some sizes, the test also makes a log of this size, and compares its part
+			if earlier%97 == 0 { // for some sizes, also compare with a log that grew to this size only
 				_, m := grow(t, earlier, earlier)
 				if !bytes.Equal(small.parts[want.Path()], m.parts[want.Path()]) {
 					t.Errorf("got another %s of size %d", want.Path(), earlier)

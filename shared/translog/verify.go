@@ -23,11 +23,11 @@ type Source interface {
 type Verifier struct {
 	// Policy says which checkpoints to trust.
 	Policy *Policy
-	// Remembered is an older checkpoint of the log, which the log must continue. The
-	// zero value is none.
+	// Remembered is an older checkpoint of the log, which the log must continue. The zero value stands for no older
+	// checkpoint.
 	Remembered Checkpoint
-	// Leaf is called for each leaf in order, if it is not nil. Leaves may be wrong
-	// until Verify has returned nil. An error ends the verification.
+	// Leaf is called for each leaf in order, unless the field Leaf is nil. Leaves may be wrong until Verify has
+	// returned nil. If Leaf returns an error, the verification ends.
 	Leaf func(index int64, leaf Leaf) error
 	// Ahead is the number of entry bundles that are read at the same time; 0 means 1.
 	Ahead int
@@ -39,11 +39,10 @@ var (
 	ErrOrder    = errors.New("the leaves are not in the order of their positions")
 )
 
-// Verify verifies a whole log: the signatures of its newest checkpoint, the quorum,
-// that it continues the remembered checkpoint, that its entries are leaves in the
-// order of their positions, and that all tiles and the root follow from these
-// leaves. It returns the checkpoint. Its errors have the causes of Policy.Open,
-// ErrConsistency, ErrTampered, ErrPart, ErrLeaf, ErrOrder, or of the source's errors.
+// Verify verifies a whole log. The newest checkpoint must have valid signatures and the quorum, and must continue the
+// remembered checkpoint. The entries must be leaves in the order of their positions. All tiles and the root must follow
+// from these leaves. Verify returns the checkpoint. Its errors have the causes of Policy.Open, ErrConsistency,
+// ErrTampered, ErrPart, ErrLeaf, ErrOrder, or of the source's errors.
 func (v Verifier) Verify(ctx context.Context, source Source) (Signed, error) {
 	raw, err := source.ReadCheckpoint(ctx)
 	if err != nil {
@@ -182,7 +181,7 @@ func (w *walk) check(index int64, entry []byte) error {
 	return w.Leaf(index, leaf)
 }
 
-// compare reads a part of the log, and compares it with the part that the leaves give.
+// compare reads a part of the log, and compares it with the same part as computed from the leaves.
 func (w *walk) compare(ctx context.Context, part Part) error {
 	data, err := readPart(ctx, w.source, part.Tile)
 	if err != nil {
@@ -202,8 +201,8 @@ func (w *walk) remembered() error {
 	return nil
 }
 
-// readPart reads a part. If the log does not have a partial part, readPart cuts it from the full one. It checks
-// a tile's length.
+// readPart reads a part of the log. If the log does not have a partial part, readPart reads the full part, and cuts the
+// partial one from it. It returns an error if a tile has the wrong length.
 func readPart(ctx context.Context, parts PartReader, tile Tile) ([]byte, error) {
 	data, err := parts.ReadPart(ctx, tile)
 	read := tile

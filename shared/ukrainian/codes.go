@@ -7,16 +7,16 @@ import (
 	"unicode"
 )
 
-// A code is a field with a digit, and with letters or signs: a number of an asset, a model, a plate, the number
-// of a house, a decimal number. Different ways to write a code have the same key, in texts and in questions
-// (docs/search.md, "Numbers and codes").
+// A code is a field (a part of a text between blanks) that has a digit, and also a letter or a sign. Examples are the
+// number of an asset, a model, a plate, the number of a house and a decimal number. All ways to write one code have
+// the same key, in texts and in questions (docs/search.md, "Numbers and codes").
 
 // leadingZeros is the least number of digits of a number whose leading zeros do not count. People write the ids
 // of organisations and the codes of property with or without them, but not the numbers of houses and rooms.
 const leadingZeros = 5
 
-// mostRuns is the most runs of letters or of digits that a code may have if its runs also become keys of a
-// text. Codes with more runs are ids, and nobody asks for a part of an id.
+// mostRuns limits the codes whose runs become keys of a text, too. A run is a part of a code that has only letters or
+// only digits. Codes with more runs than mostRuns are ids, and nobody asks for a part of an id.
 const mostRuns = 4
 
 // sizes matches numbers with x between them, such as 12x24. units matches a number directly followed by its

@@ -13,8 +13,9 @@ var showApart = flag.Bool("apart", false, "show the derived pairs that do not me
 // leastDerived is the share of the derived pairs that must meet.
 const leastDerived = 0.98
 
-// TestDerivedWordsMeet searches for nouns in texts that have the adjective made of the noun, in four forms. The
-// pairs in testdata follow a rule; the others are in derivedList.
+// TestDerivedWordsMeet takes pairs of a noun and the adjective that is made of it. It searches for the noun in texts
+// with four forms of the adjective. Most searches must find the text (leastDerived). The pairs in testdata follow a
+// rule, and the other pairs are in derivedList.
 func TestDerivedWordsMeet(t *testing.T) {
 	byRule, err := os.ReadFile("testdata/derived.txt")
 	if err != nil {

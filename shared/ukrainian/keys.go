@@ -74,7 +74,7 @@ func (k *keySet) nominal(word string) {
 	if young, _, ok := cutEnding(word, youngEndings); ok && strings.HasSuffix(young, "ен") {
 		k.add(young)
 	}
-	if len([]rune(ending)) > 1 { // "основі" is a form of "основа", not of "осн"
+	if len([]rune(ending)) > 1 { // a shorter ending may be the right one: "основі" is a form of "основа", not of "осн"
 		if short, last, ok := cutEnding(word, shortEndings); ok && hasVowel(short) {
 			k.add(short)
 			k.softened(short, last)
@@ -166,8 +166,9 @@ var verbSoftenings = []struct {
 	{"ч", []string{"т", "к"}}, {"ш", []string{"с", "х"}},
 }
 
-// shortStems are stems of two consonants that words of three letters have. Other words of this form
-// are abbreviations, prepositions and numerals, which have no forms here: "ПРУ" is not "при".
+// shortStems are the stems of two consonants that words of three letters have. A stem of two other consonants
+// is never cut out of such a word, because the word is an abbreviation, a preposition or a numeral. So "ПРУ" does
+// not get the same key as "при".
 var shortStems = []string{"дн", "сн", "пс", "тл", "зл"}
 
 // isWhole reports whether a word has no ending: it is a Roman numeral, or has three letters and would lose its
@@ -181,7 +182,7 @@ func isWhole(word string) bool {
 		!slices.Contains(shortStems, string(letters[:2]))
 }
 
-// derivations are suffixes of adjectives that are made of nouns. The field least is the least number of
+// derivations are suffixes of adjectives that are made of nouns. The field `least` is the least number of
 // letters of the noun. Adjectives of places are excluded: the name of a region is not the name of a town.
 var derivations = []struct {
 	suffix string

@@ -9,7 +9,7 @@ import (
 // A text is processed in pieces, so that no time is spent on what comes after the words that count.
 const (
 	pieceSize = 256     // characters after which a piece ends at the next blank
-	pieceMost = 1024    // characters after which a piece ends at the next place outside a word
+	pieceMost = 1024    // a piece with so many characters ends at the next character that no word can have
 	maxRun    = maxWord // the most letters, digits and apostrophes in a row that are kept
 	maxMarks  = maxWord // the most marks in a row of letters that are kept
 )
@@ -33,7 +33,7 @@ func nextPiece(text string) (piece, rest string) {
 		kept           strings.Builder
 		letters, marks int // in the current row of letters
 		size           int // characters of the piece so far
-		from           int // index of the first byte that was not yet written to the builder (the variable kept)
+		from           int // index of the first byte that was not yet written to the builder (the variable `kept`)
 		isCut          bool
 	)
 	for i, r := range text {

@@ -38,7 +38,7 @@ var long = map[string]string{
 // TestNoWordIsLong counts the characters that are processed at the same time. Their
 // number must be bounded, whatever the text.
 func TestNoWordIsLong(t *testing.T) {
-	const mostNormal = 20 * (pieceMost + maxRun + maxMarks) // a sign stands for up to 18 letters
+	const mostNormal = 20 * (pieceMost + maxRun + maxMarks) // normal makes up to 18 letters of one character
 	for name, text := range long {
 		t.Run(name, func(t *testing.T) { verifyBounds(t, text, mostNormal) })
 	}
@@ -120,8 +120,8 @@ func TestTheWordsOfAQuestionAreCountedAsTheyAreCompared(t *testing.T) {
 	}
 }
 
-// TestPiecesAreTheText compares the words of a long text of ordinary words with the words of its sentences.
-// They must be the same.
+// TestPiecesAreTheText repeats a sentence a hundred times, which makes a long text. The words of the text must be the
+// words of the sentence, a hundred times.
 func TestPiecesAreTheText(t *testing.T) {
 	const sentence = "Нежитлове приміщення «Ганок» №5 — об’єкт, м. Івано-Франківськ (04121000-2); e\u0301té "
 	var got, want []string

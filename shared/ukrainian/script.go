@@ -52,8 +52,9 @@ func pairs(from, to string) map[rune]rune {
 	return m
 }
 
-// oneScript returns a word with letters of two scripts in only one of them. This is Latin if the word has a letter
-// that only Latin has, and no letter that only Cyrillic has; otherwise it is Cyrillic.
+// oneScript rewrites a word that has Latin and Cyrillic letters, so that all its letters are of one script. The
+// result is Latin if the word has a letter that only Latin has, and no letter that only Cyrillic has. Otherwise the
+// result is Cyrillic.
 func oneScript(word string) string {
 	hasLatin, hasCyrillic := false, false
 	for _, r := range word {
@@ -89,8 +90,9 @@ func replace(word string, letters map[rune]rune) string {
 	}, word)
 }
 
-// lookAlike returns a word of Latin letters, written in Cyrillic ones, if each letter looks like a
-// Cyrillic one: somebody may have typed a Ukrainian word in this way. ok is false for other words.
+// lookAlike replaces each Latin letter of a word by the Cyrillic letter that looks like it: somebody may have typed a
+// Ukrainian word with Latin letters. ok is false if the word is not Latin, or if one of its letters looks like no
+// Cyrillic letter.
 func lookAlike(word string) (other string, ok bool) {
 	if scriptOf(word) != latin {
 		return "", false

@@ -22,7 +22,7 @@ const maxWord = 40
 // maxCode is the most characters of a code.
 const maxCode = 64
 
-// Each calls the function visit with the keys of the words of a text, and returns the number of these words.
+// Each calls the function `visit` with the keys of the words of a text, and returns the number of these words.
 // It stops after the given number of words. A key may come several times.
 func Each(text string, most int, visit func(key string)) (words int) {
 	number := ""
@@ -56,7 +56,7 @@ func isLetterOfHouse(word string) bool {
 // Form is a word of a text.
 type Form struct {
 	Text string // the word in its normal form
-	Key  string // the one of the word's keys that most of the word's forms have
+	Key  string // the key that most forms of the word have
 }
 
 // Written returns at most the given number of words from the beginning of a text.
@@ -130,8 +130,8 @@ func Words(text string) [][]string {
 	return words
 }
 
-// keys returns the keys of a word that normal has made. A word that has only soft signs, which stems never
-// have, is its own key.
+// keys returns the keys of a word that normal has made. Keys have no soft signs, so a word that has only soft signs
+// is its own key.
 func keys(word string) []string {
 	var found []string
 	switch scriptOf(word) {

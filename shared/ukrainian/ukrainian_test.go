@@ -66,8 +66,8 @@ func TestAllApostrophesAreOne(t *testing.T) {
 	}
 }
 
-// FuzzWords searches for texts that do not meet themselves, and for keys that are not valid text. Keys may be
-// long here: package index cuts them.
+// FuzzWords splits arbitrary texts into words. A question with the words of a text must find the text. Each key must
+// be valid UTF-8. Keys may have any length here, because package index cuts them.
 func FuzzWords(f *testing.F) {
 	for _, text := range []string{
 		"Нежитлове приміщення", "об’єкт ґанок", "UA-EDR-00032945", "Kиїв", "houses' ends", "\xff\xfe", "é́́", "a-b--c", "'", "ʼʼ", "Ъ",

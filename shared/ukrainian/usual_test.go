@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// TestUsualCharactersAreNormal compares what the faster code assumes with Unicode's tables.
+// TestUsualCharactersAreNormal compares the assumptions of the faster code with Unicode's tables.
 func TestUsualCharactersAreNormal(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		text := string(r)

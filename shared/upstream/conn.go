@@ -133,7 +133,7 @@ type answerBody struct {
 	ended   bool
 }
 
-// Outlast replaces the deadline of the request's context by another one, the argument end, for the rest of the
+// Outlast replaces the deadline of the request's context by another one, the argument `end`, for the rest of the
 // body. It does nothing once the context has ended.
 func (b *answerBody) Outlast(end time.Time) {
 	if b.ended || !b.release() {
@@ -182,8 +182,7 @@ func (b *answerBody) abort() {
 	b.conn.net.Close()
 }
 
-// detach ends the answer's use of the connection. It reports whether no
-// deadline is left on it.
+// detach ends the answer's use of the connection. It reports whether the connection has no deadline any more.
 func (b *answerBody) detach() bool {
 	b.ended = true
 	b.conn.server.busy.Add(-1)

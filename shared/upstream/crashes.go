@@ -12,9 +12,8 @@ const (
 	maxCrashes = 4096             // most requests that are remembered
 )
 
-// crashes remembers requests that got no answer because the server may have
-// crashed. If such a request is the cause of the crash, a retry would crash the
-// next server.
+// crashes remembers requests that got no answer, perhaps because the server crashed. If a request itself caused the
+// crash, a retry of the request would crash the next server.
 type crashes struct {
 	seed maphash.Seed
 	mu   sync.Mutex
@@ -25,8 +24,8 @@ func newCrashes() *crashes {
 	return &crashes{seed: maphash.MakeSeed(), last: map[uint64]time.Time{}}
 }
 
-// mayRepeat notes that a request got no answer. It reports whether this is the
-// request's first crash within crashTime.
+// mayRepeat notes that a request got no answer. It returns false if the same request already got no answer within
+// crashTime, or if too many other requests did.
 func (c *crashes) mayRepeat(r *http.Request, now time.Time) bool {
 	key := c.key(r)
 	c.mu.Lock()
@@ -38,7 +37,7 @@ func (c *crashes) mayRepeat(r *http.Request, now time.Time) bool {
 	if len(c.last) >= maxCrashes {
 		c.forget(now)
 	}
-	if len(c.last) >= maxCrashes { // this many crashes have another cause, and retries would make it worse
+	if len(c.last) >= maxCrashes { // single requests do not cause so many crashes, and retries would make it worse
 		return false
 	}
 	c.last[key] = now

@@ -11,8 +11,8 @@ import (
 	"asset-registry/shared/httpwire"
 )
 
-// read sends a reading (a GET or HEAD without a body) and returns its answer. It returns nil and no error if
-// parseAnswer cannot read the answer; then net/http must read it. It works as Request.Write and ReadResponse
+// read sends a reading (a GET or HEAD without a body) and returns its answer. If parseAnswer cannot read the answer,
+// read returns nil and no error. Then net/http must read the answer. read works as Request.Write and ReadResponse
 // do, with fewer copies and allocations.
 func (c *conn) read(r *http.Request, target string) (*http.Response, error) {
 	buffer := requests.Get().(*[]byte)
@@ -77,9 +77,9 @@ var difficult = map[string]bool{"Transfer-Encoding": true, "Trailer": true, "Upg
 
 const protocol = "HTTP/1.1 "
 
-// parseAnswer parses the head of an answer to a reading. If the head is whole and plain, and the body has a known
-// length, it returns the size of the head, and the answer as http.ReadResponse would return it, except that Body is
-// nil if bytes of a body follow. In all other cases it returns nil.
+// parseAnswer parses the head of an answer to a reading. It returns nil if the head is not whole or not plain, or if
+// the length of the body is unknown. Otherwise it returns the size of the head, and the same answer as
+// http.ReadResponse. The answer differs in one thing: if bytes of a body follow, its Body is nil.
 func parseAnswer(b []byte, r *http.Request) (resp *http.Response, size int) {
 	end := bytes.Index(b, []byte("\r\n\r\n"))
 	if end < 0 {

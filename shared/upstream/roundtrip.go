@@ -15,12 +15,12 @@ import (
 func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.budget.earn()
 	repeatable, body := isRepeatable(r), r.Body
-	// A request that cannot be repeated must not fail on a stale connection.
-	// Neither should one with a body, which would be sent twice.
+	// A request that cannot be repeated must not fail on a stale connection. Nor should a request with a body, because
+	// its body would be sent twice.
 	check := connCheck(!repeatable || hasBody(r))
 	var (
 		tried    []*server
-		reusable *server // its old connection was stale, so the request may go to it again
+		reusable *server // the connection to this server was stale, so the request may go to it again
 		repeated bool
 		failure  error
 	)
@@ -59,9 +59,9 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// mayRepeat reports whether a request that was sent and not answered may be
-// sent again. A repeat after a stale connection does not use up the budget: the
-// server probably closed the connection before the request came.
+// mayRepeat reports whether a request that was sent and not answered may be sent again. A repeat uses up a part of the
+// budget for repeats. If the request was sent on a reused connection, the repeat uses up nothing. The server had
+// probably closed this connection before the request came.
 func (p *Pool) mayRepeat(r *http.Request, repeatable bool, progress progress) bool {
 	if !repeatable || !p.crashes.mayRepeat(r, time.Now()) {
 		return false
@@ -81,7 +81,7 @@ func isRepeatable(r *http.Request) bool {
 
 func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
-// closeBody closes the request's body, as an http.RoundTripper must also when it fails.
+// closeBody closes the request's body. An http.RoundTripper must close it even when it fails.
 func closeBody(r *http.Request) {
 	if r.Body != nil {
 		_ = r.Body.Close() // the request has failed anyway
@@ -104,7 +104,7 @@ func (p *Pool) pick(tried []*server) *server {
 			best = s
 		}
 	}
-	if best != nil && !best.breaker.admit(now) { // meanwhile another request has become the trial
+	if best != nil && !best.breaker.admit(now) { // meanwhile another request has become the breaker's trial
 		return p.pick(append(tried, best))
 	}
 	return best

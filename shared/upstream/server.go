@@ -19,7 +19,7 @@ const (
 	dialTimeout = 500 * time.Millisecond // short, so that a dead server costs little time
 	idleTimeout = time.Minute            // half of the time that our servers keep an idle connection
 	freshTime   = 5 * time.Millisecond   // how long after its last use a connection counts as open
-	maxIdle     = 256                    // idle connections per server and kind
+	maxIdle     = 256                    // most idle connections to one server, for each kind
 	bufferSize  = 8 << 10                // bytes of each of a connection's two buffers; a typical asset fits
 )
 
@@ -35,11 +35,12 @@ type server struct {
 
 	mu      sync.Mutex
 	idle    [kinds][]*conn // idle connections by kind, the most recently used last
-	retired bool           // if true, the method keep closes every connection that it gets
+	retired bool           // if true, the method `keep` closes every connection that it gets
 }
 
-// kind is what a connection carries. At the first request that is not a reading, package lean leaves its
-// connection to net/http, which is slower. So readings have separate connections.
+// kind is the kind of requests that a connection carries. Package lean serves a connection fast while it has only
+// readings. After the first other request, the slower net/http serves the connection. So other requests have
+// connections of their own.
 type kind int
 
 const (

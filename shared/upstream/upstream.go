@@ -96,7 +96,7 @@ type Pool struct {
 	sources []source
 	budget  retryBudget
 	crashes *crashes
-	turn    atomic.Uint64             // the server that pick starts with
+	turn    atomic.Uint64             // the method pick starts with this server
 	servers atomic.Pointer[[]*server] // the slice is replaced, never changed
 
 	stopWatch context.CancelFunc
@@ -172,7 +172,8 @@ func (p *Pool) measure(meter metric.Meter) (err error) {
 	if err != nil {
 		return err
 	}
-	// If a counter appeared only with its first event, Prometheus could not see that event.
+	// The counters begin at 0. If a counter appeared only with its first event, Prometheus could not see that
+	// event.
 	p.retries.Add(context.Background(), 0, p.attributes)
 	p.opened.Add(context.Background(), 0, p.attributes)
 	servers, err := meter.Int64ObservableGauge("registry.upstream.servers",

@@ -59,7 +59,7 @@ func startServer(t *testing.T, handler http.HandlerFunc) *testServer {
 	return s
 }
 
-// ask sends a request and returns its answer. The argument header has names of headers, which are sent without
+// ask sends a request and returns its answer. The argument `header` has names of headers, which are sent without
 // values.
 func ask(t *testing.T, p *Pool, method, path, body string, header ...string) (*http.Response, string, error) {
 	t.Helper()
@@ -394,8 +394,9 @@ func TestCheckOfAddresses(t *testing.T) {
 	}
 }
 
-// TestReadingsHaveConnectionsOfTheirOwn tests that no other request uses a connection that carries readings. After
-// a request of another kind, package lean would leave the connection to net/http.
+// TestReadingsHaveConnectionsOfTheirOwn sends readings (GET and HEAD) and other requests. A connection that has
+// carried a reading must not carry another kind of request, and the other way round. Otherwise package lean would
+// leave the connection to net/http.
 func TestReadingsHaveConnectionsOfTheirOwn(t *testing.T) {
 	var methods sync.Map // the methods of the requests, by connection
 	s := startServer(t, func(_ http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestFlagsHaveTheDefaultsOfTheService compares the defaults of the flags with the values that a Config uses
-// for fields that are zero.
+// for fields that are zero. Both must be the same.
 func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	var c commands
 	args := []string{"--secret-file", "x", "--store", "file:x"}

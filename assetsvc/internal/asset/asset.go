@@ -27,7 +27,7 @@ const (
 	Other         Role = "other"
 )
 
-// Rules are the rules with the settings of one operator.
+// Rules are the rules for assets, with the settings of one operator.
 type Rules struct {
 	Types   []string       // accepted values of assetType: bounce and its aliases
 	Sandbox bool           // accept sandboxParameters
@@ -42,9 +42,9 @@ type Asset struct {
 	ignored []string
 }
 
-// Ignored returns the names of the fields whose values the registry ignored in the request that made this
-// asset: the client may not write them, and sent other values than the asset has. A name contains no indexes of
-// lists. There are at most 20 names. An asset that no request has made has none.
+// Ignored returns the names of the fields whose values the registry ignored in the request that made this asset. The
+// client may not write these fields, and the values that it sent differ from those of the asset. A name contains no
+// indexes of lists. There are at most 20 names. An asset that no request has made has no such names.
 func (a Asset) Ignored() []string { return a.ignored }
 
 // Decode reads an asset from the output of Encode.
@@ -61,8 +61,8 @@ func Decode(body []byte) (Asset, error) {
 	return a, nil
 }
 
-// Encode returns the asset as a JSON object, with its members in the order of the field table. dateModified is
-// absent: it is the asset's position in the feed, which the store assigns.
+// Encode returns the asset as a JSON object, with its members in the order of the field table. The field dateModified
+// is absent, because the store assigns it: it is the asset's position in the feed.
 func (a Asset) Encode() []byte { return record.Append(nil, a.fields) }
 
 // Numbered returns the asset with the given human-readable identifier.

@@ -105,7 +105,7 @@ func places(err error) string {
 }
 
 // TestSteps lists, for each state and role, the states to which the role may move an asset (docs/contract.md,
-// "States"). A role that may change the asset may always leave it in its state.
+// "States"). Any other move must be refused. A role that may change the asset may always leave it in its state.
 // Promises: same-state
 func TestSteps(t *testing.T) {
 	allowed := []struct {
@@ -159,7 +159,7 @@ func TestSteps(t *testing.T) {
 }
 
 // TestWhoWritesWhat sends every field in every state and role. Only the fields that the role may write in this
-// state must change (docs/contract.md, "Writable fields"). TestSteps tries the field status.
+// state must change (docs/contract.md, "Writable fields"). TestSteps tries the field `status`.
 // Promises: type-fixed
 func TestWhoWritesWhat(t *testing.T) {
 	values := map[string]string{
@@ -254,8 +254,8 @@ func TestSandboxParametersExistOnlyInASandbox(t *testing.T) {
 	}
 }
 
-// TestEffectsOfSteps lists the steps (docs/contract.md, "States") and the dates of
-// the rectification period after each step.
+// TestEffectsOfSteps takes each step (docs/contract.md, "States"). After it, the rectification period must have the
+// dates of its case.
 // Promises: step-date
 func TestEffectsOfSteps(t *testing.T) {
 	const before, now, none = "before", "now", ""

@@ -7,8 +7,8 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// checkClassification checks the id of an item's classification: it must be a code of the scheme, and must name
-// a class or something more exact (docs/contract.md, "Codes").
+// checkClassification checks the id of an item's classification. The id must be a code of the scheme, and must name a
+// class or something more exact (docs/contract.md, "Codes").
 func checkClassification(w *walk, path string, o record.Object) {
 	if !w.isCode(path, o, classificationSchemes) || !isCoarse(o.Text("id")) {
 		return
@@ -72,15 +72,15 @@ func checkPeriod(w *walk, path string, o record.Object) {
 	start, startErr := ParseTime(o.Text("startDate"), w.rules.Zone)
 	end, endErr := ParseTime(o.Text("endDate"), w.rules.Zone)
 	if startErr != nil || endErr != nil {
-		return // a date is absent; a malformed one was reported before
+		return // a date is absent, or it is malformed and was reported before
 	}
 	if end.Before(start) {
 		w.breaks(record.Join(path, "startDate"), "period should begin before its end")
 	}
 }
 
-// checkDocument checks the fields that depend on the type of a document. A document that describes where to see
-// the asset must have accessDetails; all others must have a url (docs/contract.md, "Document").
+// checkDocument checks the fields that depend on the type of a document. A document that describes where to see the
+// asset must have accessDetails. All others must have a url (docs/contract.md, "Document").
 func checkDocument(w *walk, path string, o record.Object) {
 	if o.Text("documentType") != familiarization {
 		if o.Text("url") == "" {
@@ -106,8 +106,8 @@ func firstInforms(w *walk, path string, l record.List) {
 	}
 }
 
-// uniqueIDs returns a check that no two elements have the same id (docs/contract.md, "Identifiers"). Its parameter is
-// the text of the fault.
+// uniqueIDs returns a check that no two elements have the same id (docs/contract.md, "Identifiers"). The argument
+// otherwise is the text of the fault.
 func uniqueIDs(otherwise string) listCheck {
 	return func(w *walk, path string, l record.List) {
 		seen := make(map[string]bool, len(l))

@@ -74,8 +74,8 @@ func parseCodes(file string) (codeList, error) {
 	return codes, nil
 }
 
-// parseSchemes reads a list of schemes. It has the form of a code list, but each scheme is followed by a blank
-// and the form of its ids, a regular expression.
+// parseSchemes reads a list of schemes. Each line has a scheme, a blank and a regular expression for the ids of this
+// scheme. Otherwise the list has the form of a code list.
 func parseSchemes(file string) (schemeList, error) {
 	lines, err := parseCodes(file)
 	schemes := schemeList{forms: make(map[string]*regexp.Regexp, len(lines))}

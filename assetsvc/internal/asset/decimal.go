@@ -21,7 +21,7 @@ const (
 var decimalForm = regexp.MustCompile(`^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?$`)
 
 // parseDecimal returns a decimal in plain notation, without trailing zeros. The decimal is rounded half-up; the
-// argument places is the number of fraction digits that remain. parseDecimal returns false for a text that is
+// argument `places` is the number of fraction digits that remain. parseDecimal returns false for a text that is
 // not a decimal or exceeds the bounds.
 func parseDecimal(written string, places int) (record.Number, bool) {
 	if len(written) > decimalLength || !decimalForm.MatchString(written) {

@@ -197,7 +197,7 @@ func (f field) describe() FieldDescription {
 	return d
 }
 
-// names returns the occasions in the words that the API's description uses.
+// names returns who may write a field and when, in the words that the API's description uses.
 func (w writers) names() []string {
 	var names []string
 	for _, occasion := range []struct {

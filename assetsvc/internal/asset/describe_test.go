@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestShownFormsAcceptWhatTheTrueOnesAccept makes random texts that the rules accept. The forms in the
-// description must accept them too, so that a client that uses the description does not refuse a valid text.
+// TestShownFormsAcceptWhatTheTrueOnesAccept makes random texts that the rules accept. The forms in the description
+// must accept them too. Otherwise a client that uses the description would refuse a valid text.
 func TestShownFormsAcceptWhatTheTrueOnesAccept(t *testing.T) {
 	for _, test := range []struct {
 		name  string

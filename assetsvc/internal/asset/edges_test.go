@@ -93,8 +93,8 @@ func TestAPeriodBeginsBeforeItsEnd(t *testing.T) {
 	}
 }
 
-// TestSuppliedCodesCountOnce supplies a list of schemes that repeats a built-in one, and lists of codes. The
-// errors must count each value once.
+// TestSuppliedCodesCountOnce supplies lists of codes. The list of schemes repeats a scheme that is built in. An error
+// that says how many values are possible must count each value once.
 func TestSuppliedCodesCountOnce(t *testing.T) {
 	r := supply(t, identifierList, "UA-NEW\nUA-EDR\n")
 	_, err := asks(r, in(t, Pending), Owner, false, parse(t, `{"assetCustodian":{"identifier":{"scheme":"x"}}}`))
@@ -167,8 +167,8 @@ func TestAnEmptyObjectIsNotStored(t *testing.T) {
 	}
 }
 
-// TestAPartHasWhatItsKindHas checks that a part has neither members that its kind never has nor members without a
-// value.
+// TestAPartHasWhatItsKindHas adds parts of two kinds. An item must have no dateModified. A document without a file
+// must have no hash and no size.
 func TestAPartHasWhatItsKindHas(t *testing.T) {
 	a := in(t, Pending)
 	if _, item := done(t, a, Owner, "items", Merge, `{"quantity":7}`); item.Get("dateModified") != nil {
@@ -190,8 +190,8 @@ func TestAPartHasWhatItsKindHas(t *testing.T) {
 	}
 }
 
-// TestAnAssetWithoutPartsMovesOn changes assets without decisions or without a period. Imported assets may lack
-// these.
+// TestAnAssetWithoutPartsMovesOn changes assets without decisions or without a period, as imported assets may be. Each
+// change must succeed. The case says which members the period must have afterwards.
 func TestAnAssetWithoutPartsMovesOn(t *testing.T) {
 	bare := func(s Status, without ...string) Asset { return Asset{fields: in(t, s).fields.Without(without...)} }
 	ended := record.Object{{Name: "endDate", Value: FormatTime(morning, rules.Zone)}}

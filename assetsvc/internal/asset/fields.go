@@ -20,8 +20,8 @@ const (
 	modifiedField  = "dateModified"
 )
 
-// assetModel is the field table of an asset (docs/contract.md, "Asset"). If a field has no writers, the service
-// sets it. Clients may send such a field; the service checks the type of the value and ignores the value.
+// assetModel is the field table of an asset (docs/contract.md, "Asset"). If a field has no writers, the service sets
+// it. Clients may send such a field. The service checks the type of the value and ignores the value.
 var assetModel = model{name: "Asset", fields: []field{
 	{name: "id", of: code, given: true},
 	{name: "assetID", of: code, given: true},
@@ -177,7 +177,7 @@ var documentTypes = []string{
 const (
 	informationDetails  = "informationDetails"        // the first document of every asset has this type
 	cancellationDetails = "cancellationDetails"       // an asset needs a document of this type to be deleted
-	familiarization     = "x_dgfAssetFamiliarization" // a document that says where to see the asset; has no url
+	familiarization     = "x_dgfAssetFamiliarization" // its documents say where to see the asset, and have no url
 )
 
 // custodianModel is the field table of an organisation (docs/contract.md,

@@ -14,8 +14,8 @@ const (
 	sizeField   = "size"
 )
 
-// File has the hash and the size of a file of this registry, as a document names them. The zero value stands
-// for no such file.
+// File has the hash and the size of a file of this registry, as a document states them. The zero value means that the
+// document has no such file.
 type File struct {
 	SHA256 string // 64 hexadecimal digits
 	Size   int64

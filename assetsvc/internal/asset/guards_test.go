@@ -134,8 +134,9 @@ func TestWhoMayNotCreate(t *testing.T) {
 	}
 }
 
-// TestARefusalTellsWhyTheCallerIsNotTheOwner has states in which the owner may change the asset, and states in which
-// the owner may not. The error must say why the caller is not the owner only if the owner may change the asset.
+// TestARefusalTellsWhyTheCallerIsNotTheOwner lets a caller who is not the owner change assets in several states. If
+// the owner may change the asset in this state, the error must say why the caller is not the owner. Otherwise it must
+// not.
 func TestARefusalTellsWhyTheCallerIsNotTheOwner(t *testing.T) {
 	const why = "the token is another"
 	stranger := Caller{Role: Other, NotOwner: why}

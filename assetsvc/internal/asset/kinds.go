@@ -37,7 +37,7 @@ const (
 	lineLength       = 5_000
 	codeLength       = 1_000
 	addressLength    = 4_000
-	coordinateLength = 40 // limit for a number; the limit for a text is codeLength
+	coordinateLength = 40 // of a number; a text may be as long as codeLength
 )
 
 // The kinds of text, by their greatest length.
@@ -51,7 +51,7 @@ var (
 func (k plain) upTo(most int) plain {
 	k.most = most
 	if k.form.Shown == nil {
-		k.form.Shown = k.form.Sent // a stored text may be longer
+		k.form.Shown = k.form.Sent // values that are shown get no limit: a stored text may be longer
 	}
 	k.form.Sent = maps.Clone(k.form.Sent)
 	k.form.Sent["maxLength"] = most
@@ -82,7 +82,7 @@ func cast(sent record.Value) (string, bool) {
 	}
 }
 
-// textThat returns a kind of text that accepts the empty string and strings of the given form. The parameter shown
+// textThat returns a kind of text that accepts the empty string and strings of the given form. The parameter `shown`
 // is the form in the description of the fields, which may be less strict. The parameter otherwise is the text of
 // the fault for any other string.
 func textThat(form *regexp.Regexp, shown, otherwise string) plain {
@@ -334,8 +334,7 @@ var reference = plain{form: referenceForm, take: func(w *walk, path string, old,
 	return value
 }}
 
-// checkHex adds a fault for a text that has other characters than hex characters, or another length than the
-// given one.
+// checkHex adds a fault for a text that does not consist of the given number of hex characters.
 func (w *walk) checkHex(path, s string, length int) {
 	switch {
 	case len(s) != length:

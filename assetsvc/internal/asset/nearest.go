@@ -12,8 +12,8 @@ const maxNearest = 50
 
 const theNearest = ": the nearest is '%s'"
 
-// nearest returns the end of an error text, which suggests the value in a list that is nearest to the sent
-// value. It returns "" for an empty list, and after maxNearest searches.
+// nearest returns the end of an error text. This end suggests the value in a list that is nearest to the sent value.
+// For an empty list, and after maxNearest searches, nearest returns "".
 func (w *walk) nearest(sent string, of []string) string {
 	if w.compared >= maxNearest || len(of) == 0 {
 		return ""
@@ -22,8 +22,8 @@ func (w *walk) nearest(sent string, of []string) string {
 	return fmt.Sprintf(theNearest, nearest.To(sent, of))
 }
 
-// near does the same as nearest, but also returns "" if every value differs too much from the sent one to be what the
-// client meant.
+// near does the same as nearest. It also returns "" if no value of the list is so similar to the sent value that the
+// client may have meant it.
 func (w *walk) near(sent string, of []string) string {
 	if w.compared >= maxNearest {
 		return ""

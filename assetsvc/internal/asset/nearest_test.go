@@ -40,7 +40,8 @@ func put(value record.Value, path string, by record.Value) record.Value {
 	return o.With(step, put(o.Get(step), rest, by))
 }
 
-// TestRefusalsNameTheNearest sends invalid values and checks the full error text.
+// TestRefusalsNameTheNearest sends invalid values. The error text must name the nearest valid value, or the
+// valid form.
 func TestRefusalsNameTheNearest(t *testing.T) {
 	const scheme, code = "assetCustodian.identifier.scheme", "items.0.classification.id"
 	for _, c := range []struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestNumbersComeBackAsSentOrAreRefused sends values to fields that accept strings and numbers. If a case has an
-// empty text in the field want, the value must be refused.
+// empty text in the field `want`, the value must be refused.
 // Promises: numbers-as-sent
 func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
 	const id, latitude, elevation = "assetCustodian.identifier.id", "items.0.location.latitude",

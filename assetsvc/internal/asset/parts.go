@@ -17,7 +17,7 @@ type Verb int
 const (
 	Add     Verb = iota
 	Merge        // merge the sent fields into the part
-	Replace      // add a newer version of the part
+	Replace      // add a new version of the part; the old versions stay
 	Remove
 )
 
@@ -28,17 +28,19 @@ type Part struct {
 	ID    string // the name that errors use for the id, such as item_id
 	Verbs []Verb // the verbs that clients may use
 
-	field    string // the field of the asset that lists the parts
-	model    *model
-	writer   Role     // the role that may change the parts
-	while    []Status // the states of the asset in which that role may change parts; nil: all
-	refusal  string   // the error in other states; %s stands for the state
-	given    []string // fields that the service sets
-	fixed    []string // fields that never change once the part was added
-	renewed  []string // fields that a new version does not take over from the version before
-	check    listCheck
-	checked  string // the field that the error of the function check names
-	required string // name of the part in errors, if a published asset needs one; "": it needs none
+	field   string // the field of the asset that lists the parts
+	model   *model
+	writer  Role     // the role that may change the parts
+	while   []Status // the states of the asset in which that role may change parts; nil: all
+	refusal string   // the error in other states; %s stands for the state
+	given   []string // fields that the service sets
+	fixed   []string // fields that never change once the part was added
+	renewed []string // fields that a new version does not take over from the version before
+	check   listCheck
+	checked string // the field that the error of the function `check` names
+	// required is the name of the part in the error for a published asset that has no such part. If required is
+	// "", a published asset does not need a part of this kind.
+	required string
 }
 
 // parts is the table of all kinds of parts.
@@ -188,7 +190,7 @@ type PartChange struct {
 	ID     string // "" for Add
 	Verb   Verb
 	Fields record.Object // the fields that the client sent; nil for Remove
-	File   File          // hash and size of the registry's file at the url; zero: no such file, or not yet uploaded
+	File   File          // hash and size of the registry's file at the url; zero: no file, or not uploaded yet
 	Caller
 	Version Version // version of the API that the caller uses
 	Now     time.Time
@@ -197,8 +199,8 @@ type PartChange struct {
 
 // ChangePart returns the asset and the part after the change. If the request changes nothing, the returned asset
 // equals the given one. Every error is a fault. With an error, the returned asset is the given one, and the part is
-// nil. The part is nil after Remove, too. Faults of the fields are reported before a state that forbids the change
-// (docs/contract.md, "Order of checks").
+// nil. The part is nil after Remove, too. If the fields have faults and the state forbids the change, the faults of
+// the fields are reported (docs/contract.md, "Order of checks").
 func (r Rules) ChangePart(a Asset, c PartChange) (Asset, record.Object, error) {
 	p := c.Part
 	if err := a.Admit(c.Caller, p, c.ID); err != nil {
@@ -264,7 +266,7 @@ func (w *walk) fill(p Part, into, sent record.Object) record.Object {
 
 // drop returns the sent fields, except the fixed fields and the fields that the service sets. It checks the
 // types of the dropped fields, and notes their names as ignored. It does not note a field whose sent value
-// equals the value in the stored object, or in one of the others.
+// equals the value in the object stored or in one of the objects others.
 func (w *walk) drop(p Part, fixed []string, sent, stored record.Object, others ...record.Object) record.Object {
 	for _, f := range p.model.fields {
 		if !slices.Contains(p.given, f.name) && !slices.Contains(fixed, f.name) {
@@ -299,8 +301,8 @@ func idOf(element record.Value) string {
 	return part.Text("id")
 }
 
-// modified returns the time of a part's last change. It returns the zero time for a part without such a time,
-// which the service never stores.
+// modified returns the time of a part's last change. It returns the zero time if the part has no valid time. The
+// service never stores a part without this time.
 func modified(element record.Value) time.Time {
 	part, _ := element.(record.Object)
 	t, err := ParseTime(part.Text("dateModified"), time.UTC)

@@ -51,7 +51,7 @@ func changePart(t *testing.T, a Asset, v Version, c PartChange) (Asset, record.O
 	return next, changed
 }
 
-// colours is the number of fields of version 2.6 in the asset that the function colourful returns.
+// colours is the number of fields of version 2.6 in the asset that the function `colourful` returns.
 const colours = 8
 
 func count(value record.Value) int {
@@ -81,7 +81,7 @@ func TestOldVersionsShowNoLaterFields(t *testing.T) {
 				if c.shown {
 					want = all
 				}
-				if got := strings.Count(shown, `colour"`); got != want { // the text also occurs in the paths of patches
+				if got := strings.Count(shown, `colour"`); got != want { // finds names of fields, and paths of patches
 					t.Errorf("%s: got %d later fields, want %d: %s", what, got, want, shown)
 				}
 			}

@@ -36,8 +36,8 @@ func NewView(v Version, hidden ...Group) *View {
 	return view
 }
 
-// hiding returns the fields that a view leaves out, in a model and in the models within it: those that a
-// version lacks, and those in a hidden group.
+// hiding returns the fields that a view leaves out, in a model and in the models within it. These are the fields that a
+// version lacks, and the fields of hidden groups.
 func (m *model) hiding(v Version, hidden []Group) *hiding {
 	h := &hiding{fields: map[string]bool{}, within: map[string]*hiding{}}
 	for _, f := range m.fields {
@@ -55,8 +55,8 @@ func (m *model) hiding(v Version, hidden []Group) *hiding {
 	return h
 }
 
-// Hidden returns the dotted paths of the hidden fields, without the indexes of lists. Fields of the asset
-// itself come first, then fields one level deeper, and so on; paths of the same level are sorted.
+// Hidden returns the dotted paths of the hidden fields, without the indexes of lists. Fields of the asset itself come
+// first, then fields one level deeper, and so on. Paths of the same level are sorted.
 func (v *View) Hidden() []string {
 	paths := v.asset.paths("", nil)
 	slices.SortFunc(paths, func(a, b string) int {
@@ -65,7 +65,7 @@ func (v *View) Hidden() []string {
 	return paths
 }
 
-// paths appends the paths of the hidden fields to the given list. The parameter parent is the path of the object that
+// paths appends the paths of the hidden fields to the given list. The parameter `parent` is the path of the object that
 // h belongs to.
 func (h *hiding) paths(parent string, paths []string) []string {
 	if h == nil {
@@ -89,8 +89,8 @@ func (v *View) MayHide(encoded []byte) bool {
 	return slices.ContainsFunc(v.marks, func(mark []byte) bool { return bytes.Contains(encoded, mark) })
 }
 
-// AppendMembers appends the wanted and visible members of an encoded asset, each after a comma. It copies the
-// bytes of members without hidden fields.
+// AppendMembers appends the members of an encoded asset that are wanted and visible, each after a comma. A member
+// without hidden fields is copied without parsing.
 func (v *View) AppendMembers(dst, encoded []byte, wanted func(name string) bool) ([]byte, error) {
 	for name, value := range record.Members(encoded) {
 		if value == nil {
@@ -160,8 +160,8 @@ func (v *View) Patch(patch record.List) record.List {
 	return shown
 }
 
-// follow follows a JSON Pointer (RFC 6901). It returns what is hidden within the value there, and whether the
-// value itself is visible.
+// follow follows a JSON Pointer (RFC 6901). The result below is what is hidden within the value at the pointer. The
+// result visible reports whether the value itself is visible.
 func (h *hiding) follow(pointer string) (below *hiding, visible bool) {
 	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if step == "" || isIndex(step) {

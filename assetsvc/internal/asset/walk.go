@@ -15,10 +15,10 @@ import (
 // kind is a type of values: a plain kind (kinds.go), an object (*model), a list (list) or a dropped value
 // (dropped).
 type kind interface {
-	// convert returns the value to store when a client sends one. The parameter sent is the value of the client; the
-	// parameter old is the stored value, or nil. The sent value replaces the old one, or is merged into it if both
-	// are objects or lists. A nil result means that nothing is stored. convert adds faults to w. A nil sent value is
-	// a null element of a list: for members that are null, convert is not called.
+	// convert returns the value to store for a value that a client sends. The parameter `sent` is this value; the
+	// parameter old is the stored value, or nil. If both are objects or lists, convert merges sent into old. Otherwise
+	// sent replaces old. If the result is nil, nothing is stored. convert adds faults to w. For an element of a list
+	// that is null, sent is nil. For a member of an object that is null, convert is not called.
 	convert(w *walk, path string, old, sent record.Value) record.Value
 }
 
@@ -26,11 +26,11 @@ type kind interface {
 type plain struct {
 	form Form
 	take func(w *walk, path string, old, sent record.Value) record.Value
-	most int // most characters of a text; 0: the function take checks the length
+	most int // most characters of a text; 0: the function `take` checks the length
 }
 
-// convert adds at most one fault for a value. For example, a text may have U+0000 and also not be a code of a
-// list; when the client corrects it, both faults are gone.
+// convert adds at most one fault for a value, even if the value breaks two rules. For example, a text with U+0000 may
+// also not be a code of a list. When the client corrects the text, both faults are gone.
 func (k plain) convert(w *walk, path string, old, sent record.Value) record.Value {
 	faults := len(w.details)
 	value := k.take(w, path, old, sent)
@@ -67,7 +67,7 @@ type field struct {
 	sandboxOnly bool    // only a sandbox has the field
 	unsuggested bool    // clients may send the field, but errors do not suggest it as the nearest name
 	group       Group   // an operator may hide the field, and all fields below it, with this group
-	writers     writers // only for fields of the asset itself; the fields below have the same writers
+	writers     writers // set only for fields of the asset itself; the fields inside have the same writers
 
 	// absent returns a value for a field that has no value. If absent is nil, the field stays without a value.
 	absent func(w *walk, old record.Value) record.Value
@@ -81,7 +81,7 @@ type model struct {
 	check  func(w *walk, path string, o record.Object) // rules over several fields; runs only if each field is valid
 }
 
-// modelOf returns the model of the objects that a kind stands for, also as elements of a list. It returns nil
+// modelOf returns the model of the objects of a kind. For a list, it returns the model of the elements. It returns nil
 // for values without fields.
 func modelOf(k kind) *model {
 	switch k := k.(type) {
@@ -148,7 +148,7 @@ func (w *walk) refuseNull(path, text string) {
 	}
 }
 
-// has reports whether the asset already has a text in a field of the same name.
+// has reports whether the stored asset has this text, at any depth, in a field with the last name of the path.
 func (w *walk) has(path, text string) bool {
 	return has(w.stored, path[strings.LastIndexByte(path, '.')+1:], text)
 }
@@ -206,7 +206,7 @@ func (m *model) ordered(o record.Object) record.Object {
 	return out
 }
 
-// member returns the new value of a field. The argument parent is the path of the object with this field.
+// member returns the new value of a field. The argument `parent` is the path of the object with this field.
 func (w *walk) member(f field, parent string, old, sent record.Object) record.Value {
 	stored := old.Get(f.name)
 	in, isSent := sent.Lookup(f.name)
@@ -312,9 +312,9 @@ func (k list) convert(w *walk, path string, old, sent record.Value) record.Value
 	return out
 }
 
-// asset returns the fields of an asset after a request. The last parameter is the occasion; it determines which of
-// the sent fields the client may write. The method checks the types of all other fields, and ignores their values
-// (docs/contract.md, "Writable fields").
+// asset returns the fields of an asset after a request. The parameter `by` says on which occasion the client sends the
+// request. The client may write a field only if by is one of the writers of the field. For all other sent fields, asset
+// checks only the types, and ignores the values (docs/contract.md, "Writable fields").
 func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 	out := make(record.Object, 0, len(assetModel.fields))
 	for _, f := range assetModel.fields {
@@ -336,8 +336,9 @@ func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 	return out
 }
 
-// ignored checks the type of a value that will not be stored, and notes the name of its field as ignored. It
-// does not note a field whose sent value would change nothing, or equals one of the other given values.
+// ignored checks the type of a value that will not be stored, and notes the name of its field as ignored. It does not
+// note the field if the sent value would change nothing, or if the sent value equals one of the values in the argument
+// others.
 func (w *walk) ignored(f field, sent, stored record.Value, others ...record.Value) {
 	if d, ok := f.of.(dropped); ok {
 		f.of = d.of

@@ -92,11 +92,11 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 }
 
 // heldStore returns a store. After the test has called hold, the next transaction waits at its start: it sends a
-// value to the channel begins, and goes on once it has received a value from the channel goOn.
+// value to the channel `begins`, and goes on once it has received a value from the channel goOn.
 func heldStore(t *testing.T) (s *Store, hold func(), begins, goOn chan struct{}) {
 	t.Helper()
 	begins, goOn = make(chan struct{}), make(chan struct{})
-	held := false // set before the writing goroutine gets the write that it must hold
+	held := false // set by the test before it sends the write that must wait
 	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: func() time.Time {
 		if held {
 			held = false

@@ -44,7 +44,7 @@ var (
 	realBucket    = []byte("feed")    // position -> id
 	testBucket    = []byte("feed-test")
 	changeBucket  = []byte("changes") // position -> change
-	historyBucket = []byte("history") // id and position of a change -> nothing
+	historyBucket = []byte("history") // id and position of a change -> an empty value
 	tileBucket    = []byte("tiles")   // level and index of a full part of the public log -> its data
 	censusBucket  = []byte("census")  // state -> number of assets
 	brokerBucket  = []byte("brokers") // broker, a 0 byte and position -> id and facts (owners.go)
@@ -56,13 +56,13 @@ var (
 
 // Options configure a store. Now is required; the zero values of the others work.
 type Options struct {
-	Now     func() time.Time // this machine's clock, which positions follow
+	Now     func() time.Time // this machine's clock; positions are times of this clock
 	Meter   metric.Meter     // gets the store's metrics; nil: no metrics
 	Secrets [][]byte         // the secrets that the file may belong to, the current one first (boltfile.Options)
 	Log     *slog.Logger     // nil: no log
 
-	// Owner returns the owner of an asset, which Open needs if the file lacks the index of brokers. If Owner is
-	// nil, such a file is opened too, but the store has no lists of brokers.
+	// Owner returns the owner of an asset. Open calls it only if the file has no complete index of brokers, in order
+	// to make one. If Owner is nil, Open makes no index, and the store then has no lists of brokers.
 	Owner func(registry.Record) (string, error)
 
 	// Changing is called with the ids of assets before they are written. It returns a function, which is called
@@ -77,7 +77,7 @@ type Store struct {
 	now    func() time.Time
 	told   func(ids []string) (done func()) // Options.Changing
 	queue  chan *write
-	closed chan struct{} // closed by Close; no new write is accepted then
+	closed chan struct{} // Close closes this channel; afterwards the store accepts no new write
 	done   chan struct{} // closed when the writing goroutine has ended
 	once   sync.Once
 	err    error // result of the first Close
@@ -122,8 +122,8 @@ func Open(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Now returns the time of the clock that positions follow. It is the clock of Options.Now, without steps back of
-// up to a second.
+// Now returns the time of the clock that positions follow: the clock of Options.Now. If that clock steps back by up to
+// a second, the time of Now does not step back.
 func (s *Store) Now() time.Time { return s.now() }
 
 // Get returns an asset. It returns registry.ErrNotFound if the asset does not exist, and registry.ErrLarge if

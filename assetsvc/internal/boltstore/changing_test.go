@@ -16,7 +16,7 @@ import (
 func TestAChangeIsAnnouncedBeforeItIsWritten(t *testing.T) {
 	var s *Store
 	var told []string
-	var before, after []int64 // positions of the asset when Changing is called, and when its result is called
+	var before, after []int64 // positions of the asset in the first read, and in the second read
 	ended := make(chan struct{}, 3)
 	position := func(id string) int64 {
 		now, err := s.Get(t.Context(), id, registry.AnySize)

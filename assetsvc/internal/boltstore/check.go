@@ -26,7 +26,7 @@ const maxFaults = 20
 
 // Check counts the assets of a store and reports its faults: the faults that boltfile.Check finds, and up to
 // maxFaults contradictions between buckets. No process may have the file open. Check does not change the file.
-// The function facts returns the number of an asset, such as "UA-AR-DGF-2026-11-20-000001", and its owner.
+// The function `facts` returns the number of an asset, such as "UA-AR-DGF-2026-11-20-000001", and its owner.
 func Check(
 	path string, secrets [][]byte, facts func(registry.Record) (number, owner string, err error),
 ) (assets int, faults []error) {
@@ -133,7 +133,7 @@ func (c *checker) asset(key, value []byte) error {
 	return c.isCounted(id, number)
 }
 
-// isClaimed checks that the reference of an asset stands for this asset.
+// isClaimed checks that the reference of an asset leads to this asset. An asset may have no reference.
 func (c *checker) isClaimed(r registry.Record) error {
 	broker, reference, err := r.Reference()
 	switch {
@@ -209,8 +209,8 @@ func (c *checker) brokers() error {
 	return c.entries(brokerBucket, c.enlisted, "assets of brokers")
 }
 
-// isCounted checks an asset's number. The store keeps the newest number of each day, and for the asset's day this must
-// not be lower than the asset's number.
+// isCounted checks the number of an asset. For each day, the store keeps the newest number. The newest number of the
+// asset's day must not be lower than the number of the asset.
 func (c *checker) isCounted(id, number string) error {
 	end := strings.LastIndexByte(number, '-')
 	if end < len(dayForm) {

@@ -21,7 +21,7 @@ import (
 )
 
 // twoAssets returns a store with a draft, a listed asset and a webhook; the path of the store; and the id of the
-// listed asset. The function facts is an argument for Check.
+// listed asset. The function `facts` is an argument for Check.
 func twoAssets(t *testing.T) (s *Store, path, id string, facts func(registry.Record) (string, string, error)) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "assets.db")
@@ -379,7 +379,7 @@ func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 }
 
 // manyAssets returns the file of a store with n listed assets that have references, and with a webhook for each
-// asset. The function facts is an argument for Check.
+// asset. The function `facts` is an argument for Check.
 func manyAssets(t *testing.T, n int) (file []byte, facts func(registry.Record) (string, string, error)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "assets.db")

@@ -156,7 +156,7 @@ func halve(b *bbolt.Bucket) (err error) {
 }
 
 // TestReadsAreBounded reads from a store with two assets, two token records and two changes. Each read has a
-// limit, or starts after the first of the two, and must return only one of them.
+// limit, or starts after the first record or change. So it must return only one of the two.
 func TestReadsAreBounded(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	records, err := s.Scan(t.Context(), "", 1)
@@ -192,8 +192,8 @@ func TestReadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestALateClaimReplacesNoReference applies the claims of two callers, who have both seen that the reference is
-// free. The reference must stand for the asset of the first.
+// TestALateClaimReplacesNoReference applies the claims of two callers who have both seen that the reference is
+// free. The reference must stay with the asset of the first caller.
 func TestALateClaimReplacesNoReference(t *testing.T) {
 	s, _, id, _ := twoAssets(t)
 	for _, to := range []string{id, "00112233445566778899aabbccddeeff"} {

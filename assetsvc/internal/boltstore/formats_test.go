@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/dataformat"
 )
 
-// TestFilesOfOtherFormatsAreRefused gives a file each name that a format had before the first release, and some
-// other names. The refusal must be one line, and must name the version that reads the file.
+// TestFilesOfOtherFormatsAreRefused puts another format name into a file: each name from before the first release, and
+// some other names. The refusal must be one line, and must name the version that reads the file.
 func TestFilesOfOtherFormatsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	s, err := Open(path, Options{Now: time.Now})

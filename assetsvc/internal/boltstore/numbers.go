@@ -16,7 +16,7 @@ type numbers struct {
 }
 
 // next returns the number after the newest one of the day. If n.given does not have the day, the newest durable
-// number comes from the function stored.
+// number comes from the function `stored`.
 func (n *numbers) next(day string, stored func() (int, error)) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -34,8 +34,8 @@ func (n *numbers) next(day string, stored func() (int, error)) (int, error) {
 	return number + 1, nil
 }
 
-// save writes the numbers that were given out into a transaction, and returns them. The caller passes them to
-// forget later.
+// save writes the numbers that were given out into a transaction, and returns them. The caller passes them to the
+// method `forget` later.
 func (n *numbers) save(bucket *bbolt.Bucket) (map[string]int, error) {
 	n.mu.Lock()
 	saved := maps.Clone(n.given)

@@ -25,9 +25,9 @@ func TestNumbersOfDaysAreIndependent(t *testing.T) {
 	}
 }
 
-// TestANumberThatIsGivenDuringAWriteIsNotGivenAgain takes a number while a transaction is under way: the
-// transaction has already saved the previous number, and is not durable yet. Once it is durable, the next number
-// must follow.
+// TestANumberThatIsGivenDuringAWriteIsNotGivenAgain saves the first number in a transaction. It takes the
+// second number before the transaction is durable, and the third number after that. No number may come twice,
+// and none may be left out.
 func TestANumberThatIsGivenDuringAWriteIsNotGivenAgain(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
 	if err != nil {

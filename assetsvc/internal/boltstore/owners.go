@@ -20,9 +20,9 @@ import (
 // and one more byte, with the facts by which a page selects assets. Its lowest bit is testFact, and the higher bits
 // are an index into states.
 //
-// An earlier version of the program may have written the file. Such a version does not know the index, so it
-// neither creates nor updates the index. Therefore the file also has the newest position up to which the index
-// is complete. If the store's newest position differs from that position, Open makes the index again.
+// An earlier version of the program may have written the file. The earlier version does not know the index, so
+// it neither creates nor updates the index. Therefore the file also has the newest position up to which the
+// index is complete. If the store's newest position differs from that position, Open makes the index again.
 
 // indexedKey is the key, in stateBucket, of the newest position up to which the index of brokers is complete.
 var indexedKey = []byte("brokers-upto")
@@ -63,8 +63,8 @@ func (t *transaction) enlist(key []byte, r registry.Record, from int64) error {
 	return t.brokers.Put(enlistedAt(r.Owner, r.Position), placeOf(key, r))
 }
 
-// ownPlaces iterates over the places in the list of a broker that q asks for, in the order of q. The ID of each
-// place is the id alone, without the byte of facts.
+// ownPlaces iterates over the places that the query q asks for in the list of a broker, in the order of q. A
+// stored value is an id and one byte of facts. The field ID of a place has only the id.
 func ownPlaces(tx *bbolt.Tx, q registry.Query) (next func() boltfile.Place) {
 	cursor, prefix := tx.Bucket(brokerBucket).Cursor(), []byte(q.Owner+"\x00")
 	key, value := cursor.Seek(enlistedAt(q.Owner, q.Offset+1))
@@ -139,8 +139,8 @@ func (s *Store) indexOwners(o Options) (bool, error) {
 	return true, nil
 }
 
-// indexFrom adds up to indexPiece assets to the index: the first ones with keys greater than the argument after.
-// It returns the key of the last asset, and the number of assets that it has read.
+// indexFrom adds up to indexPiece assets to the index: the first assets whose keys are greater than the
+// argument `after`. It returns the key of the last asset, and the number of assets that it has read.
 func indexFrom(
 	tx *bbolt.Tx, after []byte, ownerOf func(registry.Record) (string, error),
 ) (last []byte, count int, err error) {

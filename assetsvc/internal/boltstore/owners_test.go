@@ -17,7 +17,7 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 )
 
-// openOwners opens a file. Each body in it is the name of the asset's owner.
+// openOwners opens a store. Its parameter `owner` is the function that returns the owner of an asset.
 func openOwners(t *testing.T, path string, owner func(registry.Record) (string, error)) *Store {
 	t.Helper()
 	s, err := Open(path, Options{Now: time.Now, Owner: owner})
@@ -43,8 +43,9 @@ func own(t *testing.T, s *Store, broker string) (ids []string) {
 	return ids
 }
 
-// TestAFileOfAFormerProgramGetsTheListsOfBrokers removes the index, or writes to the file like a program that does
-// not know the index. The next Open must make the index, even if an earlier Open was interrupted while it did so.
+// TestAFileOfAFormerProgramGetsTheListsOfBrokers removes the index, or changes the file as an older program does,
+// which does not know the index. The next Open must make the index, even if an earlier Open was interrupted while
+// it made the index.
 func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	s := openOwners(t, path, inBody)

@@ -27,8 +27,8 @@ func TestRange(t *testing.T) {
 	})
 }
 
-// TestARangeWithADamagedAssetIsAnError damages a listed asset in two ways. Range must return an error: if it
-// skipped the asset, a copy of the registry would lack the asset.
+// TestARangeWithADamagedAssetIsAnError damages a listed asset in two ways. Range must return an error. If Range skipped
+// the asset, a copy of the registry would lack the asset.
 func TestARangeWithADamagedAssetIsAnError(t *testing.T) {
 	for _, damage := range []func(tx *bbolt.Tx, key []byte) error{
 		flipBit,
@@ -46,8 +46,8 @@ func TestARangeWithADamagedAssetIsAnError(t *testing.T) {
 	}
 }
 
-// TestADamagedHeadOfTheLogIsAnError damages the head of the public log. Both reading and extending the log must
-// then return an error: if the store reported no head, the log would start again from nothing.
+// TestADamagedHeadOfTheLogIsAnError damages the head of the public log. Both reading and extending the log must then
+// return an error. If the store reported no head instead, the log would start again from nothing.
 func TestADamagedHeadOfTheLogIsAnError(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	if stored, err := s.ExtendLog(t.Context(), publiclog.Head{}, nil); err != nil || !stored {

@@ -104,12 +104,13 @@ func sameTree(a, b translog.Tree) bool {
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
-// ErrOtherRecord is returned by RepairLog if the log that follows from the record is not the log that is signed.
+// ErrOtherRecord is returned by RepairLog if the newest checkpoint does not sign the log that RepairLog makes from the
+// record.
 var ErrOtherRecord = errors.New("the record does not make the signed public log: restore a backup")
 
-// RepairLog repairs the public log in the store at path: it makes the damaged parts again from the record, and
-// returns how many it made. If the newest checkpoint does not sign the log that follows from the record, it
-// changes nothing and returns ErrOtherRecord. It also returns the errors of boltfile.Open.
+// RepairLog repairs the public log in the store at path. It makes the damaged parts again from the record, and returns
+// how many it made. If the newest checkpoint does not sign the log that follows from the record, it changes nothing and
+// returns ErrOtherRecord. It also returns the errors of boltfile.Open.
 func RepairLog(path string, secrets [][]byte) (repaired int, err error) {
 	file, err := boltfile.Open(path, fileOptions(secrets, nil))
 	if err != nil {

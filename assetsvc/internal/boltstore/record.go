@@ -94,7 +94,7 @@ func decodeChange(key, value []byte, whole bool) (registry.Revision, error) {
 	return r, nil
 }
 
-// note adds a change to the record. r is the asset after the change; the argument before is the position that
+// note adds a change to the record. r is the asset after the change; the argument `before` is the position that
 // the asset had until then.
 func (t *transaction) note(id []byte, r registry.Record, before int64) error {
 	value := encodeChange(id, registry.Revision{
@@ -146,7 +146,7 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 }
 
 // seekBefore moves the cursor to a key in an asset's history, and returns the key. It is the last key whose
-// position is less than the argument before; if before is 0, it is the last key of the history. If there is no
+// position is less than the argument `before`; if before is 0, it is the last key of the history. If there is no
 // such key, the returned key belongs to another asset.
 func seekBefore(cursor *bbolt.Cursor, id []byte, before int64) []byte {
 	end := historyKey(id, before)

@@ -48,7 +48,7 @@ func TestCheckReportsDamagedAndMissingReferences(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, faults := Check(path, nil, func(registry.Record) (string, string, error) {
-				return "UA-AR-DGF-2026-11-20-000001", "one", nil // the same for each asset
+				return "UA-AR-DGF-2026-11-20-000001", "one", nil // all assets have this identifier and this broker
 			})
 			got := fmt.Sprint(errors.Join(faults...))
 			if c.want == "" && len(faults) != 0 || !strings.Contains(got, c.want) {

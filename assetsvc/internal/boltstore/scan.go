@@ -37,8 +37,8 @@ func (s *Store) Contents() (Contents, error) {
 	return c, err
 }
 
-// Scan returns up to limit assets, ordered by id, with ids greater than the given one; an empty id starts at the
-// first asset.
+// Scan returns up to limit assets, ordered by id, with ids greater than the given one. An empty id starts at the first
+// asset.
 func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.Record, error) {
 	var records []registry.Record
 	err := s.scan(ctx, after, limit, func(key, value []byte) error {
@@ -52,8 +52,8 @@ func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.R
 	return records, err
 }
 
-// SealedAfter returns up to limit token records, ordered by asset id, for the assets with ids greater than the
-// given one; an empty id starts at the first asset.
+// SealedAfter returns up to limit token records, ordered by asset id, for the assets with ids greater than the given
+// one. An empty id starts at the first asset.
 func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]registry.Sealed, error) {
 	var found []registry.Sealed
 	err := s.scan(ctx, after, limit, func(key, value []byte) error {

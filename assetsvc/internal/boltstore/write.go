@@ -41,8 +41,8 @@ func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 	return s.submit(ctx, &write{Record: r, create: true, done: make(chan outcome, 1)})
 }
 
-// Replace stores a new revision of an asset, or returns registry.ErrStale or registry.ErrNotFound. If ctx ends,
-// Replace behaves as Create does.
+// Replace stores a new revision of an asset, or returns registry.ErrStale or registry.ErrNotFound. If ctx ends before
+// the transaction takes the write, nothing is written. If ctx ends later, Replace still waits for the outcome.
 func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
 	return s.submit(ctx, &write{Record: r, done: make(chan outcome, 1)})
 }

@@ -123,12 +123,12 @@ type Write struct {
 // operation of any process sees it. After an error the outcome is unknown: the operation may have been applied,
 // may be applied later, or may never be applied.
 type Store interface {
-	// Open sets clock.Last to b.Last() and clock.Open[writer] to b, if clock.Last is below b.First. The bool
-	// result (opened) reports whether Open did so. The first result is the clock after that; only its Last and
-	// Open[writer].First must be set. Open also stores the record of the writes, with writer and b.First as its
-	// key, unless a record with this key exists. The new record is not shown yet. Open may write the clock and the
-	// record at the same time, and returns nil only if both are done. If Open was refused, the record is useless:
-	// the store removes it, and Open does not wait for the removal.
+	// If clock.Last is below b.First, Open sets clock.Last to b.Last(), and clock.Open[writer] to b. Otherwise it
+	// refuses the batch. The result opened says which of the two it did. The first result is the clock after
+	// the call; only its fields Last and Open[writer].First must be set. Open also stores the record of the
+	// writes, with writer and b.First as its key, unless a record with this key exists. The new record is not
+	// shown yet. Open may write the clock and the record at the same time. It returns nil only if both are done.
+	// If Open has refused the batch, nobody needs the record: the store removes it, and Open does not wait for that.
 	Open(ctx context.Context, writer string, b Batch, writes []Write) (now Clock, opened bool, err error)
 	// Close removes clock.Open[writer] if that batch begins at the given position (first). Otherwise it does
 	// nothing.

@@ -92,8 +92,8 @@ func TestTheSimulationCatchesANaiveProtocol(t *testing.T) {
 	t.Error("got no lost change in 20 simulations without a horizon, want one")
 }
 
-// TestTheSimulationNeedsEachGuardOfTheRecord leaves out one part of the protocol at a time. The simulation must
-// notice that a record is wrong.
+// TestTheSimulationNeedsEachGuardOfTheRecord runs the simulation without one part of the protocol, each part in turn.
+// The simulation must notice that a record is wrong.
 func TestTheSimulationNeedsEachGuardOfTheRecord(t *testing.T) {
 	for _, c := range []struct {
 		leaveOut guard
@@ -127,8 +127,8 @@ func TestTheSimulationNeedsEachGuardOfTheRecord(t *testing.T) {
 	}
 }
 
-// TestTheSimulationNeedsEachPartOfATrail leaves out one part of the handling of trails at a time. The simulation
-// must notice a walk that misses a document, or that shows a document in a wrong place.
+// TestTheSimulationNeedsEachPartOfATrail runs the simulation without one part of the code for trails, each part in
+// turn. The simulation must notice a walk that misses a document, or that shows a document in a wrong place.
 func TestTheSimulationNeedsEachPartOfATrail(t *testing.T) {
 	for _, c := range []struct {
 		leaveOut guard
@@ -181,8 +181,8 @@ func (t *tally) add(o tally) {
 	t.again += o.again
 }
 
-// simulation is one run. The goroutine of the test is the scheduler: it does one thing at a time, and then waits
-// until all processes are blocked again. So the seed alone decides what happens in the run.
+// simulation is one run. The goroutine of the test is the scheduler. It does one thing at a time, and then waits until
+// all processes are blocked again. So the seed alone decides what happens in the run.
 type simulation struct {
 	*world
 	tally
@@ -225,8 +225,8 @@ type outcome struct {
 
 const changesEach = 1000 // calls of Commit in one simulation
 
-// mostBytes are the two limits of bytes in a batch, which writers get in turn. Each change has one byte. So the
-// batches of some writers are limited by bytes, and the batches of the others by the number of changes.
+// mostBytes has two limits of bytes in a batch. Writers get the first and the second in turn. Each change has one byte.
+// So bytes limit the batches of some writers, and the number of changes limits the batches of the others.
 var mostBytes = [2]int{1 << 20, 5}
 
 func newSimulation(seed uint64) *simulation {

@@ -14,10 +14,10 @@ import (
 
 // Times in a replica set of three servers in one datacentre.
 const (
-	flight   = 200 * time.Microsecond  // least time of a message
-	jitter   = 300 * time.Microsecond  // most additional time of a message
-	majority = 3500 * time.Microsecond // least time until a majority has a write
-	slack    = 1500 * time.Microsecond // most additional time until a majority has the write
+	flight   = 200 * time.Microsecond  // shortest time that a message is under way
+	jitter   = 300 * time.Microsecond  // most additional time that a message is under way
+	majority = 3500 * time.Microsecond // shortest time until most servers have a write
+	slack    = 1500 * time.Microsecond // most additional time until most servers have it
 )
 
 // shared is a Store in virtual time that never fails. Many writers share it.
@@ -28,7 +28,7 @@ type shared struct {
 	refused int // Opens that were refused
 }
 
-// pause waits for a random time: the first argument, and a part of the second one.
+// pause waits for the time least, and then for a random part of the time more.
 func (s *shared) pause(least, more time.Duration) {
 	s.mu.Lock()
 	d := least + time.Duration(s.random.Int64N(int64(more)))
@@ -196,8 +196,8 @@ func TestWritersWithDifferentClocksAreServedAlike(t *testing.T) {
 }
 
 // TestAClockThatJumpsCostsItsWriterNothing has eight writers, and lets some of their clocks jump while all of
-// them write. All must still make about as many changes. After a jump ahead, a clock becomes right again,
-// because Options.Now must not return times far ahead for ever.
+// them write. All writers together must still make about as many changes as writers whose clocks agree. After a
+// jump ahead, a clock becomes right again, because Options.Now must not return times far ahead for ever.
 func TestAClockThatJumpsCostsItsWriterNothing(t *testing.T) {
 	alike := serve(t, apart(8, 0))
 	for _, c := range []struct {
@@ -234,7 +234,7 @@ func TestAClockThatJumpsCostsItsWriterNothing(t *testing.T) {
 }
 
 // check fails the test if the writers made fewer changes than writers whose clocks agree (alike), or if one
-// writer was served much worse than another.
+// writer was served much worse than another writer.
 func (s served) check(t *testing.T, name string, alike served) {
 	t.Helper()
 	t.Logf("%s: %d changes, %d with the same clock, refused %d and %d; %v", name, s.changes(), alike.changes(), s.refused,

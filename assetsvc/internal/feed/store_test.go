@@ -16,11 +16,10 @@ type plain struct {
 	batches   map[int64][]Write // by first position
 	log       []string
 
-	// before is called before each operation, unless it is nil. If it returns an error, the operation is not
-	// done.
+	// before is called before each operation. It may be nil. If it returns an error, the operation is not done.
 	before func(operation string) error
-	// after is called after each operation, unless it is nil. If it returns an error, the answer is lost, but the
-	// operation is done.
+	// after is called after each operation. It may be nil. If it returns an error, the operation is done, but its
+	// answer is lost.
 	after func(operation string) error
 }
 
@@ -138,7 +137,7 @@ func (p *plain) at(id string) int64 {
 }
 
 // once returns a function that returns an error for a single operation: the first one whose text begins with the
-// argument name.
+// argument `name`.
 func once(name string) func(string) error {
 	failed := false
 	return func(operation string) error {

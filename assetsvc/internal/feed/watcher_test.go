@@ -13,7 +13,7 @@ func TestAWatcherFencesABatchAfterItsLease(t *testing.T) {
 		name  string
 		looks []time.Duration // times of the looks
 		fails int             // number of the look that fails; 0: none fails
-		next  int             // number of the look before which the writer opens another batch; 0: it opens none
+		next  int             // the writer opens another batch before the look with this number; 0: it opens none
 		want  string          // operations of the last look
 	}{
 		{"a first look", []time.Duration{0}, 0, 0, "clock"},
@@ -55,7 +55,8 @@ func TestAWatcherFencesABatchAfterItsLease(t *testing.T) {
 	}
 }
 
-// TestAFenceThatFailsIsTriedAgain lets each step of a look fail. No later step may follow in that look.
+// TestAFenceThatFailsIsTriedAgain lets each step of a look fail once. No later step may follow in that look. The next
+// look must do all steps again.
 func TestAFenceThatFailsIsTriedAgain(t *testing.T) {
 	for _, c := range []struct{ fails, first, second string }{
 		{"fence", "clock, fence a fails", "clock, fence a, settle, close"},

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// world simulates a store and its network. An operation waits here until the scheduler applies it, lets it fail,
-// loses it, or loses its answer. Several goroutines may call send at the same time; this does not hold for the
-// other methods.
+// world simulates a store and its network. An operation waits here until the scheduler applies it, lets it
+// fail, loses it, or loses its answer. Several goroutines may call send at the same time. Only one goroutine at
+// a time may call the other methods.
 type world struct {
 	random    *rand.Rand
 	clock     Clock
@@ -27,7 +27,7 @@ type world struct {
 	errors    int          // calls that the store has answered with an error
 	sent      chan *operation
 
-	written map[int64]string                // id of the document that was written at each position
+	written map[int64]string                // for each position, id of the document that was written there
 	passed  int64                           // position up to which a follower has read the record
 	watch   func(id string, position int64) // called for each applied write
 	failed  []string                        // violations of the protocol
@@ -52,7 +52,7 @@ type record struct {
 	shown   bool
 }
 
-// noted is a change in a record. The field before has the position of the document before the change.
+// noted is a change in a record. The field `before` has the position of the document before the change.
 type noted struct{ position, before int64 }
 
 // guard names a part of the protocol that a simulation leaves out, to show that the part is needed. The zero
@@ -61,19 +61,19 @@ type guard int
 
 const (
 	_             guard = iota
-	recordFirst         // without it, the record is stored with the writes, not before them
-	emptyRecord         // without it, Settle stores no empty record
-	followers           // without it, Settle does not check whether a document was changed again after the batch
-	settleFenced        // without it, a watcher closes a fenced batch, but does not settle it
-	showLater           // without it, a record is shown as soon as it is stored
-	fenceBefore         // without it, a watcher settles a batch, but does not fence it
-	removeRefused       // without it, Settle shows the record, but removes nothing from it
-	showWithWrite       // without it, Write does not show the record
-	former              // without it, readers do not find documents that have moved
-	allSince            // without it, a trail keeps only the previous place
-	byHorizon           // without it, a trail forgets places below the newest position, instead of below the horizon
-	pageFirst           // without it, readers look for moved documents before they read the page
-	readAgain           // without it, a document whose place is forgotten is in no place for readers
+	recordFirst         // without this part, the record is stored with the writes, not before them
+	emptyRecord         // without this part, Settle stores no empty record
+	followers           // without this part, Settle does not check whether a document was changed again after the batch
+	settleFenced        // without this part, a watcher closes a fenced batch, but does not settle it
+	showLater           // without this part, a record is shown as soon as it is stored
+	fenceBefore         // without this part, a watcher settles a batch, but does not fence it
+	removeRefused       // without this part, Settle shows the record, but removes nothing from it
+	showWithWrite       // without this part, Write does not show the record
+	former              // without this part, readers do not find documents that have moved
+	allSince            // without this part, a trail keeps only the previous place
+	byHorizon           // without this part, a trail forgets places below the newest position, not below the horizon
+	pageFirst           // without this part, readers look for moved documents before they read the page
+	readAgain           // without this part, readers do not find a document whose place is forgotten
 )
 
 // operation is one message that a process sends for a call of its Store. Each step of an operation touches one
@@ -166,8 +166,8 @@ func (w *world) step() {
 	}
 }
 
-// write applies one write if its guard holds. The argument horizon is the highest horizon that the writing
-// process knows.
+// write applies one write if the document has the revision that the write expects. The argument `horizon` is the
+// highest horizon that the writing process knows.
 func (w *world) write(write Write, horizon int64) (applied bool) {
 	d := w.documents[write.ID]
 	switch {
@@ -212,10 +212,10 @@ type port struct {
 // numbers, so that their operations have a fixed order.
 const watchers = 1000
 
-// ice can freeze a process: then the method wait blocks until melt is called.
+// ice can freeze a process: then the method `wait` blocks until melt is called.
 type ice struct {
 	mu   sync.Mutex
-	thaw chan struct{} // closed while the process runs
+	thaw chan struct{} // closed while the process runs, open while it is frozen
 }
 
 func newIce() *ice {
@@ -431,8 +431,8 @@ func (w *world) note(k key, writes []Write) {
 	})
 }
 
-// change changes a record, if it exists. The simulation has failed if that changes something that a follower of
-// the record has already read.
+// change changes a record, if it exists. If a follower has already read the changed part of the record, the
+// simulation has failed.
 func (w *world) change(k key, change func(*record)) {
 	r := w.records[k]
 	if r == nil {
@@ -457,7 +457,7 @@ func (r *record) visible(after, upto int64) map[int64]string {
 	return changes
 }
 
-// followed reports whether another change of the document was made from this position.
+// followed reports whether a later change of the document replaced its state at this position.
 func (w *world) followed(id string, position int64) bool {
 	for _, r := range w.records {
 		if c, there := r.changes[id]; there && c.before == position {

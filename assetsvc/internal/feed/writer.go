@@ -26,14 +26,14 @@ type Options struct {
 	MaxBatch int              // most changes in a batch
 	MaxBytes int              // most bytes of all changes in a batch; a single change may have more
 	Size     func(Write) int  // bytes of a change
-	Timeout  time.Duration    // of one operation of the store
-	Pause    time.Duration    // before the writer repeats a failed operation
+	Timeout  time.Duration    // limit of one operation of the store
+	Pause    time.Duration    // wait before the writer repeats a failed operation
 	Failed   func(error)      // called with the first error of an operation, but not with the errors of its repeats
 	Refused  func()           // called for each Open that was refused because another writer was ahead
 
-	// Batch is called for each batch, with the contexts of its callers. The writer opens and writes the batch in
-	// the context that Batch returns, which must not end before ctx. After that, the writer calls the function
-	// that Batch returns.
+	// Batch is called for each batch, with the contexts of its callers. Batch returns a context and a function.
+	// The writer opens and writes the batch in this context, and then calls the function. The context must not
+	// end before ctx.
 	Batch func(ctx context.Context, callers []context.Context) (context.Context, func())
 }
 
@@ -44,12 +44,12 @@ type Writer struct {
 	o     Options
 	queue chan *change
 	last  int64 // newest given-out position that this writer knows
-	pace  pace  // of the writer that was ahead when an Open was refused
+	pace  pace  // pace of the writer that was ahead when an Open was refused
 }
 
-// pace estimates where another writer is now, which was ahead when an Open of this writer was refused. The clock
-// of this writer may be slow. If this writer used its clock alone, its Opens would be refused for as long as the
-// other writer goes on. After a refusal, a pace is never the zero value.
+// pace estimates the present position of another writer. The other writer was ahead when an Open of this writer
+// was refused. The clock of this writer may be slow. If this writer used its clock alone, its Opens would be
+// refused for as long as the other writer goes on. After a refusal, a pace is never the zero value.
 type pace struct {
 	position int64     // newest position when the Open was refused
 	at       time.Time // when the Open was refused, by the monotonic clock
@@ -71,7 +71,7 @@ func (p pace) now() int64 {
 // change is a write that waits for its outcome.
 type change struct {
 	Write
-	ctx  context.Context // of the caller of Commit
+	ctx  context.Context // the context of the caller of Commit
 	done chan error      // gets the outcome, once
 }
 
@@ -81,8 +81,9 @@ func NewWriter(store Store, o Options) *Writer {
 }
 
 // Commit makes a write. It assigns the position itself and ignores write.Position. It returns the position once
-// the batch is closed. Readers then see the change as soon as all batches that were opened before are closed too.
-// If ctx ends first, Commit returns ErrNotDone if the change is not in a batch yet, otherwise ErrUnknown.
+// the batch is closed. Readers then see the change as soon as all batches that were opened before are closed
+// too. If ctx ends before that, Commit returns an error: ErrNotDone for a change that is not in a batch yet,
+// and ErrUnknown for any other change.
 func (w *Writer) Commit(ctx context.Context, write Write) (int64, error) {
 	c := &change{Write: write, ctx: ctx, done: make(chan error, 1)}
 	select {
@@ -98,8 +99,8 @@ func (w *Writer) Commit(ctx context.Context, write Write) (int64, error) {
 	}
 }
 
-// Run commits changes until ctx is done. It does not close the last batch; the watcher of another process fences
-// that one.
+// Run commits changes until ctx is done. It does not close the last batch. The watcher of another process
+// fences this batch.
 func (w *Writer) Run(ctx context.Context) {
 	var held []*change // changes that must wait for a later batch
 	var written *batch // the batch that is written, but still open
@@ -122,7 +123,7 @@ func (w *Writer) Run(ctx context.Context) {
 			return // the batch may have no positions, so it must not be written
 		}
 		if written != nil {
-			written.acknowledge(ctx) // because opening the next batch has closed it
+			written.acknowledge(ctx) // the opening of the next batch has closed this batch
 		}
 		w.write(during, next)
 		end()
@@ -138,7 +139,7 @@ type batch struct {
 	outcomes []error // one for each change; nil: it was applied
 }
 
-// at gives the changes consecutive positions. The argument first is the position of the first change.
+// at gives the changes consecutive positions. The argument `first` is the position of the first change.
 func (b *batch) at(first int64) {
 	b.First = first
 	b.writes = make([]Write, len(b.changes))
@@ -168,9 +169,9 @@ func (b *batch) acknowledge(ctx context.Context) {
 	}
 }
 
-// gather takes the held changes and the queued ones. It returns a batch of them, and the rest for a later batch.
-// A batch has at most one change of each document. If there is no change, gather waits for one if wait is true,
-// and otherwise returns nil as the batch.
+// gather takes the held changes and the queued ones. It returns a batch of them, and the rest for a later
+// batch. A batch has at most one change of each document. If there is no change and wait is true, gather waits
+// for one. If wait is false, it returns nil as the batch.
 func (w *Writer) gather(ctx context.Context, held []*change, wait bool) (*batch, []*change) {
 	b, taken := &batch{}, map[string]bool{}
 	bytes := 0
@@ -215,8 +216,8 @@ func (w *Writer) gather(ctx context.Context, held []*change, wait bool) (*batch,
 	return b, rest
 }
 
-// open takes positions for b. It returns only when the batch is on the clock, or ctx is done: an Open that may
-// still be applied must not be given up.
+// open takes positions for b. It returns only when the batch is on the clock, or ctx is done. It must not give
+// up earlier, because the store may still apply its Open.
 func (w *Writer) open(ctx context.Context, b *batch) {
 	b.at(w.next())
 	w.retry(ctx, func(ctx context.Context) error {
@@ -226,7 +227,7 @@ func (w *Writer) open(ctx context.Context, b *batch) {
 				return wrap("open batch", err)
 			}
 			w.last = max(w.last, now.Last)
-			if opened || now.Open[w.o.Name].First == b.First { // an earlier copy of this Open was applied
+			if opened || now.Open[w.o.Name].First == b.First { // an earlier attempt of this Open has succeeded
 				return nil
 			}
 			w.o.Refused()

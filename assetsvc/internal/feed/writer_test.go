@@ -113,7 +113,7 @@ func TestABatchIsBounded(t *testing.T) {
 		}{
 			{"a", 0, 4}, {"b", 0, 4}, {"c", 0, 1}, // a batch of three changes
 			{"d", 0, 1}, {"e", 0, 20}, // a change of more than ten bytes gets a batch for itself
-			{"f", 0, 1}, {"g", 0, 8}, {"g", 1, 1}, // f and g have ten bytes with d; the second change of g must wait
+			{"f", 0, 1}, {"g", 0, 8}, {"g", 1, 1}, // d, f and g have ten bytes; the second change of g must wait
 		} {
 			got = append(got, r.commit(t.Context(), c.id, c.revision, c.size))
 		}
@@ -218,8 +218,9 @@ func TestAFailingStoreIsAskedOnceAPause(t *testing.T) {
 	})
 }
 
-// TestFailuresOfARefusal lets a write fail, and then an operation that finds out whether the write was applied. The
-// writer must repeat the operation, and report ErrNotDone.
+// TestFailuresOfARefusal lets a write fail. The writer then uses two operations: fence refuses late writes, and settle
+// finds out whether the write was applied. The test lets one of the two fail, too. The writer must repeat it, and
+// report ErrNotDone.
 func TestFailuresOfARefusal(t *testing.T) {
 	for _, fails := range []string{"fence", "settle"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -239,8 +240,8 @@ func TestFailuresOfARefusal(t *testing.T) {
 	}
 }
 
-// TestPositionsThatAnotherWriterTook raises the newest position of the clock before a batch. The first Open must
-// be refused, and the second must take the next position.
+// TestPositionsThatAnotherWriterTook raises the newest position of the clock before a batch, as another writer would.
+// The first Open must be refused, and the second must take the next position.
 func TestPositionsThatAnotherWriterTook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

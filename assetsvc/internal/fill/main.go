@@ -78,7 +78,7 @@ func readExample(file string) (record.Object, error) {
 func fill(ctx context.Context, store *boltstore.Store, example record.Object, assets int, seed uint64) error {
 	records := make(chan registry.Record)
 	writers, writing := errgroup.WithContext(ctx)
-	makers, making := errgroup.WithContext(writing) // the context in the variable writing ends if a writer fails
+	makers, making := errgroup.WithContext(writing) // the context in the variable `writing` ends if a writer fails
 	part := runtime.GOMAXPROCS(0)
 	for i := range part {
 		makers.Go(func() error {

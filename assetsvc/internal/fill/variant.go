@@ -32,8 +32,7 @@ var (
 	07224000-5 07226000-9`)
 )
 
-// organisations is the number of custodians. It is about the number of organisations that hold state or
-// municipal property.
+// organisations is the number of custodians. In reality, about as many organisations hold state or municipal property.
 const organisations = 20_000
 
 // variant makes random variants of values. The same seed always makes the same variants.

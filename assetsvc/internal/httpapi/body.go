@@ -34,7 +34,7 @@ func (a *API) parse(c *gin.Context) (request, error) {
 // parseBodiless reads a write without a body.
 func parseBodiless(c *gin.Context) (request, error) { return request{}.withHeaders(c, nil) }
 
-// withHeaders adds the values of the headers and the query. The argument err is the error of reading the body: if
+// withHeaders adds the values of the headers and the query. The argument `err` is the error of reading the body: if
 // it is not nil, withHeaders returns it. Otherwise withHeaders returns the error of the conditions. The owner
 // token in the header replaces the token in the body, even if the token in the header is wrong (docs/contract.md,
 // "Owner tokens").

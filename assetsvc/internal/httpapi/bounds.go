@@ -38,13 +38,13 @@ var sizes = []int{memory.Small, medium, registry.AnySize}
 // medium is the limit, in bytes, for assets of medium size. A request for them reserves little memory.
 const medium = 512 << 10
 
-// The number of bytes that a request works with, for each byte of an asset or body.
+// How many bytes of memory a request needs for each byte of an asset or body.
 const (
 	copies = 3  // the stored body, the decoded body, and the answer
 	trees  = 20 // the asset is parsed, changed, printed and compared
 )
 
-// bounded returns a gin handler that reserves memory for the handler h. The argument factor is the number of
+// bounded returns a gin handler that reserves memory for the handler h. The argument `factor` is the number of
 // bytes to reserve for each byte of the asset and the body. The handler h gets the version with the view that the
 // caller has. If h returns registry.ErrLarge, h runs again with more memory, so h must return that error before
 // it changes anything.
@@ -105,8 +105,8 @@ func (a *API) upto(size int) *API {
 	return &bounded
 }
 
-// enter reserves memory for a request. It returns an API that frees the memory before it sends the answer. In any
-// case, the caller must call the returned function; a second call of it does nothing.
+// enter reserves memory for a request. It returns an API that frees the memory before it sends the answer. The caller
+// must call the function `leave` in any case. A second call of leave does nothing.
 func (a *API) enter(ctx context.Context, bytes int64) (inside *API, leave func(), err error) {
 	leave, err = a.memory.Work.Acquire(ctx, bytes)
 	if errors.Is(err, memory.ErrFull) {
@@ -149,7 +149,7 @@ func (a *API) send(c *gin.Context, status int, body []byte) error {
 		err = httpserver.NewSender(c.Writer, a.pace).SendAll(c.Request.Context(), kept, a.memory.Answers.IsCrowded)
 	}
 	if err != nil {
-		_ = c.Error(fmt.Errorf("send answer: %w", err)) // not sent to the client: the log shows it
+		_ = c.Error(fmt.Errorf("send answer: %w", err)) // for the log: the client does not get this error
 		panic(http.ErrAbortHandler)                     // end the connection, or the answer could look complete
 	}
 	return nil

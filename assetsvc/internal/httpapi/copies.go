@@ -169,7 +169,7 @@ func (a *API) sendCopy(c *gin.Context, file *os.File, part *io.SectionReader) er
 			err = errRemoved
 		}
 		if err != nil {
-			_ = c.Error(fmt.Errorf("send whole copy: %w", err)) // not sent to the client: the log shows it
+			_ = c.Error(fmt.Errorf("send whole copy: %w", err)) // the client does not get this error: the log has it
 			panic(http.ErrAbortHandler)                         // end the connection, because the answer is incomplete
 		}
 	}

@@ -172,7 +172,7 @@ func TestARemovedCopyIsNotSentOn(t *testing.T) {
 	if resp.StatusCode != http.StatusOK || resp.ContentLength != made.Bytes {
 		t.Fatalf("got %d and %d bytes, want 200 and %d", resp.StatusCode, resp.ContentLength, made.Bytes)
 	}
-	for n := range 2 { // the copy is removed after the second newer one
+	for n := range 2 { // the copy is removed when there are two newer ones
 		s.change(t, 2+n, "Склад", "assets.csv")
 	}
 	n, err := io.Copy(io.Discard, resp.Body)

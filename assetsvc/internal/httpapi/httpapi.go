@@ -47,8 +47,8 @@ type API struct {
 	reserved bool   // the memory for the answer is already reserved
 }
 
-// New returns an API for the registry r. It prints times in zone, a constant offset, refuses bodies of more than
-// maxBody bytes, and holds no more memory than m allows.
+// New returns an API for the registry r. The API prints times in zone, which is a constant offset. It refuses bodies of
+// more than maxBody bytes, and holds no more memory than m allows.
 func New(r *registry.Registry, zone *time.Location, maxBody int64, m Memory) *API {
 	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, proofs: newProofTurns(),
 		pace: httpserver.DefaultPace, downloads: httpserver.DownloadPace, snapshots: newSnapshots(), leave: func() {}}

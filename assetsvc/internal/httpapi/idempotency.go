@@ -19,7 +19,7 @@ const idempotencyHeader = "Idempotency-Key"
 
 const (
 	maxIdempotencyKey = 255         // most characters of a key
-	maxSeeds          = keyring.Max // one for each of the registry's secrets
+	maxSeeds          = keyring.Max // most seeds of a request: one for each of the registry's secrets
 )
 
 // seedsOf returns the seeds of a creation with an idempotency key, and no seeds for a creation without one. The
@@ -48,7 +48,7 @@ func seedsOf(c *gin.Context) ([]registry.Seed, error) {
 func isIdempotencyKey(key string) bool { return isVisible(key, maxIdempotencyKey) }
 
 // isVisible reports whether a text consists of visible ASCII characters only, and has at least one of them. The
-// argument most is the largest number of characters.
+// argument `most` is the largest number of characters.
 func isVisible(text string, most int) bool {
 	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
 	return text != "" && len(text) <= most && !strings.ContainsFunc(text, invisible)

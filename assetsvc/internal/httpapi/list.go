@@ -106,7 +106,7 @@ func (a *API) listFrom(c *gin.Context, v version, from listing) error {
 }
 
 // readPage reads a page of a list. A page with bodies of assets needs memory. This memory is held until the caller
-// calls the function leave, or until the returned API has sent the answer.
+// calls the function `leave`, or until the returned API has sent the answer.
 func (a *API) readPage(
 	ctx context.Context, v version, q registry.Query, names []string, read reader,
 ) (inside *API, page registry.FeedPage, leave func(), err error) {
@@ -183,7 +183,7 @@ func limitOf(params url.Values, usual, most int) (int, error) {
 	return min(limit, most), nil
 }
 
-// modeOf returns the mode of a listing for the value of the parameter mode.
+// modeOf returns the mode of a listing for the value of the parameter `mode`.
 func modeOf(text string) registry.Mode {
 	switch text {
 	case "test":
@@ -203,9 +203,10 @@ func parseOffset(text string) (int64, error) {
 	return max(t.UnixMicro(), 1), nil // at least 1, because a position of 0 means that no offset was sent
 }
 
-// offsets returns the offsets of the next and the previous page: the positions of the last and the first entry. If
-// the page is empty, the next page has the offset of this page. The offset of the previous page then differs from
-// it by one microsecond, so that the previous page includes an entry exactly at the offset of this page.
+// offsets returns the offsets of the next and the previous page. The offset of the next page is the position of
+// the last entry, and the offset of the previous page is the position of the first entry. If this page is empty,
+// the next page has the same offset as this page. The offset of the previous page then differs by one
+// microsecond, so that the previous page includes an entry whose position is the offset of this page.
 func (a *API) offsets(params url.Values, q registry.Query, entries []registry.Entry) (next, prev string) {
 	if len(entries) == 0 {
 		back := q.Offset + 1

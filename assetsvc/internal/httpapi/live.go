@@ -27,7 +27,7 @@ const (
 )
 
 // RouteFeed adds the routes with which gateways follow the feed. The answers are messages of package follow.
-// Live feeds end when the channel ending is closed.
+// Live feeds end when the channel `ending` is closed.
 func (a *API) RouteFeed(engine *gin.Engine, signer *identity.Signer, w *live.Watcher, ending <-chan struct{}) {
 	for _, v := range publicVersions(a.hidden) {
 		page := func(c *gin.Context) error { return a.feedPage(c, v) }
@@ -121,7 +121,7 @@ type liveStream struct {
 	at      int64 // all entries up to this position were sent
 }
 
-// run sends messages until ctx ends or the server drains. The first one is a bookmark.
+// run sends messages until ctx ends or the server drains. The first message is a bookmark.
 func (s *liveStream) run(ctx context.Context) error {
 	for begun := false; ; {
 		view := s.ring.Read(s.at, liveBatch)

@@ -89,8 +89,8 @@ func (a *API) readPart(c *gin.Context, v version, p asset.Part) error {
 	return a.writeData(c, http.StatusOK, part, o)
 }
 
-// changePart answers all writes of a part. It does not read the body of a DELETE, because some clients send a
-// content type without a body.
+// changePart answers all writes of a part. It does not parse the body of a DELETE. Some clients send a DELETE with
+// a content type but without a body, and the parser would refuse this.
 func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Verb) error {
 	ctx, by, at := c.Request.Context(), httpserver.Caller(c), place(c, p)
 	parse := a.parse

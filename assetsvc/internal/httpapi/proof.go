@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// The turns that requests for proofs take. The number of turns is limited, because a proof of a past revision
-// processes a part of the asset's history: a few such requests could keep all processors busy.
+// Requests for proofs take turns. The number of turns is limited, because a proof of a past revision processes a part
+// of the asset's history. A few such requests could otherwise keep all processors busy.
 const (
 	turnsEach  = 16            // turns for each processor; a small proof takes one turn
 	turnsLarge = 2 * turnsEach // turns of a proof that reserves memory for more than a medium asset

@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// fakeLog is a log with a checkpoint and one full bundle. If the fields checkpoint and failure are set, its
+// fakeLog is a log with a checkpoint and one full bundle. If the fields `checkpoint` and `failure` are set, its
 // reads return these errors.
 type fakeLog struct{ checkpoint, failure error }
 

@@ -11,9 +11,9 @@ import (
 // byteRange is a range of bytes of a file.
 type byteRange struct{ first, length int64 }
 
-// rangeOf returns the range that a request asks for, in a file with the given size in bytes. This is the whole
-// file unless the request is a GET with a valid Range in bytes; an If-Range, if present, must equal the tag of
-// the file. rangeOf refuses a range outside the file, and a request for several ranges.
+// rangeOf returns the range that a request asks for, in a file with the given size in bytes. A GET with a valid Range
+// in bytes asks for this range, unless it has an If-Range that differs from the tag of the file. Every other request
+// asks for the whole file. rangeOf refuses a range outside the file, and a request for several ranges.
 func rangeOf(r *http.Request, tag string, size int64) (byteRange, error) {
 	whole := byteRange{0, size}
 	asked := r.Header.Get("Range")

@@ -63,7 +63,7 @@ func (a *API) erase(c *gin.Context, v version) error {
 	return a.writeData(c, http.StatusOK, v.change(change, printPosition(change.Position, a.zone), a.zone), o)
 }
 
-// change returns a change in the form of this version. The argument date is the time of the change.
+// change returns a change in the form of this version. The argument `date` is the time of the change.
 func (v version) change(c registry.Change, date string, zone *time.Location) record.Object {
 	shown := record.Object{
 		{Name: "revision", Value: record.Number(strconv.FormatInt(c.Revision, 10))},

@@ -16,7 +16,7 @@ import (
 )
 
 // TestRoutesAreThoseThatTheGatewayForwards compares the routes of this service with the list from which the
-// gateway takes its routes.
+// gateway takes its routes. Both must be the same.
 func TestRoutesAreThoseThatTheGatewayForwards(t *testing.T) {
 	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute})
 	api := New(nil, time.UTC, 1<<20, NewMemory(1<<30))

@@ -37,7 +37,7 @@ type snapshots struct {
 	copiers chan struct{} // limits how many requests read whole copies at the same time
 
 	mu    sync.Mutex
-	begun int64  // time that names the snapshot whose manifest is in the field text
+	begun int64  // time that names the snapshot whose manifest is in the field `text`
 	text  []byte // the manifest in the form of an answer
 }
 

@@ -133,7 +133,8 @@ func TestASnapshotIsAnnouncedAndRead(t *testing.T) {
 	if err := json.Unmarshal(page.Body.Bytes(), &listed); err != nil {
 		t.Fatal(err)
 	}
-	want := string(listed.Data[1]) + "\n" + string(listed.Data[0]) + "\n" // the feed has another order
+	// A segment has the order of ids. The page has the order of the feed, which is the reverse here.
+	want := string(listed.Data[1]) + "\n" + string(listed.Data[0]) + "\n"
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("the lines differ from a page (-page +segment):\n%s", diff)
 	}
@@ -263,7 +264,7 @@ func TestManySlowReadersAreBounded(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"HTTP/1.1 200": 20, "HTTP/1.1 503": 40}, count); diff != "" {
 		t.Errorf("the answers to 60 slow readers differ (-want +got):\n%s", diff)
 	}
-	for range 20 { // all readers are cut off, so that all places become free
+	for range 20 { // takes each place, which is free only after the service has cut its reader off
 		s.api.snapshots.readers <- struct{}{}
 	}
 	for _, conn := range conns {

@@ -120,7 +120,7 @@ func afterID(e registry.Entry) []byte {
 	return rest
 }
 
-// encode returns a function that shows entries like a listing does. The parameter fields has the value of
+// encode returns a function that shows entries like a listing does. The parameter `fields` has the value of
 // opt_fields.
 func (v version) encode(fields string, zone *time.Location) live.Encode {
 	wanted := wantedOf(strings.Split(fields, ","))

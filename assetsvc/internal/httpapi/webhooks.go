@@ -169,7 +169,7 @@ func (a *API) removeWebhook(c *gin.Context, _ version) error {
 
 func isPretty(c *gin.Context) bool { return c.Query("opt_pretty") != "" }
 
-// writeWebhook writes an answer with a webhook, and with its secret unless the secret is empty.
+// writeWebhook writes an answer with a webhook. If the secret is not empty, the answer has the secret too.
 func (a *API) writeWebhook(c *gin.Context, status int, w webhook.Shown, secret string, o options) error {
 	var answer record.Object
 	if secret != "" {

@@ -61,7 +61,7 @@ type Watcher struct {
 
 	mu       sync.Mutex
 	followed map[Selection]*followed
-	watching bool // the goroutine that runs the method watch exists
+	watching bool // the goroutine that runs the method `watch` exists
 }
 
 // followed is a selection with at least one follower.
@@ -72,7 +72,7 @@ type followed struct {
 	followers int // guarded by Watcher.mu
 }
 
-// New returns a Watcher, which prints offsets with the function print. The argument memory is the largest number of
+// New returns a Watcher, which prints offsets with the function `print`. The argument `memory` is the largest number of
 // bytes that all its rings hold together. If it is less than a few MiB, the rings may hold a few MiB.
 func New(feed Feed, print func(position int64) string, memory int64, log *slog.Logger) *Watcher {
 	w := &Watcher{
@@ -92,7 +92,7 @@ func (w *Watcher) Close() {
 }
 
 // Join returns the ring with the messages of a selection. Soon after the call, a new ring starts at the newest
-// position of the feed. The caller must call the function leave once.
+// position of the feed. The caller must call the function `leave` once.
 func (w *Watcher) Join(s Selection, encode Encode) (ring *follow.Ring, leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +121,7 @@ func (w *Watcher) leave(f *followed) {
 }
 
 // current returns the selections that are followed now. If no selection is followed, it also notes that the goroutine
-// that runs the method watch ends.
+// that runs the method `watch` ends.
 func (w *Watcher) current() []*followed {
 	w.mu.Lock()
 	defer w.mu.Unlock()

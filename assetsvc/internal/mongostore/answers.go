@@ -81,7 +81,7 @@ func (d *database) sees(e *event.CommandSucceededEvent) {
 	}
 }
 
-// listening returns a monitor that reports to d, and to the other monitor unless that is nil.
+// listening returns a monitor that reports to d. It also reports to the other monitor, unless that is nil.
 func (d *database) listening(other *event.CommandMonitor) *event.CommandMonitor {
 	if other == nil {
 		other = &event.CommandMonitor{}

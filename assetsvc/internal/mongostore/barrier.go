@@ -74,7 +74,8 @@ func (b *barrier) join() (*round, error) {
 	return r, nil
 }
 
-// leave removes a read from its barrier. A barrier that has lost its last read is cancelled, or is never sent.
+// leave removes a read from its barrier. If no read is left, leave cancels the barrier. If the barrier was not sent
+// yet, it is never sent.
 func (b *barrier) leave(r *round) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,10 +128,10 @@ var errNoTime = errors.New("fresh reads need a replica set of MongoDB; this serv
 // before the answer, a majority acknowledges an entry of the primary's oplog.
 var linearizable = options.Collection().SetReadConcern(readconcern.Linearizable())
 
-// sendBarrier reads the clock from a primary that has a majority. Later reads of this process ask for a state after
-// the operation time of the answer (see database.sees), and a primary that was voted out never reaches that time. The
-// session is not causally consistent: such a session adds a time to each read, and MongoDB refuses a linearizable
-// read with a time.
+// sendBarrier reads the clock from a primary that has a majority. The answer has an operation time. Later reads of
+// this process ask for a state after this time (see database.sees). A primary that was voted out never reaches this
+// time. The session is not causally consistent. Otherwise it would add a time to each read, and MongoDB refuses a
+// linearizable read with a time.
 func (d *database) sendBarrier(ctx context.Context) error {
 	if !d.opened.Load() {
 		return errNotOpened
@@ -156,8 +157,8 @@ func (d *database) sendBarrier(ctx context.Context) error {
 	return nil
 }
 
-// fresh makes sure that the reads after this call show every change that any process has acknowledged before it, even
-// while MongoDB elects a primary. It waits for a barrier, at most as long as one operation may take. Without
+// fresh makes sure that later reads show every change that any process acknowledged before this call, even while
+// MongoDB elects a primary. It waits for a barrier, at most as long as one operation may take. Without
 // Options.FreshReads it does nothing.
 func (d *database) fresh(ctx context.Context) error {
 	if d.barrier == nil {

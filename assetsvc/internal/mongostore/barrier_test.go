@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 )
 
-// sender stands for a database: it answers a barrier when the test sends on the channel answers.
+// sender stands for a database: it answers a barrier when the test sends on the channel `answers`.
 type sender struct {
 	sent    atomic.Int64
 	ended   atomic.Int64 // barriers that were answered or cancelled
-	answers chan error   // one value for each barrier
+	answers chan error   // the test sends one value for each barrier
 }
 
 func newSender() *sender { return &sender{answers: make(chan error)} }

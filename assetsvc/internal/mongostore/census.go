@@ -203,7 +203,7 @@ func (c *census) use(context.Context) telemetry.StoreUse {
 	return telemetry.StoreUse{Size: last.Size, DiskFree: last.DiskFree, DiskSize: last.DiskSize}
 }
 
-// measure reports the census to meter until the caller calls the function silence.
+// measure reports the census to meter until the caller calls the function `silence`.
 func (c *census) measure(meter metric.Meter) (silence func() error, err error) {
 	assets, err := registry.MeasureCensus(meter, c.counted)
 	if err != nil {

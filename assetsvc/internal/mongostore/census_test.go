@@ -39,7 +39,7 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 	now := time.Now().Add(time.Hour) // an hour after the census that the store took
 	clock := func() time.Time { return now }
 	first, second := newCensus(s.db, clock, s.log), newCensus(s.db, clock, s.log)
-	first.from, second.from = readpref.Primary(), readpref.Primary() // on the primary: a secondary may lag
+	first.from, second.from = readpref.Primary(), readpref.Primary() // read from the primary: a secondary may lag
 	meter := metrictest.New()
 	silence, err := second.measure(meter)
 	if err != nil {

@@ -46,8 +46,8 @@ func (c *commands) monitor() *event.CommandMonitor {
 }
 
 // total counts the round trips that a batch waits for, one after the other. Commands that run at the same time
-// count as one round trip: the record is stored while the batch is opened, and shown while the batch is written,
-// and creations and changes are written together.
+// count as one round trip. The record is stored while the batch is opened. It is shown while the batch is
+// written. Creations and changes are written together.
 func (c *commands) total() int64 {
 	return c.opens.Load() + c.closes.Load() + max(c.inserts.Load(), c.updates.Load())
 }
@@ -102,9 +102,9 @@ func openWith(tb testing.TB, uri string, o Options) *Store {
 	return openAt(tb, uri, time.Now, o)
 }
 
-// BenchmarkCreate measures how fast 1, 16 and 64 concurrent clients create assets. It reports the round trips for
-// each creation, and the speed relative to the bare driver, which inserts the same documents one by one with the
-// same write concern.
+// BenchmarkCreate measures how fast 1, 16 and 64 concurrent clients create assets. It reports the round trips
+// for each creation. It also compares the speed with that of the bare driver, which inserts the same documents
+// one by one with the same write concern.
 func BenchmarkCreate(b *testing.B) {
 	server := mongotest.Start(b)
 	for _, clients := range []int{1, 16, 64} {
@@ -135,7 +135,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// share spreads b.N calls of the function do over the clients. It returns the elapsed time divided by b.N.
+// share spreads b.N calls of the function `do` over the clients. It returns the elapsed time divided by b.N.
 func share(b *testing.B, clients int, do func()) time.Duration {
 	b.Helper()
 	var taken atomic.Int64
@@ -224,8 +224,9 @@ func TestTheLogSkipsRevisionsOfFences(t *testing.T) {
 	}
 }
 
-// TestABatchStoresCreationsAndChangesAtOnce holds back the command with the creations until the command with the
-// changes is sent too, and the other way round. The store must send both without waiting for an answer.
+// TestABatchStoresCreationsAndChangesAtOnce stores a batch with two commands, for creations and for changes. It
+// holds back the first command until the store sends the second. So the store must send both without waiting
+// for an answer.
 func TestABatchStoresCreationsAndChangesAtOnce(t *testing.T) {
 	var begun atomic.Int64
 	both := make(chan struct{})

@@ -21,7 +21,7 @@ import (
 )
 
 // database holds the collections, and creates the sessions for operations on them. The client and the collections are
-// set once the field opened is true.
+// set once the field `opened` is true.
 type database struct {
 	uri     string
 	also    []*options.ClientOptions
@@ -64,7 +64,7 @@ var errAddress = errors.New("the address of the MongoDB store is malformed")
 var errNotOpened = errors.New("DNS does not tell the servers of the MongoDB store yet")
 
 // connect returns the database that uri names, or "assetregistry" if uri names no database. It does not wait for a
-// server. If the scheme of uri is mongodb+srv, the method open must be called before the database is used.
+// server. If the scheme of uri is mongodb+srv, the method `open` must be called before the database is used.
 func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) (*database, error) {
 	d := &database{uri: uri, also: also, timeout: timeout, mostAbove: mostAbove}
 	if strings.HasPrefix(uri, connstring.SchemeMongoDBSRV+"://") {

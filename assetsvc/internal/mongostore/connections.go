@@ -103,7 +103,7 @@ func (c *connections) poolStates() []telemetry.Pool {
 	return pools
 }
 
-// measure reports the connections and the primary to meter until the caller calls the function silence.
+// measure reports the connections and the primary to meter until the caller calls the function `silence`.
 func (c *connections) measure(meter metric.Meter) (silence func() error, err error) {
 	away, err1 := meter.Int64ObservableGauge("registry.store.away",
 		metric.WithDescription("1 while no server of the store is known that takes writes."))

@@ -33,7 +33,7 @@ func (d *database) do(ctx context.Context, operations func(context.Context) erro
 	return d.explained(operations(mongo.NewSessionContext(ctx, session)))
 }
 
-// advance stores t in the field seen if t is later than the time there. A nil t changes nothing.
+// advance stores t in the field `seen` if t is later than the time there. A nil t changes nothing.
 func (d *database) advance(t *bson.Timestamp) {
 	for t != nil {
 		seen := d.seen.Load()
@@ -64,7 +64,7 @@ func (d *database) claim(ctx context.Context) error {
 	})
 }
 
-// takeNumbers reserves asset numbers for a day, as many as the parameter count says, and returns the first of them.
+// takeNumbers reserves asset numbers for a day, as many as the parameter `count` says, and returns the first of them.
 func (d *database) takeNumbers(ctx context.Context, day string, count int) (first int, err error) {
 	var after struct {
 		Last int64 `bson:"last"`

@@ -10,7 +10,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// document is a stored asset, or a void. A fence inserts a void for each asset that its batch has not created. A
+// document is a stored asset, or a void. A fence inserts a void for each asset that the fenced batch has not created. A
 // void has only an id and a negative revision, so no guard matches it and no page shows it.
 type document struct {
 	ID       string       `bson:"_id"`
@@ -29,8 +29,8 @@ type document struct {
 	Former   []place      `bson:"former,omitempty"` // places before Position (moved.go)
 }
 
-// voidRevision is the revision of a new void. Each fence raises it by one. It is so low that it never becomes the
-// revision of an asset.
+// voidRevision is the revision of a new void. Each fence raises the revision by one. The number is so low that raising
+// it never leads to the revision of an asset.
 const voidRevision = math.MinInt64 / 2
 
 func (d document) isVoid() bool { return d.Revision < 0 }

@@ -20,9 +20,9 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// replicaSet is two members of a replica set. Both pass commands on to the one server of the rig, and only the
-// primary takes commands. As in MongoDB, an election breaks the connections on which commands are under way, and
-// a write that the driver sends a second time is done only once.
+// replicaSet is a replica set of two members. The primary passes commands on to the one server of the rig. The other
+// member refuses commands. As in MongoDB, an election breaks the connections on which commands are under way. If the
+// driver sends a write a second time, the write is done only once.
 type replicaSet struct {
 	*node
 	hosts [2]string
@@ -106,7 +106,7 @@ func (r *replicaSet) reply(server net.Conn, message []byte, member int) ([]byte,
 	}
 	answer, err := r.once(server, message, c)
 	r.running.RUnlock()
-	r.running.RLock() // an election that has waited for the command takes place now
+	r.running.RLock() // if an election waits for the lock, it takes place here
 	defer r.running.RUnlock()
 	if err == nil && r.term != term {
 		r.lost.Add(1)

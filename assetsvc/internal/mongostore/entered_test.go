@@ -48,7 +48,8 @@ func TestGetTellsWhereAnAssetEnteredItsList(t *testing.T) {
 	check("once the horizon has passed", 0)
 }
 
-// impatient is a store whose clients give up as soon as they must wait for the list.
+// impatient is a store that calls the function `leave` before it reads a page of the list. A test uses this to let
+// the client give up at that moment.
 type impatient struct {
 	*Store
 	leave func()
@@ -74,8 +75,8 @@ const validAsset = `{"assetType":"bounce","title":"x","description":"x",
 		"contactPoint":{"name":"x","telephone":"1"}}}`
 
 // TestAWalkHasAPublicationThatWasRepeated publishes an asset while the batch of another process is open. The
-// answer is lost, so the client sends the publication again. Once that is acknowledged, a walk over the list
-// must find the asset.
+// answer is lost, so the client sends the publication again. Once the registry has acknowledged the second
+// request, a walk over the list must find the asset.
 // Promises: feed-whole
 func TestAWalkHasAPublicationThatWasRepeated(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "repeated"), Options{Lease: time.Hour})

@@ -40,7 +40,7 @@ const (
 	theTime             // a read does not ask for a state after the barrier
 )
 
-// asker is a service that answers reads. It has seen all changes up to the number in its field seen.
+// asker is a service that answers reads. It has seen all changes up to the number in its field `seen`.
 type asker struct {
 	*replicas
 	wait func(context.Context) error
@@ -228,8 +228,8 @@ func TestReadsNeverGoBackInTimeDuringElections(t *testing.T) {
 	}
 }
 
-// TestTheSimulatedElectionsNeedEachPart leaves out one part of fresh reads at a time. The simulations must find
-// a read that misses a change.
+// TestTheSimulatedElectionsNeedEachPart simulates fresh reads without one of their parts. Without this part, at
+// least one simulation must have a read that misses a change.
 func TestTheSimulatedElectionsNeedEachPart(t *testing.T) {
 	for _, c := range []struct {
 		name     string

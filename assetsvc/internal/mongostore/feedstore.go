@@ -41,8 +41,8 @@ func (c clock) batches() feed.Clock {
 }
 
 // errNoClock is returned for a database that has no clock of this format. Either the store has not prepared the
-// database yet, or the clock is lost, and with it the order of changes. Without a clock the store neither reads
-// nor writes.
+// database yet, or the clock is lost. The order of the changes is lost with the clock, so the store reads and writes
+// nothing without it.
 var errNoClock = errors.New("the store has no clock")
 
 // readClock reads the given fields of the clock, in the session of ctx. An empty projection reads all fields.
@@ -59,8 +59,9 @@ func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) 
 	return now, nil
 }
 
-// createClock creates the clock unless the database has a document with its id. Every format has a clock with
-// this id, so the clock of another format stays, and the program then refuses the database.
+// createClock creates the clock, unless the database already has a document with the clock's id. The clock has the same
+// id in every format. So createClock does not replace the clock of another format, and the program then refuses the
+// database.
 func (d *database) createClock(ctx context.Context, fresh clock) error {
 	if _, err := d.clocks.InsertOne(ctx, fresh); err != nil && !isDuplicate(err) {
 		return fmt.Errorf("create clock: %w", err)
@@ -87,8 +88,9 @@ type feedStore struct{ *database }
 // the IDs of that batch.
 //
 // If the batch was refused, Open removes its record. It does not wait for the removal, which would delay the next
-// Open. It does not remove a record that is shown: then an earlier copy of this Open was applied, and a watcher
-// has settled the batch. Such a record must stay, so that a late insert has no effect.
+// Open. It does not remove a record that is shown. A shown record means that an earlier attempt of this Open was
+// applied, and that a watcher has settled the batch since. This record must stay, so that a late insert of the same
+// record fails.
 func (f feedStore) Open(
 	ctx context.Context, writer string, b feed.Batch, writes []feed.Write,
 ) (now feed.Clock, opened bool, err error) {
@@ -229,7 +231,7 @@ func (f feedStore) bulk(ctx context.Context, models []mongo.WriteModel) (applied
 			applied = int(result.InsertedCount + result.MatchedCount)
 		}
 		if onlyDuplicates(err) {
-			return nil // the guard of a creation does not hold if the document exists
+			return nil // these documents existed, so their creations were not applied, which is no error
 		}
 		return err
 	})

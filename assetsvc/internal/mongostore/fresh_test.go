@@ -91,7 +91,7 @@ func TestAReadFollowsABarrierOnTheWire(t *testing.T) {
 					t.Errorf("%s: got the barrier %v, want find of the clock with maxTimeMS, after no time", c.name, a.raw)
 				}
 			case a.body[0].Value == "census" || stateless == nil || unindexed == nil || strings.Contains(a.asks, "$group"):
-				// A command of the census.
+				// The census sent this command, so no barrier is needed.
 			case barriers == 0 || a.level != "majority" || a.after < answered:
 				t.Errorf("%s: got the read %v, want a majority read after time %d", c.name, a.raw, answered)
 			default:
@@ -175,7 +175,7 @@ func TestAServerWithoutTimesRefusesFreshReads(t *testing.T) {
 	}
 }
 
-// TestReadsWithoutBarriersSendNone checks that a store without fresh reads sends no barriers.
+// TestReadsWithoutBarriersSendNone checks that a store which was opened without fresh reads sends no barriers.
 func TestReadsWithoutBarriersSendNone(t *testing.T) {
 	n, uri := newNode(t, mongotest.Start(t), "none")
 	s := openWith(t, uri, Options{})

@@ -29,8 +29,9 @@ const importTimeout = time.Minute
 var ErrInUse = errors.New("the MongoDB database holds assets already; name another one")
 
 // Import copies assets with their positions and revisions, the record of their changes, and webhooks into a new
-// database. The steps are: Put for all assets, PutChanges for all changes, PutWebhooks for all webhooks; then
-// Check for all assets, CheckChanges for all changes, Numbers, Finish, and Close. Each step may be repeated.
+// database. First call Put for all assets, PutChanges for all changes, and PutWebhooks for all webhooks. Then call
+// Check for all assets, and CheckChanges for all changes. At the end, call Numbers, Finish and Close. Each call may be
+// repeated.
 type Import struct{ db *database }
 
 // OpenImport begins an import into the database that uri names, or continues an interrupted import. It returns
@@ -60,7 +61,7 @@ func (i *Import) begin(ctx context.Context) error {
 	if err := i.db.createClock(ctx, fresh); err != nil {
 		return err
 	}
-	// The field last is 0 until a position is given out. So the filter matches a database that an asset service has
+	// The field `last` is 0 until a position is given out. So the filter matches a database that an asset service has
 	// prepared, but has stored nothing in.
 	_, err := i.db.clocks.UpdateOne(ctx,
 		append(withID(clockID), bson.E{Key: "format", Value: format}, bson.E{Key: "last", Value: int64(0)}),
@@ -79,8 +80,8 @@ func (i *Import) begin(ctx context.Context) error {
 	return nil
 }
 
-// Put stores assets. If an earlier attempt has stored an asset that has changed at the source since, Put replaces
-// it.
+// Put stores assets. If an asset has changed at the source since an earlier attempt stored it, Put replaces the stored
+// asset.
 func (i *Import) Put(ctx context.Context, records []registry.Record) error {
 	there, err := i.read(ctx, records)
 	if err != nil {

@@ -19,7 +19,8 @@ var (
 	allIndex  = only("listed", "position", "test", "size", "_id")
 )
 
-// ownIndex is the index for the lists of brokers. It also contains all fields of an entry except its body.
+// ownIndex is the index for the lists of a broker's own assets. It also contains all fields of an entry except its
+// body.
 var ownIndex = only("owner", "position", "test", "state", "size", "_id")
 
 // recordIndex finds changes of all assets in their order, logIndex the changes of one asset.
@@ -34,16 +35,16 @@ var stateIndex = only("state")
 // webhookIndex is the index of the webhooks of one broker.
 var webhookIndex = only("broker", "byAdmin", "_id")
 
-// placeIndex returns an index that allows one webhook in each place of a broker. Webhooks without a place are
-// not in the index. It returns a new model each time: the driver changes the options of a model, and two stores
-// may start at the same time.
+// placeIndex returns an index that allows one webhook in each place of a broker. Webhooks without a place are not in
+// the index. It returns a new model each time, because the driver changes the options of a model. So two stores that
+// start at the same time must not share a model.
 func placeIndex() mongo.IndexModel {
 	return mongo.IndexModel{Keys: only("place"), Options: options.Index().SetUnique(true).SetSparse(true)}
 }
 
 const (
 	buildTimeout  = 24 * time.Hour   // time limit of one command that builds indexes
-	buildProgress = 10 * time.Second // between two lines of the log
+	buildProgress = 10 * time.Second // time between two lines about the progress in the log
 )
 
 // errNoIndex is returned while an index is missing or is still being built.

@@ -17,8 +17,8 @@
 //   - assets: one document for each asset (document.go).
 //   - changes: the record of each batch (record.go), or of one imported change.
 //   - clock: one document. It has the newest position. For each writer with an
-//     open batch, the field open has the first position of that batch, and the
-//     field ids has its documents. Readers need the field open, but not ids.
+//     open batch, the field `open` has the first position of that batch, and the
+//     field ids has its documents. Readers need the field `open`, but not ids.
 //   - log: the full parts of the public log, and its head (publiclog.go).
 //   - numbers: for each day the newest number given to an asset.
 //   - webhooks: one document for each webhook (webhooks.go).
@@ -107,9 +107,9 @@ func (o Options) withDefaults() Options {
 type Store struct {
 	db      *database
 	log     *slog.Logger
-	failed  func(error) // logs failed operations, together as one lasting failure
+	failed  func(error) // logs failed operations; failures in a row are logged as one lasting failure
 	time    *storeTime
-	now     func() time.Time // the clock that positions follow; made from the field time
+	now     func() time.Time // the clock that positions follow; made from the field `time`
 	metrics *metrics
 	writer  *feed.Writer
 	numbers *numbers

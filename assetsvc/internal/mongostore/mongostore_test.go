@@ -55,9 +55,9 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, opener(server))
 }
 
-// TestStoresStartAtOnce lets several stores create an index at the same time. They must not share the options,
-// which the driver changes; only the race detector notices that. The test needs no server, because the driver
-// changes the options before it sends anything.
+// TestStoresStartAtOnce lets several stores create an index at the same time. They must not share the options of the
+// index, because the driver changes these options. Only the race detector notices that. The test needs no server,
+// because the driver changes the options before it sends anything.
 func TestStoresStartAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -77,8 +77,8 @@ func TestStoresStartAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestABoundedReadTakesOneRoundTrip counts the commands that a read with a limit of bytes sends. Only for a
-// missing asset, or one that is too large, may it send a second command.
+// TestABoundedReadTakesOneRoundTrip counts the commands that a read with a limit of bytes sends. It must send only one.
+// It may send a second one only if the asset is missing or too large.
 func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
 	var mu sync.Mutex
 	var reading string // id of the asset

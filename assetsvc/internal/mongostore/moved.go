@@ -96,7 +96,7 @@ func (f feedStore) lookUp(ctx context.Context, writes []feed.Write) error {
 		}
 		horizon := f.horizon.Load()
 		for _, d := range found {
-			if d.Revision == revisions[d.ID] { // otherwise the store will refuse the write
+			if d.Revision == revisions[d.ID] { // with another revision, the store will refuse the write
 				looked.of[d.ID] = d.trail().Since(horizon)
 			}
 		}
@@ -117,8 +117,8 @@ func (f feedStore) formerOf(ctx context.Context, writes []feed.Write) (map[strin
 	return looked.of, nil
 }
 
-// errUnknownPlace is returned if the clock was read too long ago: an asset has changed since, and the asset's
-// trail no longer has the place that the asset had then.
+// errUnknownPlace is returned to a reader that read the clock too long ago. An asset has changed since that time, and
+// the asset's trail no longer has the place that the asset had at that time.
 var errUnknownPlace = errors.New("the place of an asset at this horizon is forgotten")
 
 // mostAbove is the largest number of assets above the horizon that a page looks at. MongoDB reads each of them in
@@ -153,7 +153,7 @@ func above(q registry.Query, horizon int64) bson.D {
 	return append(selected(all), bson.E{Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}})
 }
 
-// upwards returns options for a query with a filter made by the function above. The query then reads the assets in
+// upwards returns options for a query with a filter made by the function `above`. The query then reads the assets in
 // the order of their positions.
 func upwards(q registry.Query) *options.FindOptionsBuilder {
 	all := registry.Query{Mode: registry.All, Owner: q.Owner}
@@ -207,8 +207,8 @@ func inMode(mode registry.Mode, test bool) bool {
 	return mode == registry.All || test == (mode == registry.Test)
 }
 
-// merge returns the first q.Limit entries of both lists together. An asset that moved while it was being read may be
-// in both lists, or twice in the list moved; the result has only one entry of the asset.
+// merge returns the first q.Limit entries of both lists together. An asset that moved during the reads may be in both
+// lists, or twice in the list moved. The result has only one entry of this asset.
 func merge(q registry.Query, found, moved []document) []document {
 	there := make(map[string]bool, len(found))
 	for _, d := range found {

@@ -69,8 +69,8 @@ func walk(t *testing.T, s *Store, q registry.Query) (all []registry.Entry) {
 	return all
 }
 
-// entry returns the entry that a page must have for a record. The parameter moved says whether the asset has changed
-// since the position of the record. The parameter bodies is the value of Query.Bodies.
+// entry returns the entry that a page must have for a record. The parameter `moved` says whether the asset has changed
+// since the position of the record. The parameter `bodies` is the value of Query.Bodies.
 func entry(r registry.Record, moved bool, bodies int) registry.Entry {
 	e := registry.Entry{ID: r.ID, Position: r.Position, Test: r.Test, Moved: moved}
 	if bodies > 0 && !moved {
@@ -159,8 +159,8 @@ func TestAReaderWithAnOldClockReadsAgain(t *testing.T) {
 	}
 }
 
-// TestAPageLooksAtAFewAssetsAboveTheHorizon changes assets while a batch is open, more of them than a page may look
-// at. A page must wait until the batch is closed.
+// TestAPageLooksAtAFewAssetsAboveTheHorizon opens a batch, and changes more assets than a page may look at. A
+// page must wait until the batch is closed.
 func TestAPageLooksAtAFewAssetsAboveTheHorizon(t *testing.T) {
 	counted := make(chan struct{}, 100)
 	s := openWith(t, mongotest.Start(t).URI(t, "above"), Options{Lease: time.Hour, Monitor: &event.CommandMonitor{
@@ -192,7 +192,7 @@ func TestAPageLooksAtAFewAssetsAboveTheHorizon(t *testing.T) {
 	}
 	s.patience = time.Hour
 	go func() {
-		for range 2 { // until the page has looked twice, so it has waited once
+		for range 2 { // the page looks twice, and waits between the two looks
 			<-counted
 		}
 		release()
@@ -206,8 +206,8 @@ func TestAPageLooksAtAFewAssetsAboveTheHorizon(t *testing.T) {
 	}
 }
 
-// TestAPageHasAnAssetOnceThatMovesWhileItIsRead merges the two lists of a page, which have one asset at two
-// places. The page must have the asset once.
+// TestAPageHasAnAssetOnceThatMovesWhileItIsRead merges the two lists of a page. Both lists have the same asset,
+// at different positions. The page must have the asset once.
 func TestAPageHasAnAssetOnceThatMovesWhileItIsRead(t *testing.T) {
 	found := []document{{ID: "a", Position: 1}}
 	b := document{ID: "b", Position: 2, moved: true}

@@ -22,9 +22,9 @@ type node struct {
 
 	mu       sync.Mutex
 	time     uint32            // operation time; each command adds one
-	timeless bool              // answers have no operation time, like those of a single server
+	timeless bool              // answers have no operation time, like the answers of a single server
 	deposed  uint32            // operation time when the node was voted out; 0: the node is the primary
-	found    bool              // barriers reach the new primary
+	found    bool              // linearizable reads reach the new primary
 	answers  map[string]bson.D // answers to earlier reads, by command.asks
 	reads    []arrival         // in the order in which they arrived
 }
@@ -132,8 +132,9 @@ const (
 	invalidOptions = 72
 )
 
-// arrives returns the operation time for a command that the rig must answer. For any other command, it returns the
-// answer of the node. While the node is deposed, its time stands still.
+// arrives notes a command. If the rig must answer it, arrives returns the operation time for that answer.
+// Otherwise it returns the answer that the node gives instead of the rig. While the node is deposed, its operation
+// time stands still.
 func (n *node) arrives(c command) (now uint32, answer bson.D) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -192,8 +193,8 @@ func finished(answer bson.D) bson.D {
 	return answer
 }
 
-// depose makes the node behave like a primary that was voted out. If the parameter found is true, barriers reach the
-// new primary instead of this node.
+// depose makes the node behave like a primary that was voted out. If the parameter `found` is true, linearizable reads
+// reach the new primary instead of this node.
 func (n *node) depose(found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -249,8 +250,8 @@ func without(d bson.D, names ...string) bson.D {
 	return slices.DeleteFunc(slices.Clone(d), func(e bson.E) bool { return slices.Contains(names, e.Key) })
 }
 
-// pack returns a message that has a command and its id. It also makes the answer to a command; the parameter id is
-// then the id of that command.
+// pack returns a message that has a command and the id of the command. It is also used for an answer to a command. The
+// parameter `id` is then the id of that command.
 func pack(id uint32, body bson.D, documents []byte) []byte {
 	encoded, err := bson.Marshal(body)
 	if err != nil {

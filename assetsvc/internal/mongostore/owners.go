@@ -65,14 +65,14 @@ func (d *database) fillOwners(
 	}
 }
 
-// fillPiece sets the owners of some of the assets without an owner, and returns how many it found. 0 means that no
-// such asset is left. The constant with the same name limits their number.
+// fillPiece sets the owners of assets without an owner, and returns how many of these assets it found. 0 means that
+// none is left. One call handles at most as many assets as the constant fillPiece says.
 func (d *database) fillPiece(
 	ctx context.Context, ownerOf func(registry.Record) (string, error),
 ) (count int, err error) {
 	without := bson.D{
 		{Key: "owner", Value: nil}, {Key: "removed", Value: nil},
-		{Key: "revision", Value: bson.D{{Key: "$gte", Value: 0}}}, // voids have a revision below 0
+		{Key: "revision", Value: bson.D{{Key: "$gte", Value: 0}}}, // without voids, whose revision is below 0
 	}
 	err = d.do(ctx, func(ctx context.Context) error {
 		found, err := d.page(ctx, without, options.Find().SetHint(ownIndex).SetLimit(fillPiece).

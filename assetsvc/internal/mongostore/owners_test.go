@@ -14,8 +14,9 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// TestAssetsOfAFormerProgramGetTheirOwners removes the field for the owner, which an earlier version of the
-// program did not store, and opens the store again. Assets must get their owners, but a void must not change.
+// TestAssetsOfAFormerProgramGetTheirOwners removes the field `owner` from the stored assets, because an earlier version
+// of the program did not store this field. Then it opens the store again. The assets must get their owners. A void
+// (a document for an asset that was not created) must not change.
 func TestAssetsOfAFormerProgramGetTheirOwners(t *testing.T) {
 	uri := mongotest.Start(t).URI(t, "owners")
 	o := Options{Owner: func(r registry.Record) (string, error) { return string(r.Body), nil }}
@@ -72,8 +73,8 @@ func TestAssetsOfAFormerProgramGetTheirOwners(t *testing.T) {
 }
 
 // TestNoAssetOfABrokerVanishesWhileABatchIsOpen changes assets, publishes a draft and hands one asset over to
-// another broker, while the batch of another process holds back the horizon. The list must have each asset at the
-// place where it stood, except for the one that was handed over.
+// another broker, while the batch of another process holds back the horizon. The list must have each asset at its
+// former place. Only the asset that was handed over must be missing.
 func TestNoAssetOfABrokerVanishesWhileABatchIsOpen(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "own"), Options{Lease: time.Hour})
 	var before []registry.Record

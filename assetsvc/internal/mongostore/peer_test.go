@@ -113,7 +113,7 @@ func (p *peer) answer(c command) bson.D {
 
 func (p *peer) hello() bson.D { return helloOf(p.addr, p.addr, p.addr) }
 
-// helloOf returns the answer of a member of the replica set "set" to the command hello. The parameter primary is ""
+// helloOf returns the answer of a member of the replica set "set" to the command hello. The parameter `primary` is ""
 // while the set has no primary.
 func helloOf(me, primary string, hosts ...string) bson.D {
 	return accepted(

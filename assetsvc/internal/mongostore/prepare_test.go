@@ -59,7 +59,7 @@ func openQuickly(t *testing.T, uri string) (*Store, *lines) {
 	return s, log
 }
 
-// eventually waits until the function done returns true. It fails the test after rigTimeout.
+// eventually waits until the function `done` returns true. It fails the test after rigTimeout.
 func eventually(t *testing.T, done func() bool, what string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), rigTimeout)
@@ -164,7 +164,7 @@ func TestFaultsOfTheConfigurationEndInOneLine(t *testing.T) {
 	}
 }
 
-// names is a DNS server. Until the field peer is set, it answers each question with a failure.
+// names is a DNS server. Until the field `peer` is set, it answers each question with a failure.
 type names struct {
 	mu   sync.Mutex
 	peer *net.TCPAddr

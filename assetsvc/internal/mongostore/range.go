@@ -29,7 +29,8 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 			{Key: "_id", Value: bson.D{{Key: "$gte", Value: q.From}, {Key: "$lte", Value: last}}},
 			{Key: "listed", Value: true},
 		}
-		// Assets that were created since the first read may fill the page before it reaches the id in last.
+		// Assets that were created since the first read are read, too. So the limit may end the page before the
+		// id in last.
 		found, err := s.db.byID(ctx, within, q.Limit, "position", "body")
 		for _, d := range found {
 			page.Entries = append(page.Entries, registry.Entry{ID: d.ID, Position: d.Position, Body: d.Body})
@@ -45,15 +46,15 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 	return page, nil
 }
 
-// byID returns some fields of the first documents, in the order of their ids. The parameter limit is the largest
+// byID returns some fields of the first documents, in the order of their ids. The parameter `limit` is the largest
 // number of documents.
 func (d *database) byID(ctx context.Context, filter bson.D, limit int, names ...string) ([]document, error) {
 	return d.page(ctx, filter, options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)).
 		SetBatchSize(int32(limit)+1).SetProjection(only(names...)))
 }
 
-// fittingListed returns how many of the first documents fit on a page: the bodies of the listed ones together have no
-// more bytes than the given limit (most). The first listed body always fits.
+// fittingListed returns how many of the first documents fit on a page: the bodies of the listed documents
+// together have no more bytes than the given limit (most). The first listed body always fits.
 func fittingListed(looked []document, most int) int {
 	sum := 0
 	for i, d := range looked {

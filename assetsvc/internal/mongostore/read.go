@@ -14,9 +14,9 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// boundedReads is how often Get tries to read an asset within the limit of bytes. It tries again if the asset was
-// too large in the first read and has become small enough since. The bound stops a client that changes the size
-// all the time from causing more reads.
+// boundedReads is how often Get tries to read an asset within the limit of bytes. It tries again if the asset was too
+// large in the first read and has become small enough since. A client that changes the size all the time can cause no
+// more reads than this.
 const boundedReads = 2
 
 // Get returns an asset. It returns registry.ErrNotFound if the asset does not exist, and registry.ErrLarge if its
@@ -82,7 +82,7 @@ func (s *Store) size(ctx context.Context, id string) (int64, error) {
 	return found.Size, err
 }
 
-// find returns the given fields of an asset, or registry.ErrNotFound. The parameter fields must include revision and
+// find returns the given fields of an asset, or registry.ErrNotFound. The parameter `fields` must include revision and
 // removed; if it is empty, all fields are returned. For a removed asset, find returns its fields and
 // registry.ErrRemoved.
 func (s *Store) find(ctx context.Context, id string, fields bson.D) (found document, err error) {
@@ -103,8 +103,8 @@ func (s *Store) find(ctx context.Context, id string, fields bson.D) (found docum
 // horizonFields are the fields of the clock that determine the horizon.
 var horizonFields = only("last", "open")
 
-// pageTurns is how often readPage tries to read a page. A try fails if the clock that it has read turns out to be too
-// old.
+// pageTurns is how often readPage tries to read a page. A try fails if an asset has changed too often since the try
+// read the clock.
 const pageTurns = 4
 
 // Pauses of Page between two attempts while too many assets are above the horizon. Each is twice as long as the

@@ -138,7 +138,7 @@ func (f feedStore) Settle(ctx context.Context, writer string, first int64) (map[
 }
 
 // settled returns the update that shows a record. The update also removes the changes of some assets from the record;
-// the argument gone has the ids of these assets.
+// the argument `gone` has the ids of these assets.
 func settled(gone []string) bson.D {
 	update := set(bson.E{Key: "shown", Value: true})
 	if len(gone) == 0 {
@@ -154,8 +154,8 @@ func settled(gone []string) bson.D {
 }
 
 // applied reports for each asset whether its change was applied. No change of the batch may still be under way. A
-// change was applied if the asset still has the position of the change, or if the record has a change that directly
-// follows it.
+// change was applied in two cases: the asset still has the position of the change, or the record has a change that
+// directly follows this change.
 func (f feedStore) applied(ctx context.Context, changes []registry.Revision) (map[string]bool, error) {
 	ids := make([]string, len(changes))
 	for i, r := range changes {

@@ -46,7 +46,7 @@ func (d *database) claimReference(ctx context.Context, key, to string) (string, 
 			},
 			options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After),
 		).Decode(&found)
-		if !isDuplicate(err) { // a duplicate: another call inserted it at the same time, so try again
+		if !isDuplicate(err) { // for a duplicate, try again: another call inserted it at the same time
 			return found.Asset, err
 		}
 	}

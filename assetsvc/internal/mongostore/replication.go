@@ -6,8 +6,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 )
 
-// member is the replication state of one server of the replica set. The driver asks each server for it every ten
-// seconds; that needs no privilege.
+// member is the replication state of one server of the replica set. The driver asks each server for this state every
+// ten seconds, and needs no privilege for it.
 type member struct {
 	wrote time.Time // time of the newest write that the server has
 	heard time.Time // when the server reported this time

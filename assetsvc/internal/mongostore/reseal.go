@@ -11,7 +11,7 @@ import (
 )
 
 // SealedAfter returns the token records of the next assets in the order of their ids, at most as many as the
-// parameter limit says. It begins after the given id, or with the first asset if the id is empty.
+// parameter `limit` says. It begins after the given id, or with the first asset if the id is empty.
 func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]registry.Sealed, error) {
 	filter := bson.D{afterID(after), {Key: "revision", Value: bson.D{{Key: "$gte", Value: 0}}}} // no voids
 	var found []document

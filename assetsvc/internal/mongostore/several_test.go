@@ -99,7 +99,7 @@ func TestTheFeedNeedsTheOpenBatches(t *testing.T) {
 			Seed: round, Writers: 12, Followers: 6, Changes: 60, Assets: 30, Patience: time.Second,
 		})
 		for _, v := range report.Violations {
-			if v[:3] == "F1:" { // on a slow machine, other rules may be violated too
+			if v[:3] == "F1:" { // look only for F1: on a slow machine, other rules may be violated too
 				t.Logf("round %d: %s", round, v)
 				return
 			}
@@ -190,9 +190,9 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	}
 }
 
-// TestSettleKeepsTheChangesThatWereApplied settles a batch of four changes. The first was applied; the second
-// was applied, and another change followed it; the third was refused; the fourth is for an asset that does not
-// exist. The record must keep only the first two.
+// TestSettleKeepsTheChangesThatWereApplied settles a batch of four changes. The first was applied. The second was
+// applied, and another change followed it. The third was refused. The fourth is for an asset that does not exist. The
+// record must keep only the first two.
 func TestSettleKeepsTheChangesThatWereApplied(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "settle"), Options{Lease: time.Hour})
 	f := feedStore{database: s.db}
@@ -284,8 +284,8 @@ func TestAWriterClosesItsOwnBatch(t *testing.T) {
 	}
 }
 
-// TestARecordThatIsNotShownIsNotRead stores the record of a refused batch, which stays in the store if its
-// removal fails. No reader may see it.
+// TestARecordThatIsNotShownIsNotRead stores the record of a refused batch. In practice, this record stays in the store
+// if its removal fails. No reader may see it.
 func TestARecordThatIsNotShownIsNotRead(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "hidden"), Options{Lease: time.Hour})
 	r := mustCreate(t, s)
@@ -304,8 +304,8 @@ func TestARecordThatIsNotShownIsNotRead(t *testing.T) {
 	}
 }
 
-// TestASettledRecordOutlivesALateOpen settles a batch whose record has not arrived, closes the batch, and sends
-// its Open again. The record that Settle inserted must stay, so that the late record of the first Open is not
+// TestASettledRecordOutlivesALateOpen settles a batch whose record has not arrived, closes the batch, and sends the
+// batch's Open again. The record that Settle inserted must stay. Otherwise the late record of the first Open would be
 // inserted.
 func TestASettledRecordOutlivesALateOpen(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "outlives"), Options{Lease: time.Hour})

@@ -25,7 +25,8 @@ func (lateStore) Page(context.Context, registry.Query) (registry.FeedPage, error
 	return registry.FeedPage{}, nil
 }
 
-// TestASnapshotMissesNothing takes snapshots while assets are being written (storetest.CheckSnapshot).
+// TestASnapshotMissesNothing takes snapshots while assets are being written. A snapshot and the feed after its
+// position must have all assets (storetest.CheckSnapshot).
 // Promises: snapshot-whole
 func TestASnapshotMissesNothing(t *testing.T) {
 	s := open(t, mongotest.Start(t), "", time.Now)

@@ -13,10 +13,10 @@ import (
 // ahead, positions do not follow that clock.
 const maxAhead = time.Second
 
-// storeTime is MongoDB's clock. All processes take positions from it, so that positions agree even if the
-// machines' clocks differ or jump. The machine's clock limits it: positions never step back, so a store's clock
-// that is a day ahead would move all later positions of the registry a day ahead. With the limit, this happens
-// only if both clocks are a day ahead.
+// storeTime is MongoDB's clock. All processes take positions from it, so that positions agree even if the machines'
+// clocks differ or jump. Positions never step back. So if the store's clock was a day ahead once, all later
+// positions would be a day ahead. To prevent this, the machine's clock limits the store's clock. Positions are then
+// a day ahead only if both clocks are a day ahead.
 type storeTime struct {
 	own    func() time.Time
 	before time.Time // the result of own() when the process began
@@ -33,10 +33,10 @@ func newStoreTime(own func() time.Time, log *slog.Logger) *storeTime {
 	return &storeTime{own: own, before: own(), began: time.Now(), log: log}
 }
 
-// now returns the store's time. Until the store's clock has been read for the first time (measure), and while the
-// store's time is too far ahead, it returns the time of this machine's clock. The store's time is too far ahead if it
-// is more than maxAhead later than both the time of this machine's clock and the time that this clock would show if
-// nobody had set it since the process began.
+// now returns the store's time. It returns the time of this machine's clock until the store's clock was read for the
+// first time (measure). It also does so while the store's time is too far ahead: more than maxAhead later than this
+// machine's clock, and more than maxAhead later than this clock would be if nobody had set it since the process
+// began.
 func (t *storeTime) now() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +52,7 @@ func (t *storeTime) now() time.Time {
 }
 
 // measure reads the store's clock, and returns how far this machine's clock is ahead of it. It logs when the two
-// begin to differ by more than maxAhead, and when they agree again.
+// clocks begin to differ by more than maxAhead, and when they agree again.
 func (t *storeTime) measure(ctx context.Context, d *database) (lead time.Duration, err error) {
 	var hello struct {
 		LocalTime time.Time `bson:"localTime"`

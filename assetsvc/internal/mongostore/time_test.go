@@ -15,8 +15,8 @@ import (
 )
 
 // TestStoresWithDifferentClocksAreServedAlike lets four stores create assets at the same time. No store may
-// create far fewer than another. The stand-in for MongoDB runs one command at a time, in any order, so chance
-// has more influence there. Package feed has the same test in virtual time.
+// create far fewer assets than another store. The stand-in for MongoDB runs one command at a time, in any order,
+// so the test accepts larger differences there. Package feed has the same test in virtual time.
 func TestStoresWithDifferentClocksAreServedAlike(t *testing.T) {
 	server := mongotest.Start(t)
 	count, tenths := int64(160), int64(3)
@@ -66,8 +66,9 @@ func createAtOnce(t *testing.T, stores []*Store, count int64) (made []int64) {
 	return made
 }
 
-// TestPositionsFollowTheStoresClock gives a machine a clock that differs from the store's, and that jumps after
-// both were read. Positions must follow the store's clock, unless that is far ahead of the machine's.
+// TestPositionsFollowTheStoresClock gives a machine a clock that differs from the store's clock. In some cases, the
+// machine's clock also jumps after both clocks were read. Positions must follow the store's clock, unless the
+// store's clock is far ahead of the machine's clock.
 func TestPositionsFollowTheStoresClock(t *testing.T) {
 	for _, c := range []struct {
 		name              string

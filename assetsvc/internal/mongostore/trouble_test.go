@@ -73,7 +73,7 @@ func TestADuplicateWithoutAMajorityIsNoProof(t *testing.T) {
 				p.answers(func(asked command) bson.D {
 					switch written := asked.body[0]; {
 					case written.Key == "hello" || written.Key == "update" && written.Value == "census":
-						return nil // so that the claim of a census goes on to its next step
+						return nil // the usual answer, so that the claim of a census goes on to its next step
 					case code == 0:
 						return duplicates()
 					default:
@@ -112,9 +112,9 @@ func TestALostDocumentIsAnError(t *testing.T) {
 	}
 }
 
-// TestReadsWaitOnlyForWhatAMajorityHas simulates a primary whose secondaries lag: the primary has written up to
-// time 100, and a majority has only time 10. A read that asks for a later time than 10 gets no answer before its
-// timeout.
+// TestReadsWaitOnlyForWhatAMajorityHas simulates a primary that has written up to time 100, while most members
+// have only time 10. A read that asks for a later time than 10 gets no answer before its timeout. After each
+// operation, a read must get an answer, so it must not ask for a later time.
 func TestReadsWaitOnlyForWhatAMajorityHas(t *testing.T) {
 	const majority, written = 10, 100
 	clockDocument := bson.D{{Key: "_id", Value: clockID}, {Key: "last", Value: int64(7)}}

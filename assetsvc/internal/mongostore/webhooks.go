@@ -131,7 +131,8 @@ func (s *Store) Endpoint(ctx context.Context, id string) (webhook.Endpoint, erro
 	return found.endpoint(), nil
 }
 
-// Put implements webhook.Store. It does not change the term of the saved progress.
+// Put implements webhook.Store. It does not change the stored term: the term of the sender that saved the progress
+// last.
 func (s *Store) Put(ctx context.Context, e webhook.Endpoint) error {
 	next := hookOf(e)
 	next.Generation++
@@ -232,7 +233,7 @@ func (d *database) takePlace(ctx context.Context, h hook) error {
 	return webhook.ErrStale
 }
 
-// placeOf returns the name of a broker's place with the number n.
+// placeOf returns the name of the place with number n of a broker. Each place has at most one endpoint.
 func placeOf(n int, broker string) string { return strconv.Itoa(n) + " " + broker }
 
 // changeHook replaces a stored endpoint (before) by another one (next). It returns ErrStale if the generation or the
@@ -349,8 +350,8 @@ func (s *Store) Lead(
 	return webhook.Term{Number: found.Number, Until: found.Until, Changes: found.Changes}, held, nil
 }
 
-// wrongTerm is how far the end of a stored term may be after the end of a new term. A later end must come from a
-// wrong clock.
+// wrongTerm limits how far the end of a stored term may be after the end of a new term. A later end must come from a
+// process with a wrong clock.
 const wrongTerm = time.Hour
 
 // lead renews the term if the given process (holder) has it. If the term has ended, this process gets a new term. If
@@ -392,7 +393,7 @@ func (s *Store) Release(ctx context.Context, term int64) error {
 	return nil
 }
 
-// Save implements webhook.Store. If a later term begins during the call, the guard of each document still keeps
+// Save implements webhook.Store. A later term may begin during the call. Even then, the guard of each document keeps
 // this call from replacing progress that the later term has saved.
 func (s *Store) Save(ctx context.Context, term int64, steps []webhook.Step) (stale []string, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {

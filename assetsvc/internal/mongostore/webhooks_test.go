@@ -14,7 +14,7 @@ import (
 )
 
 // TestAnImportHasTheWebhooks imports webhooks twice, as after an interruption. The store must have all of them.
-// Then the sender saves their progress in its first term.
+// Then it saves the progress of a webhook in the first term. No step may be stale.
 func TestAnImportHasTheWebhooks(t *testing.T) {
 	uri := mongotest.Start(t).URI(t, "timportwebhooks")
 	all := []webhook.Endpoint{
@@ -90,8 +90,8 @@ func TestSeveralStoresKeepTheBoundOfABroker(t *testing.T) {
 		open(t, server, "hooks", time.Now))
 }
 
-// TestWebhooksWithoutAPlaceCount stores webhooks without places, as imports do. They must count towards the
-// limit of the broker.
+// TestWebhooksWithoutAPlaceCount stores webhooks without the field place, as imports do. They too must count towards
+// the largest number of webhooks that a broker may have.
 func TestWebhooksWithoutAPlaceCount(t *testing.T) {
 	s := open(t, mongotest.Start(t), "", time.Now)
 	const imported = 5

@@ -26,17 +26,17 @@ const (
 	copyAgain   = 50 * time.Millisecond // time until the next read after ErrAhead
 )
 
-// Copier copies a log from a source into a store. Before it stores anything, it verifies the data: each part
-// must belong to the tree of a checkpoint that the source has signed, and each checkpoint must continue the one
-// before. A Copier is not safe for concurrent use.
+// Copier copies a log from a source into a store. Before it stores anything, it verifies the data. Each part must
+// belong to the tree of a checkpoint that the source has signed. Each checkpoint must continue the one before. A Copier
+// is not safe for concurrent use.
 type Copier struct {
 	Store  Store
 	Source translog.Source
 	// Policy says which checkpoints to trust. Nil: the signatures are not verified.
 	Policy translog.Opener
-	// Check compares new leaves with the assets before the leaves are stored. The first argument is the position of
-	// the last leaf in the copy; the new leaves follow that leaf without a gap. If Check returns ErrAhead, it is
-	// called again later with these leaves.
+	// Check compares new leaves with the assets before the leaves are stored. The first argument is the position of the
+	// last leaf in the copy. The new leaves follow that leaf without a gap. If Check returns ErrAhead, it is called
+	// again later with these leaves.
 	Check func(after int64, leaves []translog.Leaf) error
 }
 
@@ -55,9 +55,9 @@ func (c *Copier) Run(ctx context.Context, report func(error)) {
 	}
 }
 
-// CatchUp copies the log up to the newest checkpoint of the source. It returns no error if the source has no
-// log. An error may have the cause ErrOtherLog, ErrAhead, translog.ErrTampered, ErrConsistency, ErrPart,
-// ErrLeaf or ErrOrder, or a cause that Policy.Open, Check, the source or the store has given.
+// CatchUp copies the log up to the newest checkpoint of the source. It returns no error if the source has no log. An
+// error may have the cause ErrOtherLog, ErrAhead, translog.ErrTampered, ErrConsistency, ErrPart, ErrLeaf or ErrOrder.
+// It may also have a cause that Policy.Open, Check, the source or the store has given.
 func (c *Copier) CatchUp(ctx context.Context) error {
 	signed, err := c.Source.ReadCheckpoint(ctx)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,7 +20,7 @@ type origin struct {
 	tree   translog.Tree
 	parts  map[string][]byte
 	signed []byte
-	behind int64                                 // number by which the positions of new leaves are too low
+	behind int64                                 // the positions of new leaves are too low by this number
 	spoil  func(path string, data []byte) []byte // returns the data to use in place of the real data; nil: real data
 	asked  func() error                          // returns the error of the current call; nil: no call fails
 }
@@ -155,8 +155,8 @@ func TestACopyOfALogFollowsIt(t *testing.T) {
 }
 
 func TestNothingIsStoredThatIsNotVerified(t *testing.T) {
-	// spoilt returns a function that changes the first bundle of the source. A small log is copied in one step,
-	// a large one in several.
+	// spoilt returns a function that changes the first bundle of the source. Some logs below are small, and
+	// some are large: a small log is copied in one step, a large log in several steps.
 	spoilt := func(change func(data []byte) []byte) func(*testing.T, *origin, *publiclog.Copier) {
 		return func(_ *testing.T, o *origin, _ *publiclog.Copier) {
 			o.spoil = func(path string, data []byte) []byte {
@@ -227,8 +227,8 @@ func TestACopyReadsPartsThatHaveBecomeFull(t *testing.T) {
 	}
 }
 
-// TestACopyThatOthersChangeIsAnError lets another process change the copy during a step, and then uses a copy
-// with a malformed checkpoint. Each must return an error.
+// TestACopyThatOthersChangeIsAnError copies a log twice. In the first copy, another process changes the copy
+// during a step. The second copy has a malformed checkpoint. Both calls of CatchUp must return an error.
 func TestACopyThatOthersChangeIsAnError(t *testing.T) {
 	copier, to := newCopier(t, newOrigin(t, "log.example/log", 300))
 	copier.Check = func(int64, []translog.Leaf) error {

@@ -113,8 +113,8 @@ func TestAStoreThatDoesNotAnswerIsAnError(t *testing.T) {
 	}
 }
 
-// TestASourceThatDoesNotAnswerIsAnError makes single calls of the source of a copy fail in turn: the first
-// calls, and the calls at the end of a step of 64 bundles. The error must be returned.
+// TestASourceThatDoesNotAnswerIsAnError copies a log, and lets one call of the source fail. It does so for each of
+// the first calls, and for each call at the end of a step of 64 bundles. The error must be returned.
 func TestASourceThatDoesNotAnswerIsAnError(t *testing.T) {
 	small, large := newOrigin(t, "log.example/log", 300), newOrigin(t, "log.example/log", 17_000)
 	for works := 0; ; works++ {

@@ -27,8 +27,8 @@ type load struct {
 	covered time.Time     // a writer has reported that all changes up to this time are covered
 }
 
-// position returns the position of a change that is made at a time, in microseconds. The position is odd, so
-// that the change is public.
+// position returns the position of a change that is made at a time, in microseconds. The position is odd, because
+// the function `change` makes a public change for each odd position.
 func (l *load) position(at time.Time) int64 { return at.UnixMicro() | 1 }
 
 // grow adds changes, one after the other. It sets the horizon just above the newest change and below the next
@@ -133,8 +133,8 @@ func TestTheLogIsSignedUnderSteadyLoad(t *testing.T) {
 		{"one service", 1, 1250 * time.Microsecond, 3 * time.Millisecond, 2 * time.Second, 6 * time.Second},
 		{"three services", 3, 1250 * time.Microsecond, 3 * time.Millisecond, 2 * time.Second, 6 * time.Second},
 		{"eight services", 8, 5 * time.Millisecond, time.Millisecond, 2 * time.Second, 6 * time.Second},
-		// A step takes at least 90 ms here. The pause after a step is four times as long as the step. If another
-		// writer was faster, the writer waits for up to ten such pauses.
+		// A step takes at least 90 ms here. The pause after a step is four times as long as the step. A writer that
+		// finds that another writer was faster waits for up to ten pauses.
 		{"a slow store", 4, 100 * time.Millisecond, 30 * time.Millisecond, 6 * time.Second, 10 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {

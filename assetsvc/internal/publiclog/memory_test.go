@@ -45,9 +45,9 @@ type world struct {
 	calls   int
 
 	down    error // error with which calls fail, after some calls that succeed; nil: they fail at random
-	works   int   // how many calls succeed before calls fail with the error in the field down
-	once    bool  // only one call fails with the error in the field down
-	refused bool  // a call has failed with the error in the field down
+	works   int   // how many calls succeed before calls fail with the error in the field `down`
+	once    bool  // only one call fails with the error in the field `down`
+	refused bool  // a call has failed with the error in the field `down`
 }
 
 func newWorld(seed uint64) *world {
@@ -56,7 +56,7 @@ func newWorld(seed uint64) *world {
 
 var errLost = errors.New("no answer")
 
-// call simulates one call of the store, and the function do is the effect of the call. It waits before and after
+// call simulates one call of the store, and the function `do` is the effect of the call. It waits before and after
 // the effect, and may fail before or after it.
 func (w *world) call(ctx context.Context, do func()) error {
 	w.mu.Lock()

@@ -20,7 +20,7 @@ type Patrol struct {
 	found    atomic.Pointer[string]
 }
 
-// NewPatrol returns a patrol of a log. The policy verifies the signatures of checkpoints. The parameter every is
+// NewPatrol returns a patrol of a log. The policy verifies the signatures of checkpoints. The parameter `every` is
 // the time between two verifications.
 func NewPatrol(log *Reader, policy *translog.Policy, every time.Duration) *Patrol {
 	return &Patrol{verifier: translog.Verifier{Policy: policy}, log: Parts{log}, every: every}
@@ -34,7 +34,7 @@ func (p *Patrol) Damage() string {
 	return ""
 }
 
-// Run verifies the log immediately, and then again and again until ctx is done. It calls the function report
+// Run verifies the log immediately, and then again and again until ctx is done. It calls the function `report`
 // with the error of each verification that fails. The cause is registry.ErrDamagedLog if the log is damaged.
 // Another error, such as one of the store, says nothing about the log, so it does not change what Damage
 // returns.

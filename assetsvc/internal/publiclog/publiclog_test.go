@@ -82,8 +82,8 @@ func simulate(t *testing.T, seed uint64, leaveOut guard) *world {
 	return w
 }
 
-// check compares the log with the record. Each public change below the horizon must have one leaf, in the order
-// of positions. Every checkpoint that was ever signed must belong to a tree with which the final log begins.
+// check compares the log with the record. Each public change below the horizon must have one leaf, in the order of
+// positions. The tree of every checkpoint that was ever signed must be the beginning of the final log.
 func (w *world) check(t *testing.T) {
 	t.Helper()
 	var want [][]byte

@@ -131,10 +131,10 @@ func (r *Reader) Consistent(ctx context.Context, older int64, c translog.Checkpo
 	return translog.Consistent(ctx, older, c, Parts{r})
 }
 
-// find searches the first leaves of the log for the leaf with a position. The argument size is the number of
-// these leaves. Positions rise from leaf to leaf, so it searches by bisection: it reads one bundle in each step.
-// If no leaf has the position, find returns registry.ErrNoLeaf if a later position has a leaf, and otherwise
-// registry.ErrNotLogged.
+// find searches the first leaves of the log for the leaf with a position. The argument `size` is the number of these
+// leaves. Positions rise from leaf to leaf, so find searches by bisection: it reads one bundle in each step. If no
+// leaf has the position, find returns an error: registry.ErrNoLeaf if a leaf has a later position,
+// registry.ErrNotLogged if no leaf has one.
 func (r *Reader) find(ctx context.Context, size, position int64) (index int64, leaf []byte, err error) {
 	low, high := int64(0), (size+translog.TileWidth-1)/translog.TileWidth // numbers of bundles
 	missing := registry.ErrNotLogged

@@ -48,7 +48,7 @@ type Writer struct {
 	upto    int64 // the record has no change between the position of the head and this position
 	version int64 // version of the head that this writer saw or stored last; 0 at first
 
-	seen    Head      // the head at the last call of the method look
+	seen    Head      // the head at the last call of the method `look`
 	signed  time.Time // when this writer last found or stored a new checkpoint
 	covered int64     // the newest checkpoint has all changes up to this position
 }
@@ -59,20 +59,20 @@ func NewWriter(record Record, store Store, o Options) *Writer {
 }
 
 const (
-	// yields is the greatest number of pauses for which a writer waits if another process was faster.
+	// If another process was faster, a writer waits for a random number of pauses, at most yields.
 	yields = 10
 	// rest is the length of the pause after a step, as a multiple of the step's length. The pause is at most
 	// longestPause. Without these pauses, a slow store would have no time for other work.
 	rest         = 4
 	longestPause = 10 * time.Second
-	// signings is the number of attempts to sign, one right after the other, if the head changes meanwhile.
+	// signings is how often one step tries to sign. An attempt fails if the head changes meanwhile.
 	signings = 3
 )
 
 // Run extends and signs the log until ctx is done. It repeats a step that has failed. It signs whenever the
 // newest checkpoint is old enough, even while the record grows faster than the log. A Writer that sees a head of
 // another process waits longer, so that one process does most of the work. After each step Run calls the
-// function report. The arguments are the error of the step, and a time up to which a checkpoint covers all
+// function `report`. The arguments are the error of the step, and a time up to which a checkpoint covers all
 // changes. This time is zero if it is not known.
 func (w *Writer) Run(ctx context.Context, report func(upto time.Time, err error)) {
 	for ctx.Err() == nil {

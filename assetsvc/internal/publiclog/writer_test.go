@@ -20,7 +20,7 @@ type process struct {
 	looks     int               // number of calls of LogHead
 	after     []int64           // the argument After of each call of Changes
 	meanwhile func()            // called before the head is stored; nil: nothing is called
-	changing  func() error      // returns the error of Changes; nil: no error
+	changing  func() error      // called by Changes, which returns its error; nil: Changes returns no error
 	o         publiclog.Options // options of the process's writer
 }
 
@@ -114,7 +114,7 @@ func TestAWriterSaysWhatOthersHaveCovered(t *testing.T) {
 		w.most = 1000
 		_, writes := newProcess(t, w)
 		p, _ := newProcess(t, w)
-		p.o.Signed = time.Hour // after its first step this process signs nothing, so the other one does
+		p.o.Signed = time.Hour // this process signs nothing after its first step, so only the other process signs
 		looks := publiclog.NewWriter(p, p, p.o)
 		says := func(when string, want time.Time) {
 			t.Helper()
@@ -141,8 +141,8 @@ func TestAWriterSaysWhatOthersHaveCovered(t *testing.T) {
 	})
 }
 
-// TestAWriterSaysNothingBeforeALogIsSigned uses witnesses that do not answer. Each step must ask them once, and
-// report their error without a time.
+// TestAWriterSaysNothingBeforeALogIsSigned uses witnesses that do not answer, so no checkpoint is signed. Each step
+// must ask them once, and report their error. The reported time must be zero.
 func TestAWriterSaysNothingBeforeALogIsSigned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
@@ -349,7 +349,7 @@ func TestAWriterThatLostLeavesTheLogToTheWinner(t *testing.T) {
 			p.meanwhile = nil
 			extended(t, winner)
 		}
-		for _, want := range []bool{false, false, true} { // the writer loses, sees the head of the other, and goes on
+		for _, want := range []bool{false, false, true} { // the writer loses, then sees the winner's head, then goes on
 			if _, won, err := loser.Extend(t.Context()); err != nil || won != want {
 				t.Errorf("extend: got %v, %v; want %v", won, err, want)
 			}
@@ -368,7 +368,7 @@ func TestAWriterThatLostLeavesTheLogToTheWinner(t *testing.T) {
 		extended(t, loser)
 		signed(t, loser)
 		w.grown(t, 40)
-		extended(t, loser) // this writer does not rest because of its own checkpoint
+		extended(t, loser) // the newest checkpoint is its own, so this writer does not rest
 		if got := p.looks - before; got != 3 {
 			t.Errorf("got %d looks, want 3", got)
 		}
@@ -396,8 +396,8 @@ func TestANewWriterSignsAtOnce(t *testing.T) {
 	})
 }
 
-// TestACutOffLogIsReportedInEachStep uses a log with fewer leaves than its checkpoint. Each step must report
-// this error.
+// TestACutOffLogIsReportedInEachStep uses a log with fewer leaves than its checkpoint. Each step must report that
+// the log is cut off.
 func TestACutOffLogIsReportedInEachStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)

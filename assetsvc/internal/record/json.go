@@ -197,8 +197,8 @@ func Members(text []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// Join returns the dotted path of a member or an element. The argument path is the path of the object or list
-// that has it.
+// Join returns the dotted path of a member of an object, or of an element of a list. The argument `path` is the path
+// of this object or list.
 func Join(path, name string) string {
 	if path == "" {
 		return name

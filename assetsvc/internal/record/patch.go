@@ -89,7 +89,7 @@ func operation(op, path string, value Value) Object {
 // escapes replaces the characters of a name that a JSON Pointer reserves.
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Pointer returns the JSON Pointer of a member or an element. The argument path is the pointer of the object or
+// Pointer returns the JSON Pointer of a member or an element. The argument `path` is the pointer of the object or
 // list that has it.
 func Pointer(path, name string) string { return path + "/" + escapes.Replace(name) }
 

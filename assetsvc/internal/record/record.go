@@ -40,8 +40,8 @@ func (o Object) Lookup(name string) (Value, bool) {
 	return nil, false
 }
 
-// lookups returns a function that works like Lookup, but takes constant time even for a large object. It is
-// useful if Lookup would be called often.
+// lookups returns a function that works like Lookup, but takes constant time even for a large object. Use it for many
+// lookups in one object.
 func (o Object) lookups() func(name string) (Value, bool) {
 	if len(o) <= large {
 		return o.Lookup

@@ -14,7 +14,7 @@ import (
 type edit func(current asset.Asset, position int64, as asset.Caller) (asset.Asset, error)
 
 // change loads an asset, applies the edit, and saves the result if it differs. If another change is saved first, it
-// applies the edit to the newest revision instead; the guard must accept that revision too.
+// applies the edit to the newest revision instead. The guard must accept that revision too.
 func (r *Registry) change(
 	ctx context.Context, by identity.Identity, id, token string, guard Guard, apply edit,
 ) (Record, error) {
@@ -48,7 +48,7 @@ func (r *Registry) change(
 	})
 }
 
-// step has the two functions with which the method save makes a change.
+// step has the two functions with which the method `save` makes a change.
 type step struct {
 	// ask asks the auth service for everything that a call of next needs. The answer stays valid as long as the
 	// asset has the same sealed token record.
@@ -61,12 +61,12 @@ type step struct {
 // errAskAgain says that the sealed token record has changed since step.ask.
 var errAskAgain = errors.New("the tokens of the asset have changed")
 
-// save loads an asset and saves the result of the step. If another change is saved first, it starts again from
-// the newest revision. It calls step.ask before it takes the asset's turn, so a slow auth service delays no
-// other change, and calls step.ask again only if the tokens of the asset have changed.
+// save reads an asset, and stores the result of the step. If another change is stored first, save starts again from the
+// newest revision. It calls step.ask before it takes the asset's turn, so a slow auth service does not delay other
+// changes. It calls step.ask again only if the tokens of the asset have changed.
 //
-// The call returns once the list has the asset. It waits for this even if it saves nothing: an earlier change may
-// have published the asset, and its answer may have been lost.
+// save waits until the list has the asset. It waits even if it stores nothing, because an earlier call may have
+// published the asset. The client may have lost the answer to that call.
 func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) {
 	turn := r.turns.of(id)
 	for range maxAttempts {
@@ -89,9 +89,9 @@ func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) 
 	return Record{}, contended()
 }
 
-// saveInTurn waits for the asset's turn, and saves the record that a call of next returns. The caller passes the
-// value that turn.ended had when it read the stored record. If turn.ended has another value now, saveInTurn reads
-// the asset again. It returns errAskAgain if the sealed token record has changed.
+// saveInTurn waits for the asset's turn, and saves the record that next returns. The caller passes the value that
+// turn.ended had when the caller read the stored record. If turn.ended has another value now, saveInTurn reads the
+// asset again. It returns errAskAgain if the sealed token record has changed.
 func (r *Registry) saveInTurn(
 	ctx context.Context, turn *turn, ended int64, stored Record, next func(Record) (Record, error),
 ) (Record, error) {

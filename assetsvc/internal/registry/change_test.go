@@ -175,8 +175,8 @@ func TestAHandoverDuringAChangeEndsTheToken(t *testing.T) {
 	}
 }
 
-// slow is an auth service that announces each call on the channel in the field asked. A call returns after it has
-// received from the channel in the field answer.
+// slow is an auth service that announces each call on the channel in the field `asked`. A call returns after it has
+// received from the channel in the field `answer`.
 type slow struct {
 	seeded
 	asked, answer chan struct{}

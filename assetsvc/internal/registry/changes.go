@@ -17,13 +17,13 @@ const maxPatch = 32 << 10
 // changes keep a whole asset, so that no client can choose to make only the costly changes.
 const (
 	wholeEvery  = 32   // on average, at most one of this many small changes keeps a whole asset
-	wholeCost   = 4096 // bytes that these whole assets add to each change, on average
+	wholeCost   = 4096 // bytes per change that the whole assets kept with small changes need, on average
 	wholeAlways = 1024 // a revision whose number is a multiple of this keeps a whole asset
 )
 
 // keepsWhole decides whether the record keeps the whole asset with a revision. The last two parameters are the sizes
 // of the patch and of the asset, in bytes. On average, the whole assets take about as many bytes as the patches, plus
-// wholeCost for each change; and the patches between two whole assets take about as many bytes as one asset.
+// wholeCost for each change. The patches between two whole assets take about as many bytes as one asset.
 func keepsWhole(revision int64, patch, whole int) bool {
 	if 2*patch >= whole || revision%wholeAlways == 0 {
 		return true
@@ -86,7 +86,7 @@ func (c change) encode() ([]byte, error) {
 }
 
 // describe sets the fields Change and Whole of a record that is about to be stored. The last two parameters are the
-// asset before and after the change. If the first of them is nil, the change is a creation; otherwise to.Revision is
+// asset before and after the change. If before is nil, the change is a creation. If before is not nil, to.Revision is
 // the revision that the change replaces. The bool parameter says whether the asset was public before the change.
 func (p *packer) describe(to *Record, by Author, was bool, before, after record.Value) (err error) {
 	operations := record.Patch(before, after)

@@ -21,8 +21,8 @@ type Erasure struct {
 	At int64  `json:"at"` // µs since the Unix epoch
 }
 
-// eraseTries is the largest number of attempts of Erase. An attempt fails if another erasure changes the record
-// at the same time. In each round, at least one of the erasures succeeds.
+// eraseTries is the largest number of attempts of Erase. An attempt fails if another erasure changes the record at
+// the same time. If several erasures try at the same time, at least one of them succeeds.
 const eraseTries = 32
 
 // erasePause is the longest pause before Erase tries again.
@@ -69,8 +69,8 @@ func (r *Registry) Erase(ctx context.Context, by identity.Identity, id string, r
 // errRewritten says that another erasure has changed the record since it was read.
 var errRewritten = errors.New("the record was changed meanwhile")
 
-// erase removes the content of a change and stores what is left. It returns errRewritten or ErrNoCopy if another
-// erasure has changed the record during the call, so that the parts that this call has read do not fit together.
+// erase removes the content of a change and stores what is left. Another erasure may change the record during the
+// call. Then the parts that this call has read do not fit together, and erase returns errRewritten or ErrNoCopy.
 func (r *Registry) erase(ctx context.Context, author Author, of *Revision) error {
 	c, err := of.read()
 	if err != nil || c.Erased != nil {
@@ -121,8 +121,8 @@ func (r *Registry) following(ctx context.Context, change Revision) (Revision, er
 	return high, nil
 }
 
-// stand gives a change a whole asset, so that the change does not depend on the one before. An erased change needs no
-// whole asset. It returns the same errors as the method erase.
+// stand gives a change a whole asset, so that it does not depend on the previous change. An erased change needs no
+// whole asset. stand returns the same errors as the method `erase`.
 func (r *Registry) stand(ctx context.Context, of Revision) error {
 	c, err := of.read()
 	if err != nil || c.Extra == wholeAsset || c.Erased != nil {

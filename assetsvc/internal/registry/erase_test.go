@@ -72,8 +72,8 @@ func (p *prover) proved(t *testing.T, revision int64) provedRevision {
 	return provedRevision{string(evidence.Leaf), evidence.Salt == nil}
 }
 
-// checkErased checks that the record has no content of the erased revisions. Only a whole asset of another
-// revision may have the same values.
+// checkErased checks that the record of each erased revision has no content and no salt. It does not look for the
+// erased values in other revisions: a whole asset there may have the same values.
 func (p *prover) checkErased(t *testing.T, erased map[int64]bool) {
 	t.Helper()
 	log, err := p.store.Log(t.Context(), p.id, registry.LogQuery{Limit: 100, Whole: true})

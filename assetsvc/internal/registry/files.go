@@ -67,7 +67,7 @@ func (r *Registry) bind(
 	switch document, err := r.sameDocument(ctx, at, bound); {
 	case err != nil:
 		return nil, none, err
-	case document != nil: // the file is kept for ever already
+	case document != nil: // a stored version has this file, so the file is kept already
 		return bound, asset.FileIn(document), nil
 	}
 	md5, isMD5 := strings.CutPrefix(hash, md5Prefix)
@@ -79,7 +79,7 @@ func (r *Registry) bind(
 	return bound, file, err
 }
 
-// claim claims a file for a document. The parameter query has the query parameters of the address in the document.
+// claim claims a file for a document. The parameter `query` has the query parameters of the address in the document.
 // The result is the file if its bytes have been uploaded.
 func (r *Registry) claim(
 	ctx context.Context, by identity.Identity, id, md5 string, query url.Values,
@@ -168,7 +168,7 @@ func (r *Registry) download(address string) string {
 		return address
 	}
 	id, _, isOurs := r.binding.base.Parse(address)
-	if !isOurs || id == "" { // not our address, or ours without the id of a file (only in old documents)
+	if !isOurs || id == "" { // the address is not ours, or it has no id of a file (only in old documents)
 		return address
 	}
 	return r.binding.base.Address(id) + "?" + r.binding.links.Read(id, r.binding.now()).Encode()

@@ -70,7 +70,8 @@ func document(t *testing.T, address, hash string) record.Object {
 	return parse(t, fmt.Sprintf(`{"documentType":"notice","title":"x","url":%q,"hash":%q}`, address, hash))
 }
 
-// TestDocumentsAreBoundToFiles adds documents that refer to files (docs/files.md, "Binding").
+// TestDocumentsAreBoundToFiles adds documents that refer to files (docs/files.md, "Binding"). Each document must be
+// added with the expected address, or be refused with the expected fault.
 func TestDocumentsAreBoundToFiles(t *testing.T) {
 	r, f, links, id := openWithFiles(t)
 	at := place(t, id, "documents", "")

@@ -16,7 +16,7 @@ func TestHeldHidesSmallStepsBack(t *testing.T) {
 		{-time.Microsecond, 0},
 		{-time.Second, 0},
 		{time.Millisecond, time.Millisecond},
-		{-time.Second, -time.Second}, // more than a second before the latest time
+		{-time.Second, -time.Second}, // a step back of more than a second is not hidden
 		{time.Hour, time.Hour},
 		{time.Hour - 500*time.Millisecond, time.Hour},
 		{0, 0},

@@ -24,7 +24,7 @@ import (
 
 // A creation under an Idempotency-Key derives everything random from a Seed (docs/contract.md, "Idempotency"), so
 // every process derives the same id. A store accepts an id only once, so two processes cannot both create the
-// asset. The tokens are not stored; the same key derives them again.
+// asset. The tokens are not stored, because the same key derives them again.
 
 const (
 	repeatable = 24 * time.Hour // a creation is repeated up to this age; later, its key creates another asset
@@ -76,9 +76,9 @@ func (s Seed) id(number int) string {
 }
 
 // fingerprint identifies a request under a seed. It depends on the fields that were sent. It also depends on the
-// fields that the request's version of the API hides, since answers differ in these. Hidden fields of documents do
-// not count, because a new asset has no documents that a client sent. Records keep fingerprints for a day, so a new
-// release must make the same fingerprints as the old one.
+// fields that the request's version of the API hides, because answers differ in these fields. Hidden fields of
+// documents do not count, because a new asset has no documents that a client sent. Records keep fingerprints for a
+// day, so a new release must make the same fingerprints as the old release.
 func (s Seed) fingerprint(in Input) string {
 	mac := hmac.New(sha256.New, s.derive("fingerprint", 0))
 	hidden := slices.DeleteFunc(asset.NewView(in.Version).Hidden(), func(path string) bool {
@@ -192,7 +192,8 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 	return Created{}, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text, maxUses)
 }
 
-// takeBirth waits for the turn of a creation. The turn does not depend on the order of the input's seeds.
+// takeBirth waits for the turn of a creation. Creations with the same seeds wait for each other, whatever the order
+// of the seeds in their inputs.
 func (r *Registry) takeBirth(ctx context.Context, in Input, now time.Time) (end func(), err error) {
 	first := in.Seed.birth(0, now).id
 	for _, seed := range in.Others {
@@ -236,8 +237,8 @@ func (r *Registry) createdUnder(
 	return Created{}, false, nil
 }
 
-// again is called for a request that repeats, under the given seed, the creation of a stored asset, and answers it.
-// If that creation is too old to be repeated, the result found is false.
+// again answers a request whose seed gives the id of a stored asset. The result is the answer to the creation of that
+// asset, or a fault if the creation was another request. If the creation cannot be repeated any more, found is false.
 func (r *Registry) again(
 	ctx context.Context, by identity.Identity, in Input, seed Seed, b birth, stored Record,
 ) (created Created, found bool, err error) {

@@ -193,8 +193,8 @@ func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 	}
 }
 
-// TestAClockThatWasWrongEndsTheRepeats creates an asset while the clock is a year ahead. Once the clock is right,
-// the same key creates another asset, as it does after a day.
+// TestAClockThatWasWrongEndsTheRepeats creates an asset while the clock is a year ahead. Then the clock is set
+// right. The same key must now create another asset.
 func TestAClockThatWasWrongEndsTheRepeats(t *testing.T) {
 	r, _, _, now := openSeeded(t)
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
@@ -233,8 +233,8 @@ func TestAKeyHasAMaximumNumberOfUses(t *testing.T) {
 	}
 }
 
-// TestManyRepeatsAtOnceCreateOneAsset repeats a creation in two processes at the same time. In one case, the
-// first ids are void. All answers must have the same asset.
+// TestManyRepeatsAtOnceCreateOneAsset repeats a creation in two processes at the same time. In the second case,
+// the store refuses the first two ids. All answers must have the same asset.
 func TestManyRepeatsAtOnceCreateOneAsset(t *testing.T) {
 	for _, lost := range []int{0, 2} {
 		t.Run(fmt.Sprint(lost, " void ids"), func(t *testing.T) {
@@ -263,9 +263,9 @@ func TestManyRepeatsAtOnceCreateOneAsset(t *testing.T) {
 	}
 }
 
-// TestARepeatIsFoundUnderAnotherSeed runs two processes during a rotation of the registry's secret. Each process
-// derives one seed from the old secret and one from the new, in different orders. A repeat must get the asset
-// that the other process has created.
+// TestARepeatIsFoundUnderAnotherSeed runs two processes during a rotation of the registry's secret. Each request has
+// one seed from the old secret and one from the new secret. One process creates an asset, with the old seed first. The
+// other process gets repeats with the seeds in either order, and must answer with the same asset.
 func TestARepeatIsFoundUnderAnotherSeed(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -11,7 +11,7 @@ import (
 var wire = []string{"asset-registry/shared/authapi", "asset-registry/shared/filesapi"}
 
 // TestUseCasesKnowNeitherHTTPNorAStore checks all packages that the registry imports, also indirectly. None of them
-// may be a package of HTTP or of a store. The test does not follow the imports of the packages in the variable wire.
+// may be a package of HTTP or of a store. The test does not follow the imports of the packages in the variable `wire`.
 func TestUseCasesKnowNeitherHTTPNorAStore(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`, ".").Output()
 	if err != nil {

@@ -36,7 +36,7 @@ func publicView(hidden []asset.Group) shownTo {
 // isPublic reports whether the public log has the changes of an asset: the asset is listed, and not in test mode.
 func (r Record) isPublic() bool { return r.Listed && !r.Test }
 
-// newLeaf returns the leaf of a change. The record r is the asset after the change; the bool parameter says whether
+// newLeaf returns the leaf of a change. The record r is the asset after the change. The argument "was" says whether
 // the asset was public before the change.
 func newLeaf(all shownTo, was bool, r Record) (*leaf, error) {
 	switch {
@@ -99,8 +99,8 @@ func (l *leaf) entry(of Revision) (translog.Leaf, error) {
 	return entry, entry.Check()
 }
 
-// leaf returns the part of a change that the public log needs. It decodes no more of the record than that,
-// because the log reads every change.
+// leaf returns the part of a change that the public log needs. It decodes only this part, because the log reads every
+// change.
 func (r Revision) leaf() (l *leaf, err error) {
 	if len(r.Change) == 0 {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxNamed     = 50      // most brokers that the metrics of a process name
-	otherBrokers = "other" // label for all brokers beyond these
+	otherBrokers = "other" // label for all further brokers
 )
 
 // events counts creations and publications by broker. A nil *events counts nothing.

@@ -15,10 +15,10 @@ const (
 	mostListPause  = 80 * time.Millisecond
 )
 
-// awaitList waits until the list has an asset that entered it at the given position. The horizon must reach that
-// position first, so changes that other processes began before must be done. After that, each walk over the whole
-// list has the asset. If awaitList cannot read the horizon, or ctx ends, it returns a fault of kind Unavailable; the
-// asset is changed nevertheless.
+// awaitList waits until the list has an asset that entered it at the given position. This is so when the horizon
+// has reached the position: no other process then has an unfinished change before it. From then on, each walk over
+// the whole list has the asset. If awaitList cannot read the horizon, or ctx ends, it returns a fault of kind
+// Unavailable; the asset is changed nevertheless.
 func (r *Registry) awaitList(ctx context.Context, position int64) error {
 	for pause := firstListPause; ; pause = min(2*pause, mostListPause) {
 		page, err := r.store.Page(ctx, HorizonQuery())

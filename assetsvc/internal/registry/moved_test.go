@@ -38,8 +38,8 @@ func (b *behind) Page(context.Context, registry.Query) (registry.FeedPage, error
 	return page, nil
 }
 
-// TestAMovedAssetIsShownAsItWas lists an asset 20 times, each time at the position of another of its changes.
-// Each entry must have the asset as it was then.
+// TestAMovedAssetIsShownAsItWas lists an asset 20 times, each time at the position of a different change. Each entry
+// must have the asset as it was after this change.
 func TestAMovedAssetIsShownAsItWas(t *testing.T) {
 	r, store, keys, id := open(t)
 	var page registry.FeedPage
@@ -70,8 +70,8 @@ func TestAMovedAssetIsShownAsItWas(t *testing.T) {
 	}
 }
 
-// TestAnErasedAssetIsShownAsItIs lists an asset at the position of a revision that was erased. The entry must
-// have the newest body.
+// TestAnErasedAssetIsShownAsItIs lists an asset at the position of an older revision, whose content was erased. The
+// entry must have the body of the newest revision instead.
 func TestAnErasedAssetIsShownAsItIs(t *testing.T) {
 	r, store, keys, id := open(t)
 	var first, last registry.Record

@@ -98,8 +98,9 @@ func (r *Registry) ChangeOwner(
 	if err != nil || !written {
 		return saved, err
 	}
-	// The same call with the new record tells the auth service that the transfer was used. The auth service
-	// refuses if the asset has been handed over again since; then it knows already that the transfer was used.
+	// The same call with the new record tells the auth service that the transfer was used. If the asset has been
+	// handed over again in the meantime, the auth service refuses the call. It then knows already that the
+	// transfer was used, so the refusal does not matter.
 	if _, err = claim(saved); fault.KindOf(err) == fault.Forbidden {
 		err = nil
 	}

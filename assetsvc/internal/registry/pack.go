@@ -13,8 +13,8 @@ import (
 	"asset-registry/assetsvc/internal/asset"
 )
 
-// The first byte of a stored change or asset: the first byte of plain JSON, or a mark in front of compressed JSON
-// (RFC 1951). Creations are usually compressed, because they contain the whole asset.
+// The first byte of a stored change or asset says whether its JSON is compressed. Plain JSON begins with a brace.
+// Compressed JSON (RFC 1951) follows a mark. Creations are usually compressed, because they contain the whole asset.
 const (
 	plain      = '{'
 	compressed = 'z'
@@ -35,7 +35,7 @@ type packer struct {
 
 func newPacker(hidden []asset.Group) *packer { return &packer{public: publicView(hidden)} }
 
-// pack compresses a text that has more bytes than the constant small. It returns a shorter text unchanged.
+// pack compresses a text that has more bytes than the constant `small`. It returns a shorter text unchanged.
 func (p *packer) pack(text []byte) ([]byte, error) {
 	if len(text) <= small {
 		return text, nil
@@ -68,7 +68,7 @@ var inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 // errUnknownPack is returned for a text in an encoding that this version does not know.
 var errUnknownPack = errors.New("the record has an unknown encoding")
 
-// unpack undoes the method pack: from the stored bytes it makes the text, and calls a function that reads the text.
+// unpack undoes the method `pack`: from the stored bytes it makes the text, and calls a function that reads the text.
 // The function may stop before the end of the text.
 func unpack(kept []byte, read func(io.Reader) error) error {
 	switch {
@@ -88,7 +88,7 @@ func unpack(kept []byte, read func(io.Reader) error) error {
 
 func inflate(kept []byte) ([]byte, error) { return inflateUpto(kept, AnySize) }
 
-// inflateUpto returns the text from which the method pack has made the stored bytes (kept). If the text has more
+// inflateUpto returns the text from which the method `pack` has made the stored bytes (kept). If the text has more
 // bytes than the given limit (most), inflateUpto returns ErrLarge. The returned text may share its memory with the
 // stored bytes.
 func inflateUpto(kept []byte, most int) (text []byte, err error) {

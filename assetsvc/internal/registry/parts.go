@@ -49,7 +49,7 @@ func (r *Registry) Download(ctx context.Context, at Place, key string) (string, 
 }
 
 // ChangePart adds, changes or removes a part, depending on the verb. It returns the part (nil if it was removed) and
-// the new position of the asset. The parameter token is the owner token, or "" if the caller sent none.
+// the new position of the asset. The parameter `token` is the owner token, or "" if the caller sent none.
 func (r *Registry) ChangePart(
 	ctx context.Context, by identity.Identity, at Place, token string, verb asset.Verb, in Input,
 ) (record.Object, int64, error) {
@@ -85,9 +85,9 @@ func (r *Registry) ChangePart(
 	return part, changed.Position, nil
 }
 
-// Admit refuses a caller who may not change a part. It is for a request whose body cannot be read, so that this
-// refusal comes before the fault of the body. The unreadable body may have contained the owner token, so without
-// a token the key of the owner is enough.
+// Admit refuses a caller who may not change a part. It is for a request whose body cannot be read: the refusal must
+// come before the fault of the body. The owner token may be in the unreadable body. So a caller without a token counts
+// as the owner if the key is a key of the owner's broker.
 func (r *Registry) Admit(ctx context.Context, by identity.Identity, at Place, token string) error {
 	stored, err := r.Read(ctx, at.Asset)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // tokens is an auth service that accepts the owner token "token" of the broker "broker" for every asset. While the
-// field down is true, VerifyToken returns an error.
+// field `down` is true, VerifyToken returns an error.
 type tokens struct {
 	registry.Tokens
 	down bool
@@ -43,7 +43,7 @@ func (k *tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (a
 type busy struct {
 	registry.Store
 	t     *testing.T
-	times int // number of further calls of Replace before which another request changes the asset
+	times int // before each of the next times calls of Replace, another request changes the asset
 }
 
 func (s *busy) Replace(ctx context.Context, r registry.Record) (int64, error) {
@@ -263,8 +263,8 @@ func places(err error) []string {
 	return found
 }
 
-// moved is an auth service that has a newer token record than the asset: the asset was restored from a backup
-// that was made before a change of its owner.
+// moved is an auth service that has a newer token record than the asset. The asset was restored from a backup, which
+// was made before the owner of the asset changed.
 type moved struct{ tokens }
 
 func (*moved) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {

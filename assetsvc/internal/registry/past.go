@@ -11,13 +11,13 @@ import (
 // ErrNoCopy says that the record lacks a whole asset or a patch that is needed to make a past revision.
 var ErrNoCopy = errors.New("the record has no copy of the asset after this change")
 
-// logPage is how many changes one read of an asset's history returns at most. A change has hardly more than
-// maxPatch bytes.
+// logPage is how many changes one read of an asset's history returns at most. Each change has little more than maxPatch
+// bytes at most, so a read stays small.
 const logPage = 32
 
-// Past returns an asset as it was after the change at the given position, without its dateModified. It starts from
-// the newest whole asset in the record at or below that position, and applies the patches after it; it holds at most
-// logPage of them at a time. It returns ErrNoCopy if the record lacks the whole asset or one of the patches, and
+// Past returns an asset as it was after the change at the given position, without its dateModified. It starts from the
+// newest whole asset in the record at or below that position, and applies the patches after it. It holds at most
+// logPage patches at a time. It returns ErrNoCopy if the record lacks the whole asset or one of the patches. It returns
 // ErrLarge if the whole asset and the patches together have more bytes than the registry may read (Upto).
 func (r *Registry) Past(ctx context.Context, id string, position int64) (value record.Value, err error) {
 	base, pages, err := r.base(ctx, id, position)
@@ -46,9 +46,9 @@ func (r *Registry) Past(ctx context.Context, id string, position int64) (value r
 	return value, nil
 }
 
-// base finds the newest change, at or below the given position, that needs no older change: it has a whole asset, or
-// it is the creation. It returns the position of this change. It also returns how to read the changes from there up to
-// the given position in several reads, the newest changes first: pages has the value of LogQuery.Before of each read.
+// base finds the newest change, at or below the given position, that needs no older change: it has a whole asset, or it
+// is the creation. It returns the position of this change. The changes from there up to the given position are read in
+// several reads, the newest changes first. The result pages has the value of LogQuery.Before for each of these reads.
 func (r *Registry) base(ctx context.Context, id string, position int64) (base int64, pages []int64, err error) {
 	for before := position + 1; ; {
 		log, err := r.log(ctx, id, LogQuery{Before: before, Limit: logPage})

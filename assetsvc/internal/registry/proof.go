@@ -16,9 +16,9 @@ import (
 
 // Log reads the public log of changes (docs/log.md).
 type Log interface {
-	// Prove returns the proof that the log has a leaf for the change at the given position, and that leaf. The proof
-	// is for the newest checkpoint, and contains no evidence. Prove returns ErrNotLogged, ErrNoLeaf or an error with
-	// ErrDamagedLog if it has no proof.
+	// Prove returns the proof that the log has a leaf for the change at the given position. It also returns this leaf.
+	// The proof is for the newest checkpoint, and contains no evidence. Prove returns ErrNotLogged, ErrNoLeaf or an
+	// error with ErrDamagedLog if it has no proof.
 	Prove(ctx context.Context, position int64) (proof translog.Proof, leaf []byte, err error)
 }
 
@@ -106,8 +106,8 @@ func notYet() error {
 	return f
 }
 
-// unproved returns the fault for a change that the log cannot prove, because log and record differ. The operator
-// has to repair that, so the client is told to wait long before it asks again.
+// unproved returns the fault for a change that the log cannot prove, because the log differs from the record of
+// changes. The operator has to repair this. So the client is told to wait long before it asks again.
 func unproved() error {
 	const text = "The public log is damaged, so this cannot be proved now. The operator of the registry has to repair it."
 	f := fault.New(fault.Unavailable, fault.URL, "revision", text)
@@ -115,8 +115,8 @@ func unproved() error {
 	return f
 }
 
-// shown returns an asset in the form that the public log commits to after the change at the given position: without
-// hidden fields, but with its dateModified.
+// shown returns an asset in the form that the public log commits to. The asset is as it was after the change at the
+// given position. Its hidden fields are left out, but it has its dateModified.
 func (r *Registry) shown(ctx context.Context, id string, position int64, hidden []asset.Group) ([]byte, error) {
 	past, err := r.Past(ctx, id, position)
 	switch {
@@ -190,15 +190,15 @@ func (r *Registry) newestPublic(ctx context.Context, id string) (Revision, error
 	return Revision{}, noRevision(text, maxLookBack)
 }
 
-// revision returns the change that made a revision of an asset; the second result is false if there is none.
-// Later positions have higher revisions, so each read halves the range of positions to search, until one page
-// has the rest. The search takes at most 58 reads.
+// revision returns the change that made a revision of an asset. The second result is false if there is no such change.
+// A change at a later position has a higher revision. So revision halves the range of positions with each read, until
+// one page has all changes in the range. The search takes at most 58 reads.
 func (r *Registry) revision(ctx context.Context, id string, revision int64) (Revision, bool, error) {
 	newest, err := r.log(ctx, id, LogQuery{Limit: 1})
 	if err != nil || len(newest) == 0 || newest[0].Revision < revision {
 		return Revision{}, false, err
 	}
-	low, high := int64(0), newest[0] // the position of the change is greater than low, and at most high.Position
+	low, high := int64(0), newest[0] // the change to find is after the position low, and not after high.Position
 	for high.Revision-revision > logPage && high.Position-low > 1 {
 		middle := low + (high.Position-low)/2
 		found, err := r.log(ctx, id, LogQuery{Before: middle + 1, Limit: 1})

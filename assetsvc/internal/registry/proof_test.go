@@ -154,9 +154,9 @@ func checkEvidence(
 	}
 }
 
-// TestAProofShowsNothingThatIsHidden changes an asset under two settings of the hidden fields, and then asks for
-// proofs of both changes under each setting. A proof must not have the asset if the asset would show a field
-// that is hidden now.
+// TestAProofShowsNothingThatIsHidden changes an asset twice: first without hidden fields, then with hidden
+// contacts. It asks for proofs of both changes under several settings of the hidden fields. A proof must leave out
+// the asset of a change if that asset shows a field that is hidden now.
 func TestAProofShowsNothingThatIsHidden(t *testing.T) {
 	p := newProver(t)
 	hiding := func(hidden ...asset.Group) *registry.Registry {
@@ -233,7 +233,7 @@ func TestAProofIsRefused(t *testing.T) {
 	}
 }
 
-// damaging is a store whose record has another title ("B") in the patch that set the title to "b".
+// damaging is a store that damages the record: the patch that sets the title to "b" sets it to "B" instead.
 type damaging struct{ registry.Store }
 
 func (s damaging) Log(ctx context.Context, id string, q registry.LogQuery) ([]registry.Revision, error) {
@@ -277,8 +277,8 @@ func TestAnAssetThatDoesNotMatchItsLeafIsNotProved(t *testing.T) {
 	}
 }
 
-// TestAProofReadsABoundedPartOfALongHistory counts the reads for an asset with 1,300 revisions. In the newest
-// 1,100 of them the asset is in test mode. Each case has its own limit of reads.
+// TestAProofReadsABoundedPartOfALongHistory asks for proofs of an asset with up to 1,300 revisions. In the newest
+// 1,100 of them the asset is in test mode. Prove must not read the store more often than the limit of each case.
 // Promises: proof-reads
 func TestAProofReadsABoundedPartOfALongHistory(t *testing.T) {
 	p := newProver(t)

@@ -114,8 +114,8 @@ func TestARecoveryIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRecoveryCanBeRepeated lets the write return an error before or after it is done. The repeat
-// must return other tokens, and store them.
+// TestAnInterruptedRecoveryCanBeRepeated recovers an asset. The store returns an error, either without writing or
+// after it has written. A second recovery must return other tokens, and store them.
 func TestAnInterruptedRecoveryCanBeRepeated(t *testing.T) {
 	for _, c := range []struct {
 		name     string

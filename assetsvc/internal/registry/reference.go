@@ -16,8 +16,8 @@ import (
 // ReferenceHeader carries a broker's own name for an asset (docs/contract.md, "Own references").
 const ReferenceHeader = "Registry-Reference"
 
-// maxClaims is how many ids createReferenced tries. It tries another id if the store can no longer use one
-// (ErrVoid).
+// maxClaims is how many ids createReferenced tries. If the store can no longer use an id (ErrVoid), createReferenced
+// tries another id.
 const maxClaims = 10
 
 // ReferenceKey returns the key under which a store keeps the reference of a broker.

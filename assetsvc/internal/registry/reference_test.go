@@ -133,7 +133,7 @@ func TestAReferenceOutlivesItsAsset(t *testing.T) {
 	}
 }
 
-// dying is a store whose Create returns an error before or after it has written, or makes the id void.
+// dying is a store whose next Create fails before it writes, fails after it has written, or returns registry.ErrVoid.
 type dying struct {
 	registry.Store
 	before, after, void bool
@@ -180,16 +180,16 @@ func TestAnInterruptedCreationUnderAReferenceMakesOneAsset(t *testing.T) {
 				t.Errorf("the repeat: got the token %q, %v; want one: %t", got.Token, err, c.tokens)
 			}
 			page, err := r.Own(t.Context(), owner, registry.Query{Limit: 10, Mode: registry.All})
-			if err != nil || len(page.Entries) != 2 { // the function open has created one of them
+			if err != nil || len(page.Entries) != 2 { // the function `open` has created one of them
 				t.Errorf("own assets: got %d, %v; want 2", len(page.Entries), err)
 			}
 		})
 	}
 }
 
-// TestAFaultyCreationLeavesItsReferenceFree sends faulty fields first, and then valid fields with the same
-// reference, which must make an asset. A repeat of the second request must get this asset, even after a change of the
-// settings that would refuse the fields.
+// TestAFaultyCreationLeavesItsReferenceFree sends faulty fields first, and then valid fields with the same reference.
+// The second request must create an asset. A repeat of the second request must get this asset, even under new settings
+// that would refuse its fields.
 func TestAFaultyCreationLeavesItsReferenceFree(t *testing.T) {
 	r, store, keys, _ := open(t)
 	faulty := registry.Input{Fields: parse(t, `{"title":1}`), Reference: "r"}

@@ -54,8 +54,8 @@ type Registry struct {
 	binding binding // binds documents to files
 }
 
-// New returns a registry that keeps its assets in store. The parameter now is the clock that the store's positions
-// follow, so that no date of an asset is after its dateModified.
+// New returns a registry that keeps its assets in store. The parameter `now` must be the clock from which the
+// store takes positions. With another clock, a date of an asset might be later than its dateModified.
 func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *Registry {
 	return &Registry{
 		store:  store,
@@ -88,7 +88,7 @@ type Input struct {
 	Fields  record.Object
 	Version asset.Version // version of the API that the client uses
 	Whole   bool          // for a change: true replaces the asset (PUT), false merges into it (PATCH)
-	Guard   Guard         // for a change: says whether the asset is still the one that the client has seen
+	Guard   Guard         // for a change: reports whether the asset is still as the client has seen it
 	Seed    Seed          // for a creation: makes it repeatable; nil: it is not repeatable
 	Others  []Seed        // more seeds for the same key, while the registry's secret is rotated
 
@@ -99,7 +99,7 @@ type Input struct {
 	Ignored func(names []string)
 }
 
-// tell calls the function in.Ignored with the names, if there are any.
+// tell calls the function in.Ignored with the names. It does nothing if there are no names.
 func (in Input) tell(names []string) {
 	if in.Ignored != nil && len(names) > 0 {
 		in.Ignored(names)
@@ -195,7 +195,8 @@ func (r *Registry) numberAndTokens(
 	return assetID, tokens, err
 }
 
-// Read returns an asset, a fault of kind NotFound, or ErrLarge (Upto).
+// Read returns an asset. If no asset has the id, the error is a fault of kind NotFound. If the asset has more
+// bytes than the limit of Upto, the error is ErrLarge.
 func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 	stored, err := r.store.Get(ctx, id, r.most)
 	switch {
@@ -213,7 +214,7 @@ func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 func missing() error { return fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found") }
 
 // Change merges the fields that a caller sent into an asset; if in.Whole is true, the fields replace the asset
-// (docs/contract.md, "Change" and "Replace"). The parameter token is the owner token, or "" if the caller sent none.
+// (docs/contract.md, "Change" and "Replace"). The parameter `token` is the owner token, or "" if the caller sent none.
 // If nothing differs, nothing is saved.
 func (r *Registry) Change(
 	ctx context.Context, by identity.Identity, id, token string, in Input,

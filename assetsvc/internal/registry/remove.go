@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// Remove removes a draft for ever, in one atomic write (docs/contract.md, "Removal of drafts"). The parameter token
+// Remove removes a draft for ever, in one atomic write (docs/contract.md, "Removal of drafts"). The parameter `token`
 // is the owner token, or "" if the caller sent none. The id and the number of the asset are never used again. The
 // record keeps the changes of the draft, but nobody can read them any more.
 func (r *Registry) Remove(ctx context.Context, caller identity.Identity, id, token string, guard Guard) error {
@@ -57,7 +57,7 @@ func (r *Registry) removed(stored Record, draft asset.Asset, by Author) (Record,
 	return left, err
 }
 
-// originLeft returns the encoded origin for a removed draft. It no longer has the hash of the fields.
+// originLeft returns the encoded origin for a removed draft, without the hash of the fields.
 func (r Record) originLeft(now time.Time) (string, error) {
 	text, err := r.originAfter(now)
 	if err != nil {
@@ -71,8 +71,8 @@ func (r Record) originLeft(now time.Time) (string, error) {
 	return o.encode()
 }
 
-// removedUnder returns the refusal for a repeat of a creation whose draft was removed. It returns nil if the
-// creation is too old to be repeated.
+// removedUnder is called when a client repeats the creation of a draft that was removed. It returns the fault for
+// the client. It returns nil if the creation is too old to be repeated.
 func (r *Registry) removedUnder(stored Record, in Input, seed Seed) error {
 	before, err := stored.origin(r.now())
 	switch {

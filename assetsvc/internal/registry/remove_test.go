@@ -121,9 +121,9 @@ func TestAnInterruptedRemovalCanBeRepeated(t *testing.T) {
 	}
 }
 
-// TestARemovedDraftIsNotCreatedByARepeat removes a draft that was created under a seed, and then repeats the
-// creation, under the same seed, under a seed of another secret, and after a day. Only after a day may the
-// request create an asset.
+// TestARemovedDraftIsNotCreatedByARepeat removes a draft that was created under a seed. Then it repeats the creation:
+// under the same seed in two processes, under a seed of another secret, with another title, and after a day. Only
+// after a day may the request create an asset.
 func TestARemovedDraftIsNotCreatedByARepeat(t *testing.T) {
 	one, other, _, now := openSeeded(t)
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}

@@ -17,7 +17,7 @@ type Sealed struct {
 // does not count as a change of the asset: its revision and its position stay.
 type SealedStore interface {
 	// SealedAfter returns the token records of the next assets in the order of their ids, at most as many as the
-	// parameter limit says. It begins after the given id, or with the first asset if the id is empty.
+	// parameter `limit` says. It begins after the given id, or with the first asset if the id is empty.
 	SealedAfter(ctx context.Context, after string, limit int) ([]Sealed, error)
 	// Reseal replaces the record of an asset if the asset still has the old record. Otherwise it does nothing.
 	Reseal(ctx context.Context, old, anew Sealed) error

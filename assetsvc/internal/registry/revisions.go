@@ -13,8 +13,8 @@ import (
 // MaxRevisions is the largest number of changes that Revisions returns.
 const MaxRevisions = 100
 
-// Revisions returns changes of an asset, the newest first, and at most the number in the parameter limit. If the
-// parameter before is not 0, it is a position, and only changes below it are returned. Only the owner and the
+// Revisions returns changes of an asset, the newest first, and at most the number in the parameter `limit`. If the
+// parameter `before` is not 0, it is a position, and only changes below it are returned. Only the owner and the
 // administrator may read them (docs/contract.md, "Revisions").
 func (r *Registry) Revisions(
 	ctx context.Context, by identity.Identity, id, token string, before int64, limit int,
@@ -64,10 +64,10 @@ func (r *Registry) log(ctx context.Context, id string, q LogQuery) ([]Revision, 
 // (docs/contract.md, "Conditional requests"). A nil Guard accepts every position.
 type Guard func(position int64) bool
 
-// check returns the error that a request must get: a fault of kind Precondition if the guard does not accept the
-// position of the stored record; otherwise the parameter refusal, which is the result of the rules (nil: they permit
-// the change). A refusal because the caller may not change the asset at all, or because the part is missing, comes
-// before the fault of kind Precondition (RFC 9110, 13.2.1).
+// check returns the error that a request must get, or nil. The parameter `refusal` is the error by the rules; nil:
+// they permit the change. If the guard does not accept the position of the stored record, check returns a fault of
+// kind Precondition. But a refusal because the caller may not change the asset at all, or because the part is
+// missing, comes first (RFC 9110, 13.2.1).
 func (g Guard) check(stored Record, refusal error) error {
 	if g == nil || g(stored.Position) || refusal != nil && fault.KindOf(refusal) != fault.Invalid {
 		return refusal

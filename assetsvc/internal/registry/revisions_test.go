@@ -152,8 +152,8 @@ func TestTheRecordGrowsWithWhatClientsSend(t *testing.T) {
 		for _, c := range page.Changes {
 			size += len(c.Change) + len(c.Whole)
 		}
-		// A compressed copy of the asset has 125,000 bytes, and chance may keep several copies more than
-		// expected.
+		// A compressed copy of the asset has 125,000 bytes. By chance, the record may have several copies more
+		// than expected, so the limit leaves 3 MiB for them.
 		if most := 3*changes*(patch+4096) + 3<<20; size > most {
 			t.Errorf("patches of %d bytes: got %d bytes in the record, want at most %d", patch, size, most)
 		}
@@ -188,8 +188,9 @@ func TestALargePatchIsNotKept(t *testing.T) {
 	}
 }
 
-// TestTheDeepestAssetHasRevisions reads and changes an asset that was created under older rules, which allowed
-// any value as the id of an organisation. The id has the greatest depth that JSON may have here.
+// TestTheDeepestAssetHasRevisions changes an asset that was created under older rules. They allowed any value
+// as the id of an organisation, and this id has the greatest depth that JSON may have here. Its record
+// must have the creation and the change.
 func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	r, store, _, id := open(t)
 	stored, err := store.Get(t.Context(), id, registry.AnySize)
@@ -220,7 +221,8 @@ func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	}
 }
 
-// TestWhoReadsRevisions has a case for each combination of key and token.
+// TestWhoReadsRevisions reads the revisions of an asset with several keys and tokens. Only the administrator
+// and the owner with the token may read them.
 func TestWhoReadsRevisions(t *testing.T) {
 	r, _, keys, id := open(t)
 	for _, c := range []struct {

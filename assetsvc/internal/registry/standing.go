@@ -32,9 +32,10 @@ func barred(by identity.Identity) string {
 // testOnly is the reason why a key with level t may not change a real asset.
 const testOnly = "this API key is test-only (level t), and changes assets in test mode only"
 
-// withinTest returns a refusal if the key is test-only and one of the assets (before or after the change) is a real
-// one (docs/contract.md, "Accreditation"). Otherwise it returns the second argument unchanged, which is the
-// result of the rules for the change. If this result is that a part is missing, it comes before the refusal.
+// withinTest refuses a change of a real asset with a test-only key (docs/contract.md, "Accreditation"). The
+// assets are the asset before and after the change. The argument `verdict` is the result of the other rules for
+// the change. withinTest returns verdict unchanged if the change is allowed, or if verdict says that a part is
+// missing.
 func withinTest(by identity.Identity, verdict error, assets ...asset.Asset) error {
 	isReal := func(a asset.Asset) bool { return !a.Test() }
 	if by.TestOnly() && fault.KindOf(verdict) != fault.NotFound && slices.ContainsFunc(assets, isReal) {
@@ -48,8 +49,8 @@ type standing struct {
 	role  asset.Role
 	owner string // of the asset
 
-	// sealed is the newest token record of the asset. After a restore of the assets, the auth service may have a
-	// newer one than the asset.
+	// sealed is the newest token record of the asset. After a restore of the assets, the auth service may have
+	// a newer record than the asset.
 	sealed   string
 	resealed bool // the newest record differs from the asset's only in its seal, so the asset need not be changed
 }
@@ -92,7 +93,7 @@ const (
 )
 
 // notOwner returns why a broker is not the owner of the asset, and what to do about it; it returns "" for the owner
-// and for keys of other roles. To another broker it does not reveal whether the token is right. The parameter ways
+// and for keys of other roles. To another broker it does not reveal whether the token is right. The parameter `ways`
 // lists the ways to send a token.
 func (s standing) notOwner(by identity.Identity, token, ways string) string {
 	switch {

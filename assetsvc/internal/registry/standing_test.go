@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestRefusalsNameTheReason has a case for each caller, with three refusals: of a change, of a change of a part,
-// and of a read of the revisions. Each refusal must name its reason.
+// TestRefusalsNameTheReason has a case for each caller. In each case the registry refuses a change, a change of a part,
+// and a read of the revisions. Each refusal must name its reason.
 func TestRefusalsNameTheReason(t *testing.T) {
 	r, _, _, id := open(t)
 	const (
@@ -60,7 +60,8 @@ func TestRefusalsNameTheReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := r.Change(t.Context(), owner, id, "", registry.Input{Fields: parse(t, `{}`)})
-	tells(t, err, "body/data: Can't update asset in current (verification) status") // the right token would not help
+	// The refusal names the status and not the token, because the right token would not help.
+	tells(t, err, "body/data: Can't update asset in current (verification) status")
 }
 
 func tells(t *testing.T, err error, want string) {
@@ -70,7 +71,8 @@ func tells(t *testing.T, err error, want string) {
 	}
 }
 
-// TestRefusalsNameTheLevels has a case for each set of levels that is not enough.
+// TestRefusalsNameTheLevels has a case for each set of levels that is not enough. The refusal must name the level that
+// is needed, and the levels that the key has.
 func TestRefusalsNameTheLevels(t *testing.T) {
 	r, _, _, id := open(t)
 	const start = "Broker Accreditation level does not permit "

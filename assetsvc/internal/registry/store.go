@@ -64,8 +64,8 @@ type ChangesQuery struct {
 type ChangesPage struct {
 	Changes []Revision
 	More    bool // the page ended because of the query's Limit or Bytes, and more changes follow
-	// Upto is the position up to which the page is complete: a later read finds no other change that is above the
-	// query's After and not above Upto. It is 0 in an empty store.
+	// Upto is the position up to which the page is complete. The page has every change above the query's After and
+	// not above Upto: no later read finds another one there. Upto is 0 in an empty store.
 	Upto int64
 }
 
@@ -128,9 +128,9 @@ type Entry struct {
 // FeedPage is a part of the feed.
 type FeedPage struct {
 	Entries []Entry
-	// Upto is the position up to which an ascending page is complete: a later read finds no other entry that is
-	// above the query's Offset and not above Upto. It is 0 in an empty store, and has no meaning on a descending
-	// page.
+	// Upto is the position up to which an ascending page is complete. The page has every entry above the query's
+	// Offset and not above Upto: no later read finds another one there. Upto is 0 in an empty store, and has no
+	// meaning on a descending page.
 	Upto int64
 }
 
@@ -148,14 +148,14 @@ var (
 // Store keeps assets and orders their changes into the feed.
 //
 // It is safe for concurrent use. It shares no memory with its callers: they may change a Body that they have
-// passed or received. If the context has ended before the call, a read returns an error. A write may still
-// succeed then; if the call returns an error, the write never happens.
+// passed or received. If the context has ended before the call, a read returns an error. A write may succeed
+// even then. But if the call returns an error, the write never happens.
 //
 // The feed has these properties, under any concurrency and after any crash
 // (docs/architecture.md, "Invariants"):
 //
-//   - F1, no loss: once Page has returned a page, nothing with a position up to
-//     the page's Upto becomes visible that was not visible to that page.
+//   - F1, no loss: once Page has returned a page, nothing new becomes visible at a
+//     position up to the page's Upto.
 //   - F2, latest only: a listed asset is in the feed once, at its newest position.
 //   - F3, unique and monotonic: no two changes share a position. A change that
 //     begins after another was acknowledged has a higher position, whatever the
@@ -165,10 +165,10 @@ var (
 //   - F5, prompt: an acknowledged change is in the feed as soon as the changes that
 //     other processes began before it are done.
 //
-// The list of a broker's assets has the properties F3, F4 and F5, and each walk along the list is complete: the
-// walk finds every asset that was in the list when the walk began and that stays in the list. An asset that is
-// being changed may stand in the list twice, with its old and its new content. So no walk loses a change, but a
-// page may show an asset at or below an offset that another page was given before.
+// The list of a broker's assets has the properties F3, F4 and F5. Each walk along the list is complete: it finds
+// every asset that is in the list from the beginning to the end of the walk. An asset that is being changed may
+// stand in the list twice, with its old and its new content. So no walk loses a change, but a page may show an
+// asset at or below an offset that another page was given before.
 //
 // The record of changes has these properties:
 //
@@ -205,10 +205,10 @@ type Store interface {
 	// is still old.Change. The result done reports whether it has replaced them. After an error, they may be replaced
 	// or not.
 	Rewrite(ctx context.Context, old Revision, change, whole []byte) (done bool, err error)
-	// ClaimReference makes a reference stand for a new id (to) if it stands for the old id (from) now. An empty old
-	// id means that it stands for no id yet. The result is the id that the reference stands for after the call, once
-	// that is durable. If several calls run at the same time, one of them decides which id that is. The parameter key
-	// comes from ReferenceKey.
+	// ClaimReference makes a reference stand for a new id (to) if it stands for the old id (from) now. If the old id
+	// is empty, the reference must stand for no id yet. ClaimReference returns the id for which the reference stands
+	// after the call. This id is durable. If several calls run at the same time, one of them wins, and all return
+	// its id. The parameter `key` comes from ReferenceKey.
 	ClaimReference(ctx context.Context, key, from, to string) (id string, err error)
 	// Page returns up to q.Limit assets of the feed, or of one owner, in the order of their positions. A page
 	// with bodies may end before q.Limit, but it has at least one entry if the query selects any.

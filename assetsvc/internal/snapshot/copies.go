@@ -52,8 +52,8 @@ func (k *Keeper) makeMissingCopies(ctx context.Context) error {
 	return errors.Join(c.keep(newest), k.tidy(everyOne))
 }
 
-// mostBehind is the number of segments that whole copies may be behind their snapshot. Then the maker of the
-// snapshot waits. They have at most 16 GiB of lines.
+// mostBehind is the number of segments that the whole copies may be behind their snapshot. If the copies are further
+// behind, the maker of the snapshot waits. This many segments have at most 16 GiB of lines.
 const mostBehind = 4096
 
 // copies makes the whole copies of a snapshot from its segments, so that it need not read the store. It works
@@ -82,7 +82,7 @@ func (k *Keeper) beginCopies(ctx context.Context) *copies {
 		if err != nil {
 			c.remove()
 		}
-		for range c.segments { // the maker of the snapshot must not wait for copies that have failed
+		for range c.segments { // drops the rest: the maker of the snapshot must not wait for copies that have failed
 		}
 		c.ended <- err
 	}()
@@ -96,8 +96,8 @@ func (c *copies) add(s Segment) {
 	}
 }
 
-// keep waits until the copies are complete, and publishes them as those of the snapshot. Unfinished files remain
-// for tidy.
+// keep waits until the copies are complete, and publishes them as the copies of the snapshot. The method `tidy`
+// removes unfinished files later.
 func (c *copies) keep(of Manifest) error {
 	if c == nil {
 		return nil
@@ -113,7 +113,7 @@ func (c *copies) keep(of Manifest) error {
 	return nil
 }
 
-// drop ends copies whose snapshot has failed. Unfinished files remain for tidy.
+// drop ends the copies when their snapshot has failed. The method `tidy` removes unfinished files later.
 func (c *copies) drop() {
 	if c != nil {
 		c.stop()
@@ -125,7 +125,7 @@ func (c *copies) drop() {
 func (c *copies) remove() {
 	for _, f := range c.files {
 		_ = os.Remove(f.file.Name()) // tidy removes what remains
-		_ = f.file.Close()           // the disk has room only then
+		_ = f.file.Close()           // only now does the removed file free its space on the disk
 	}
 }
 
@@ -177,8 +177,9 @@ func (c *copies) write(ctx context.Context) error {
 				return err
 			}
 		}
-		// It rests half as long as it worked, and no longer while others write, as the maker of the snapshot does: that
-		// would take three times as long, and writes would gain little (docs/data.md, "Cost").
+		// After each segment, this loop rests half as long as it worked. The maker of the snapshot rests longer while
+		// clients write, but this loop does not: the copies would take three times as long, and writes would gain
+		// little (docs/data.md, "Cost").
 		if err := c.keeper.pause(ctx, time.Since(begun)/2); err != nil {
 			return err
 		}
@@ -194,8 +195,8 @@ func (c *copies) write(ctx context.Context) error {
 	return nil
 }
 
-// open begins the files, unless it was called before. The maker of the snapshot tidies the directory before the first
-// segment, so no file must be there earlier.
+// open begins the files, unless it was called before. It is called only after the first segment has come, or after it
+// is known that none comes. Before that, the maker of the snapshot tidies the directory, which would remove the files.
 func (c *copies) open() error {
 	if len(c.files) > 0 {
 		return nil

@@ -225,8 +225,9 @@ func makeWithoutCopies(t *testing.T, k *Keeper) Manifest {
 	return m
 }
 
-// TestCopiesAndSnapshotFailApart lets each rest of the makers fail once. The snapshot must be published each time,
-// nothing unfinished may stay, and missing copies must be made later.
+// TestCopiesAndSnapshotFailApart lets the makers of the snapshot and of the copies fail at one of their rests,
+// at another rest each time. The snapshot must be published each time. No unfinished file may stay, and missing
+// copies must be made later.
 // Promises: whole-complete
 func TestCopiesAndSnapshotFailApart(t *testing.T) {
 	s, dir := openStore(t), t.TempDir()

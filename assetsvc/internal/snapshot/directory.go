@@ -72,7 +72,7 @@ func (k *Keeper) lookForNewest(dir string) (Manifest, error) {
 	return newest, nil
 }
 
-// shows reports whether a snapshot hides the same groups of fields as a new one would.
+// shows reports whether a snapshot hides the same groups of fields as a new snapshot would hide.
 func (k *Keeper) shows(m Manifest) bool { return slices.Equal(m.Hidden, k.o.Hidden) }
 
 // Segment opens the segment with a hash. It returns ErrNone if the segment does not exist. The open file stays
@@ -118,7 +118,8 @@ func manifest(dir string, begun int64) string {
 	return filepath.Join(dir, fmt.Sprintf("%020d", begun)+manifestEnd)
 }
 
-// list returns the times at which the snapshots with manifests in a directory were begun, in order.
+// list returns the times when the snapshots in a directory were begun, in order. It reads them from the names
+// of the manifests.
 func list(dir string) ([]int64, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -138,7 +139,7 @@ func list(dir string) ([]int64, error) {
 // errDamaged is returned for a manifest whose content is not valid.
 var errDamaged = errors.New("the manifest of a snapshot is damaged")
 
-// read reads a manifest. Its errors have the causes errDamaged and fs.ErrNotExist.
+// read reads a manifest. An error has the cause errDamaged or fs.ErrNotExist.
 func read(dir string, begun int64) (m Manifest, err error) {
 	text, err := os.ReadFile(manifest(dir, begun))
 	if err != nil {
@@ -151,7 +152,7 @@ func read(dir string, begun int64) (m Manifest, err error) {
 }
 
 // lock locks the directory, so that only one process or call makes snapshots. It returns ErrBusy if another
-// process or call has the lock. The function unlock, or the end of the process, releases the lock.
+// process or call has the lock. The function `unlock`, or the end of the process, releases the lock.
 func (k *Keeper) lock() (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(k.o.Dir, "lock"), os.O_CREATE|os.O_RDWR, fileMode)
 	if err != nil {
@@ -182,8 +183,9 @@ func (k *Keeper) put(sha256 string, data []byte) error {
 	return durable.WriteFile(file, data, fileMode)
 }
 
-// tidy keeps the newest snapshots and whole copies, but none for which the given function returns false. It
-// removes the others, and then all files that no kept manifest names. The caller must hold the lock.
+// tidy keeps the newest snapshots and the newest whole copies. It keeps none for which the function `belongs`
+// returns false. It removes all others, and then all files that no kept manifest names. The caller must hold
+// the lock.
 func (k *Keeper) tidy(belongs func(Manifest) bool) error {
 	copies := 0
 	if k.o.Copies {
@@ -200,9 +202,9 @@ func (k *Keeper) tidy(belongs func(Manifest) bool) error {
 		removeOthers(k.copies(), named))
 }
 
-// tidyManifests keeps the newest manifests of a directory, but none for which the given function returns false,
-// and removes the others. The argument keep is the largest number of manifests to keep. The names of the kept
-// manifests, and of their files, are added to the given map.
+// tidyManifests keeps the newest manifests of a directory, at most as many as the argument `keep` says. It keeps
+// none for which the function `belongs` returns false. It removes all others. It adds the names of the kept
+// manifests, and of their files, to the map `named`.
 func (k *Keeper) tidyManifests(dir string, keep int, belongs func(Manifest) bool, named map[string]bool) error {
 	begun, err := list(dir)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// TestCopiesThatFillTheDiskLeaveRoomForTheSnapshot makes snapshots on disks that have room for a snapshot, but not for
-// its copies. The snapshot must be published each time, whichever of the two finds the disk full.
+// TestCopiesThatFillTheDiskLeaveRoomForTheSnapshot makes snapshots on disks that have room for a snapshot, but not
+// for its copies. The snapshot must be published each time. It does not matter which of the two writes finds the
+// disk full.
 // Promises: whole-complete
 func TestCopiesThatFillTheDiskLeaveRoomForTheSnapshot(t *testing.T) {
 	s := openStore(t)

@@ -10,8 +10,8 @@ import (
 // not be parsed.
 const sumMember = `"sha256"`
 
-// count adds the files that the assets in some lines name. It counts a file once for each asset that names it.
-// So it need not remember all files, and its memory does not grow. It ignores malformed documents, which a
+// count adds the files that the assets in the given lines name. It counts a file once for each asset that names the
+// file. So count need not remember all files, and its memory does not grow. It ignores malformed documents, which a
 // mirror may have received.
 func (f *Files) count(lines []byte) {
 	for line := range bytes.Lines(lines) {

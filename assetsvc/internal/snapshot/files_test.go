@@ -14,7 +14,8 @@ func document(n, size int) string {
 	return fmt.Sprintf(`{"url":"https://registry.example/get/%032x","sha256":"%064x","size":%d}`, n, n, size)
 }
 
-// TestFilesAreCounted makes snapshots of assets with documents, and compares the counts in the manifests.
+// TestFilesAreCounted makes snapshots of assets with documents. The manifest must count each file once for each listed
+// asset that names the file.
 // Promises: manifest
 func TestFilesAreCounted(t *testing.T) {
 	s := openStore(t)
@@ -23,7 +24,7 @@ func TestFilesAreCounted(t *testing.T) {
 		t.Errorf("an empty store: got %v, want no files", got.Files)
 	}
 	for _, documents := range []string{
-		document(1, 10) + "," + document(2, 300) + "," + document(1, 10), // two versions name file 1
+		document(1, 10) + "," + document(2, 300) + "," + document(1, 10), // two versions of a document name file 1
 		document(1, 10), // a file of another asset
 		`{"url":"https://registry.example/get/` + strings.Repeat("0", 32) + `"}`,                    // not uploaded yet
 		`{"url":"https://elsewhere.example/x","sha256":"` + strings.Repeat("0", 64) + `","size":7}`, // another server

@@ -39,11 +39,11 @@ func (k *Keeper) Make(ctx context.Context) (Manifest, error) {
 	return Manifest{}, errors.Join(fmt.Errorf("make a snapshot: %w", err), k.tidy(everyOne))
 }
 
-// everyOne returns true for all snapshots. With this function, tidy removes no snapshot because of the
-// snapshot's position.
+// everyOne returns true for all snapshots. tidy removes the snapshots for which its argument returns false. With
+// everyOne, it removes none for this reason.
 func everyOne(Manifest) bool { return true }
 
-// make makes a snapshot, and calls the function made with each segment. The caller must hold the lock, and must call
+// make makes a snapshot, and calls the function `made` with each segment. The caller must hold the lock, and must call
 // tidy afterwards.
 func (k *Keeper) make(ctx context.Context, made func(Segment)) (m Manifest, err error) {
 	// The position must be read before the first asset (docs/snapshot.md, S1).

@@ -15,8 +15,8 @@ const (
 	restMost   = 9 // the maker rests at most nine times as long, if it makes the writes of others slower
 )
 
-// mostLost limits how much a maker may slow down others: the largest share of their writes that they cannot make
-// because of the maker.
+// mostLost limits how much a maker may slow down others: they may lose at most this share of their writes because
+// of it.
 const mostLost = 0.1
 
 // Writer is a Store that can report how many writes it has made, and how long they took together.
@@ -35,10 +35,10 @@ type pace struct {
 	working, resting mean // recent writes while the maker worked, and while it rested
 }
 
-// mean has the number of writes and the time that they took together, from which their mean time is computed.
+// mean has the number of writes and the time that they took together. Their mean time is computed from these two.
 type mean struct{ count, took float64 }
 
-// add adds writes. With each call, earlier writes get less weight.
+// add adds the writes in w. With each call, earlier writes get less weight.
 func (m *mean) add(w mean) {
 	const fade = 0.95
 	m.count, m.took = fade*m.count+w.count, fade*m.took+w.took
@@ -54,7 +54,7 @@ func (p *pace) look(ctx context.Context) error {
 	return nil
 }
 
-// rest pauses after a period of work. The argument worked is the length of this period.
+// rest pauses after a period of work. The argument `worked` is the length of this period.
 func (p *pace) rest(ctx context.Context, worked time.Duration) error {
 	p.count(&p.working)
 	err := p.pause(ctx, time.Duration(p.factor()*float64(worked)))

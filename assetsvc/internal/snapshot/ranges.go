@@ -10,8 +10,8 @@ import (
 
 // span is the set of all ids that begin with certain bits.
 type span struct {
-	first [registry.IDSize]byte // the lowest id of the span: these bits, and then zeros
-	bits  int
+	first [registry.IDSize]byte // the lowest id of the span: the fixed bits, and then zeros
+	bits  int                   // number of fixed bits
 }
 
 // halves returns the two halves of the span: one more bit is fixed, as 0 or as 1.
@@ -65,7 +65,7 @@ func newWalker(k *Keeper, p *pace) *walker {
 	return &walker{store: k.store, show: k.o.Show, pace: p, most: spanBytes, text: make([]byte, 0, room)}
 }
 
-// cut divides a span into segments, and calls the function emit for each segment in order. It halves a span
+// cut divides a span into segments, and calls the function `emit` for each segment in order. It halves a span
 // whose lines have too many bytes.
 func (w *walker) cut(ctx context.Context, s span, emit func(s span, text []byte, assets int) error) error {
 	_, to := s.ids()
@@ -96,7 +96,7 @@ func (w *walker) cut(ctx context.Context, s span, emit func(s span, text []byte,
 	return nil
 }
 
-// drop removes the first n lines, which were passed to the function emit. The argument size is the number of
+// drop removes the first n lines, which were passed to the function `emit`. The argument `size` is the number of
 // bytes of these lines.
 func (w *walker) drop(n, size int) {
 	w.text = append(w.text[:0], w.text[size:]...)

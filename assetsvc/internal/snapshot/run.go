@@ -9,7 +9,7 @@ import (
 	"asset-registry/shared/failurelog"
 )
 
-// How often Run checks whether a snapshot is due.
+// The limits of the time between two checks of Run whether a snapshot is due.
 const (
 	leastLook = time.Second
 	mostLook  = time.Minute
@@ -17,8 +17,8 @@ const (
 )
 
 // Run first removes the files that a killed process has left, and the snapshots of data that the store no longer
-// has (the method discard). Then, until ctx is done, it makes a snapshot whenever the newest snapshot is older than
-// the interval. It calls the function failed with each error.
+// has (the method `discard`). Then, until ctx is done, it makes a snapshot whenever the newest snapshot is older than
+// the interval. It calls the function `failed` with each error.
 func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 	failures := failurelog.NewState(k.o.Log, "no snapshot can be made; it is tried again")
 	tick := time.NewTicker(min(max(k.o.Interval/looks, leastLook), mostLook))
@@ -66,8 +66,8 @@ func (k *Keeper) discard(ctx context.Context) error {
 	return k.tidy(func(old Manifest) bool { return old.Position <= now.Upto })
 }
 
-// isDue reports whether the newest snapshot is older than the interval. A snapshot whose time lies further in
-// the future than the interval must come from a wrong clock, so a new one is due then too.
+// isDue reports whether the newest snapshot is older than the interval. The time of a snapshot may also be further in
+// the future than the interval. It then comes from a wrong clock, and a new snapshot is due, too.
 func (k *Keeper) isDue() bool {
 	newest, err := k.Newest()
 	return err != nil || k.o.Now().Sub(newest.Time()).Abs() >= k.o.Interval

@@ -76,8 +76,8 @@ type Options struct {
 	// Hidden are the groups of fields that Show leaves out, sorted. The keeper ignores snapshots that were made
 	// with other groups.
 	Hidden []asset.Group
-	// Checkpoint returns the newest checkpoint of the public log, or "" if the log has none. Nil: there is no
-	// log.
+	// Checkpoint returns the newest checkpoint of the public log, or "" if the log has none. The field is nil if there
+	// is no log.
 	Checkpoint func(ctx context.Context) (string, error)
 	Now        func() time.Time
 	Log        *slog.Logger

@@ -490,15 +490,16 @@ func copier(t *testing.T, k *Keeper) func(context.Context) (storetest.Copy, erro
 	}
 }
 
-// lateStore reports no horizon before the assets are read. The test reads the horizon after the assets.
+// lateStore is a store that does not report its horizon. So the snapshot gets no position from it. The test reads the
+// horizon later, when the snapshot is made.
 type lateStore struct{ Store }
 
 func (lateStore) Page(context.Context, registry.Query) (registry.FeedPage, error) {
 	return registry.FeedPage{}, nil
 }
 
-// TestTheCheckCatchesALatePosition makes snapshots whose positions were read after the assets. It repeats this
-// until the check finds a snapshot that lacks a change.
+// TestTheCheckCatchesALatePosition makes wrong snapshots: the position of each is read after the assets, not before.
+// So a snapshot can lack a change. CheckSnapshot must report this in one of five runs.
 func TestTheCheckCatchesALatePosition(t *testing.T) {
 	s := openStore(t)
 	snapshot := copier(t, keeper(t, lateStore{s}, t.TempDir()))

@@ -96,7 +96,7 @@ type checker struct {
 type ack struct {
 	id         string
 	position   int64
-	begun, end int64 // ticks at the start and at the end
+	begun, end int64 // the time of the logical clock (ticks) at the start and at the end of the change
 }
 
 func (c *checker) violation(format string, args ...any) {
@@ -231,7 +231,7 @@ func (c *checker) checkAcknowledgements() {
 	byBegin := slices.SortedFunc(slices.Values(c.acks), func(a, b ack) int { return cmp.Compare(a.begun, b.begun) })
 	byEnd := slices.SortedFunc(slices.Values(c.acks), func(a, b ack) int { return cmp.Compare(a.end, b.end) })
 	at := map[int64]string{}
-	var highest ack // of the changes that had ended before the change a began: the one with the highest position
+	var highest ack // the change with the highest position among those that had ended before the change a began
 	for _, a := range byBegin {
 		for len(byEnd) > 0 && byEnd[0].end < a.begun {
 			if byEnd[0].position > highest.position {
@@ -261,7 +261,7 @@ type follower struct {
 	*checker
 	random *rand.Rand
 	mode   registry.Mode
-	backs  bool // starts at the newest entry, and reads the older entries at the end
+	backs  bool // the follower starts at the newest entry, and reads the older entries at the end
 	seen   map[place]bool
 	oldest int64 // the follower has seen every entry above this position
 }

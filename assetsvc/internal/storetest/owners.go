@@ -20,7 +20,7 @@ func owned(owner string, listed, test bool) registry.Record {
 	return r
 }
 
-// replaced returns the record to pass to Replace, so that the stored asset r gets this owner.
+// replaced returns a record for Replace. With this record, Replace gives the stored asset r the owner.
 func replaced(r registry.Record, owner string) registry.Record {
 	r.Former, r.Owner = r.Owner, owner
 	return r
@@ -141,7 +141,7 @@ func walkOwn(t *testing.T, s registry.Store) (map[string]bool, error) {
 			found[e.ID] = true
 		}
 		if len(found) == ownAssets && offset > 0 {
-			return found, nil // the list has no end while assets change
+			return found, nil // all are found; while assets change, the list has no end
 		}
 		offset = page.Entries[len(page.Entries)-1].Position
 	}

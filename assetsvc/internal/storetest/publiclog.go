@@ -112,8 +112,8 @@ func testHead(t *testing.T, open func(*testing.T, string, func() time.Time) LogS
 	check()
 }
 
-// testHeadRace lets several goroutines extend the log from the same head. Exactly one of them must succeed. It
-// does this several times.
+// testHeadRace lets several goroutines extend the log from the same head, several times. Each time, exactly one of them
+// must succeed.
 func testHeadRace(t *testing.T, open func(*testing.T, string, func() time.Time) LogStore) {
 	s := open(t, "a", at(start))
 	for range 5 {

@@ -17,7 +17,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// changeOf returns the record's entry for the change to r. The parameter before is the position that the asset had
+// changeOf returns the record's entry for the change to r. The parameter `before` is the position that the asset had
 // before the change.
 func changeOf(r registry.Record, before int64) registry.Revision {
 	return registry.Revision{ID: r.ID, Revision: r.Revision, Position: r.Position, Before: before,
@@ -167,8 +167,8 @@ func testRecord(t *testing.T, open Opener) {
 	testRecordRace(t, s)
 }
 
-// testRewrite rewrites changes of the record. It also updates two lists: the parameter all has every change of the
-// record, and the parameter life has the changes of one asset.
+// testRewrite rewrites changes of the record. It also updates two lists: the parameter `all` has every change of the
+// record, and the parameter `life` has the changes of one asset.
 func testRewrite(t *testing.T, s registry.Store, all, life []registry.Revision) {
 	t.Helper()
 	for _, c := range []struct {

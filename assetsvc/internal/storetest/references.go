@@ -9,7 +9,7 @@ import (
 )
 
 // Refer creates a draft of the broker "one" under a reference of this broker, and returns the draft's id. If the
-// parameter removed is true, it also removes the draft.
+// parameter `removed` is true, it also removes the draft.
 func Refer(t *testing.T, s registry.Store, reference string, removed bool) string {
 	t.Helper()
 	if _, err := s.NextNumber(t.Context(), "2026-11-20"); err != nil {
@@ -29,8 +29,8 @@ func Refer(t *testing.T, s registry.Store, reference string, removed bool) strin
 	return draft.ID
 }
 
-// testReferences claims references, makes one of them stand for another id, and lets several callers claim the
-// same reference at the same time. Only one of these claims may decide the id.
+// testReferences claims references, and then gives one of them another id. At last, several callers claim the same
+// reference at the same time. All of them must get the same id.
 func testReferences(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
 	claim := func(key, from, to, want string) {

@@ -218,7 +218,7 @@ func testNotFound(t *testing.T, open Opener) {
 // Promises: datemodified
 func testPositions(t *testing.T, open Opener) {
 	now := start
-	var clock atomic.Pointer[time.Time] // a store may read the clock in the background, too
+	var clock atomic.Pointer[time.Time] // atomic, because a store may also read the clock in the background
 	clock.Store(&now)
 	s := open(t, "a", func() time.Time { return *clock.Load() })
 	var last int64

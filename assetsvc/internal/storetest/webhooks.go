@@ -335,8 +335,9 @@ func testTermRace(t *testing.T, open openWebhooks) {
 	}
 }
 
-// testPutRace changes an endpoint with Put while another goroutine saves its progress. If one of the two calls
-// is stale, its goroutine reads the endpoint again and repeats the call. No change and no step may be lost.
+// testPutRace changes an endpoint with Put while another goroutine saves its progress. If the store refuses one of the
+// two calls as stale, the goroutine of this call reads the endpoint again and repeats the call. No change and no step
+// may be lost.
 func testPutRace(t *testing.T, open openWebhooks) {
 	const changes, steps = 5, 8
 	s := open(t, "a", at(start))

@@ -21,7 +21,7 @@ const (
 // up to one hour; a random part of up to a half is subtracted.
 func backoff(failures int) time.Duration {
 	wait := waitMost
-	if n := max(failures, 1) - 1; n < 12 { // 2^12 s is more than an hour
+	if n := max(failures, 1) - 1; n < 12 { // otherwise the wait is waitMost: 2^12 s is more than an hour
 		wait = min(waitLeast<<n, waitMost)
 	}
 	return wait - rand.N(wait/2)

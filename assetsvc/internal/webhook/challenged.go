@@ -21,13 +21,13 @@ type challenged struct {
 	sent map[string]*tally
 }
 
-// tally counts the challenges that were sent from a certain time on.
+// tally counts the challenges that were sent since a certain time.
 type tally struct {
 	since time.Time
 	sent  int
 }
 
-// bound is the largest number of challenges, in a certain time, for an endpoint, a broker or a host.
+// bound is the largest number of challenges within a period, for an endpoint, a broker or a host.
 type bound struct {
 	name   string
 	most   int

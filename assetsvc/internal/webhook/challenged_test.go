@@ -77,8 +77,8 @@ func TestOldChallengesAreForgotten(t *testing.T) {
 	})
 }
 
-// TestTheOwnerLearnsNoMoreThanTheStatus has faults of messages. The text that the owner sees must say no more
-// about the receiver than the HTTP status.
+// TestTheOwnerLearnsNoMoreThanTheStatus records messages that failed for different reasons. The text that the owner
+// sees must say no more about the receiver than the HTTP status.
 // Promises: hook-faults
 func TestTheOwnerLearnsNoMoreThanTheStatus(t *testing.T) {
 	for _, c := range []struct {

@@ -75,8 +75,8 @@ func TestARemovedWebhookIsGone(t *testing.T) {
 	}
 }
 
-// asked is a feed that counts the calls of Next. Next returns the error in the field err. Horizon returns the
-// error in the field lost.
+// asked is a feed that counts the calls of Next. Next returns the error in the field `err`. Horizon returns the
+// error in the field `lost`.
 type asked struct {
 	feed
 	times     int
@@ -156,9 +156,9 @@ func (d *down) Put(context.Context, webhook.Endpoint) error { return d.err }
 
 func (d *down) Remove(context.Context, string) error { return d.err }
 
-// TestWithoutTheStoreARequestIsToBeRepeated sends requests while the store is down, while only its writes fail,
-// and while another process always changes or removes the webhook first. Each case has the expected kinds of
-// faults.
+// TestWithoutTheStoreARequestIsToBeRepeated sends requests while the store is down, while only its writes fail, and
+// while another process always changes or removes the webhook first. If the store fails, the client must be asked to
+// repeat the request. Each case has the expected kinds of faults.
 func TestWithoutTheStoreARequestIsToBeRepeated(t *testing.T) {
 	b := newBench(t)
 	e := b.mustCreate(t, b1)

@@ -21,7 +21,7 @@ type Creation struct {
 	Fields  record.Object // the fields that the client sent
 	Version string        // version of the API that the client uses; messages show assets in this version
 	// Seeds are secrets that the gateway derives from an API key and an Idempotency-Key, the newest first. With
-	// seeds, a repeated creation returns the same endpoint. Without seeds, it creates another one
+	// seeds, a repeated creation returns the same endpoint. Without seeds, it creates another endpoint
 	// (docs/contract.md, "Idempotency").
 	Seeds [][]byte
 }
@@ -98,8 +98,8 @@ func (s *Service) create(ctx context.Context, by identity.Identity, in Creation,
 	return e, unavailable("create a webhook", ErrStale)
 }
 
-// created returns the endpoint that an earlier run of the same creation has made. If no run has made one, the
-// result found is false, and the endpoint e has only the id for the new endpoint.
+// created returns the endpoint that an earlier run of the same creation has made. If no run has made an
+// endpoint, found is false, and e has only the id for the new endpoint.
 func (s *Service) created(ctx context.Context, in Creation) (e Endpoint, found bool, err error) {
 	free := ""
 	for i, seed := range in.Seeds {
@@ -151,7 +151,7 @@ func derive(seed []byte, purpose string) []byte {
 }
 
 // fingerprint identifies a creation with a seed. Stores keep fingerprints for a day, so a new release must
-// compute the same ones.
+// compute the same fingerprints.
 func (c Creation) fingerprint(seed []byte) string {
 	mac := hmac.New(sha256.New, derive(seed, "webhook fingerprint"))
 	mac.Write([]byte(c.Version + " "))

@@ -18,8 +18,8 @@ func withFilters(filters record.Object) record.Object {
 	return record.Object{{Name: "url", Value: address}, {Name: "filters", Value: filters}}
 }
 
-// TestAWebhookKeepsWhatItsCreationAsksFor compares stored webhooks with what their creations asked for. For
-// example, a webhook that lost its filters would get all assets.
+// TestAWebhookKeepsWhatItsCreationAsksFor creates webhooks and reads what the store has. Each stored webhook must
+// have all that its creation asked for. For example, a webhook that lost its filters would get all assets.
 func TestAWebhookKeepsWhatItsCreationAsksFor(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct {

@@ -39,7 +39,7 @@ type fields struct {
 	offset    int64 // 0: the newest change
 }
 
-// patch has the checked values of a change. Empty fields stay unchanged.
+// patch has the checked values of a change. If a field here is empty, the change does not concern that field.
 type patch struct {
 	url   string
 	state State
@@ -85,7 +85,7 @@ func (r *reader) text(name string) string {
 	}
 }
 
-// url returns the address, or "" if the field is absent. The function check returns an error that says what is
+// url returns the address, or "" if the field is absent. The function `check` returns an error that says what is
 // wrong with an address.
 func (r *reader) url(check func(string) error) string {
 	url := r.text("url")
@@ -104,7 +104,7 @@ func (r *reader) state() State {
 	switch state := State(r.text("state")); {
 	case state == Active, state == Disabled:
 		return state
-	case state == Unverified, !isText: // the method text has already reported a value that is not a string
+	case state == Unverified, !isText: // the method `text` has already reported a value that is not a string
 		return ""
 	}
 	r.wrong("state", `The state must be "active" or "disabled".`)

@@ -448,8 +448,8 @@ func TestAMessageIsBounded(t *testing.T) {
 	}
 }
 
-// TestAMessageTellsWhetherMoreMayFollow makes messages just below and at each limit on entries and bytes. From
-// the limit on, a message must say that more entries may follow.
+// TestAMessageTellsWhetherMoreMayFollow makes messages just below and at each limit on entries and bytes. A message
+// that has reached a limit must say that more entries may follow.
 func TestAMessageTellsWhetherMoreMayFollow(t *testing.T) {
 	const half = MaxBytes / 2
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ type memory struct {
 	savedIn   map[string]int64 // by id of an endpoint: the term in which it was last saved
 	term      Term
 	holder    string
-	anyTerm   bool // a guard is switched off: saves of former terms are accepted
+	anyTerm   bool // true switches a guard off: saves of former terms are accepted
 	faults    []string
 
 	fails string // name of the method that fails, such as "Endpoints"

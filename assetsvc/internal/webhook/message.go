@@ -50,12 +50,12 @@ type Found struct {
 
 // Feed is the source of messages. It is safe for concurrent use.
 type Feed interface {
-	// Follow returns a ring of the newest entries of a selection. The caller must call the function leave once.
+	// Follow returns a ring of the newest entries of a selection. The caller must call the function `leave` once.
 	// After an error the caller reads pages, which have the same entries.
 	Follow(s Selection) (ring *follow.Ring, leave func(), err error)
-	// Page reads the next entries of a selection after a position: at most MaxEntries entries, with at most
-	// MaxBytes of assets together, but at least one entry if the feed has one. The page has only the entries that
-	// meet the filters, so it may be empty although the feed goes on.
+	// Page reads the next entries of a selection after a position. It reads at most MaxEntries entries, with at
+	// most MaxBytes of assets together, but at least one entry if the feed has one. The page has only the
+	// entries that meet the filters, so it may be empty although the feed goes on.
 	Page(ctx context.Context, s Selection, filters assetfilter.Set, after int64) (Page, error)
 	// Find searches the next part of the feed, after a position, for the first entry of a mode that meets the
 	// filters.

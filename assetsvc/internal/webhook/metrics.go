@@ -80,8 +80,8 @@ func (m *metrics) acknowledged(sent message) {
 	}
 }
 
-// observe returns the number of endpoints by state, and how long the oldest change has waited for the sender.
-// The time that a receiver takes does not count, and neither does the wait after its failures.
+// observe returns the number of endpoints by state, and how long the oldest change has waited for the sender. It counts
+// neither the time that a receiver takes nor the wait after failures of a receiver.
 func (s *Sender) observe() (counts map[string]int64, behind time.Duration) {
 	t, heard := s.now()
 	if silent := time.Since(heard); silent > termTime {

@@ -85,7 +85,7 @@ func (s *slot) leave() {
 
 // shares limit the number of slots that each broker has at the same time.
 type shares struct {
-	most int64 // most slots of one broker
+	most int64 // the most slots that one broker may have
 
 	mu      sync.Mutex
 	brokers map[string]*share

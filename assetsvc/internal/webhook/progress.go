@@ -18,7 +18,7 @@ func succeed(p *Progress) {
 }
 
 // fail records and saves a failure, with the time of the next attempt. If the endpoint has failed for longer than
-// the argument most, it is disabled for the given reason.
+// the argument `most`, it is disabled for the given reason.
 func (w *worker) fail(p Progress, a answer, least, most time.Duration, reason Reason) error {
 	p = p.failed(time.Now(), a, least, most, reason)
 	w.t.s.log.Debug("a message to a webhook failed", "webhook", w.e.ID, "fault", a.fault)
@@ -34,8 +34,8 @@ func (w *worker) fail(p Progress, a answer, least, most time.Duration, reason Re
 // failed returns the progress after a failure.
 func (p Progress) failed(now time.Time, a answer, least, most time.Duration, reason Reason) Progress {
 	p.Failures++
-	// The time between two attempts is at most retryMost. If the first failure is too long ago for the number of
-	// failures, the clock was wrong or the registry was down. Then the time of failures is counted from now on.
+	// The time between two attempts is at most retryMost. If the first failure is longer ago than this allows, the
+	// clock was wrong or the registry was down. Then the time of the failures counts from now on.
 	since := now.Sub(p.FailedAt)
 	if p.FailedAt.IsZero() || since < 0 || since > time.Duration(p.Failures)*(retryMost+waitMost) {
 		p.FailedAt = now
@@ -85,7 +85,7 @@ func stateOf(e Endpoint) string {
 // changed updates the metrics: it sets the state of the endpoint, and records that no change waits.
 func (w *worker) changed() { w.show.Store(&shown{state: stateOf(w.e)}) }
 
-// waits updates the metrics: the time since which a change waits for the sender.
+// waits updates the metrics: it stores the time since which a change waits for the sender.
 func (w *worker) waits(since time.Time) {
 	if now := w.show.Load(); !now.waits.Equal(since) {
 		w.show.Store(&shown{now.state, since})

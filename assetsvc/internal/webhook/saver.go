@@ -41,7 +41,7 @@ func (v *saver) save(ctx context.Context, s Step) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return <-p.done // the method run always sends a result for a step that it has received
+	return <-p.done // the method `run` always sends a result for a step that it has received
 }
 
 // run stores steps until ctx ends.

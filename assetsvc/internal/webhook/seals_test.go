@@ -88,8 +88,9 @@ func TestASealOfAnotherRegistryIsRefused(t *testing.T) {
 	}
 }
 
-// TestBothSecretsSignDuringARotation verifies the signatures with the standard library only. The tests in
-// deploy/test/apart/webhooks use the library of Standard Webhooks.
+// TestBothSecretsSignDuringARotation signs a message with two secrets. The signatures of both must be valid. The
+// test verifies them with the standard library only. The tests in deploy/test/apart/webhooks use the library of
+// Standard Webhooks.
 func TestBothSecretsSignDuringARotation(t *testing.T) {
 	s := sealsOf(t, "a")
 	var both signer

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	termTime   = 10 * time.Second // how long a term lasts unless it is renewed; then another process may take it
+	termTime   = 10 * time.Second // how long a term lasts without a renewal; after that another process may take it
 	termMargin = time.Second      // how long before the end of its term a process stops, because clocks differ
 	renewEvery = time.Second
 	readWithin = 3 * time.Second // longest time of one read of the store
@@ -25,7 +25,7 @@ const (
 	maxReads   = 8               // most pages of the feed that are read at the same time
 	maxScans   = 1               // most reads at the same time for endpoints with filters; these reads are larger
 	loadPage   = 500             // most endpoints of one read
-	loadEvery  = time.Minute     // how often endpoints are read again, even if no change was counted (Store.Put)
+	loadEvery  = time.Minute     // how often endpoints are read again, even if Term.Changes stays the same (Store.Put)
 )
 
 // Config configures a Sender. Store, Feed, Seals, Log and Meter are required.

@@ -47,7 +47,7 @@ func (s *Sender) isFree() bool {
 	return s.pages.TryAcquire(maxReads) && s.scans.TryAcquire(maxScans) && len(s.lanes.shares.brokers) == 0
 }
 
-// stored returns the stored endpoint r.
+// stored reads the endpoint with the id "r" from the store.
 func (w *world) stored() Endpoint {
 	e, err := w.store.Endpoint(context.Background(), "r")
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *world) stored() Endpoint {
 	return e
 }
 
-// alter changes the endpoint r, like the API does.
+// alter changes the endpoint with the id "r" in the store, as the API does.
 func (w *world) alter(change func(*Endpoint)) {
 	w.t.Helper()
 	e := w.stored()
@@ -67,11 +67,11 @@ func (w *world) alter(change func(*Endpoint)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.receivers {
-		r.changed++ // a message under way may be sent again
+		r.changed++ // because of the change, a message that is being sent may be sent again
 	}
 }
 
-// set calls the function change, which changes receivers, while it holds the lock.
+// set calls the function `change`, which changes receivers, while it holds the lock.
 func (w *world) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,7 +192,7 @@ func TestAReplayAndAPauseAreSeenWhileMessagesAreUnderWay(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.wantHandled(r, 199)
 		w.mu.Lock()
-		r.handled, r.acked = -1, false // the receiver expects everything again
+		r.handled, r.acked = -1, false // from now on, the receiver expects all entries again, from the first
 		from := r.messages
 		w.mu.Unlock()
 		w.alter(func(e *Endpoint) { e.Position = 0 })
@@ -232,7 +232,7 @@ func TestNothingIsSentBeforeTheChallengeIsAnswered(t *testing.T) {
 		if e := w.stored(); e.Failures != 2 {
 			t.Errorf("got %d challenges in 90 s, want 2", e.Failures)
 		}
-		for range 10 { // a changed address must not be challenged more often
+		for range 10 { // changes of the endpoint must not make challenges more frequent
 			w.alter(func(e *Endpoint) { e.Failures, e.FailedAt, e.Next = 0, time.Time{}, time.Time{} })
 			time.Sleep(3 * time.Second)
 		}
@@ -250,7 +250,7 @@ func TestNothingIsSentBeforeTheChallengeIsAnswered(t *testing.T) {
 // Promises: hook-challenges
 func TestAnEndpointThatAnswersNoChallengeIsDisabledAfterADay(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
-		w.set(func() { r.status = http.StatusNoContent }) // acknowledge without the text of the challenge
+		w.set(func() { r.status = http.StatusNoContent }) // answers of the receiver lack the text of the challenge
 		w.alter(func(e *Endpoint) { e.State, e.Verified = Unverified, false })
 		w.grow()
 		w.grow()

@@ -45,9 +45,9 @@ type Shown struct {
 	Endpoint
 	PublicKey string // "whpk_..."; "" if no secret of the registry opens the seed
 
-	// Behind is the age of the oldest change after the position; 0: there is no such change. With filters the
-	// position is stored once a minute (keepOften), so until then Behind also counts changes that do not meet
-	// the filters.
+	// Behind is the age of the oldest change after the position; 0: there is no such change. The position of an
+	// endpoint with filters is stored once a minute (keepOften). Until it is stored, Behind also counts changes that
+	// do not meet the filters.
 	Behind time.Duration
 }
 
@@ -289,8 +289,8 @@ func (e Endpoint) movedTo(url string) Endpoint {
 	return e.forgiven()
 }
 
-// resumed returns the endpoint in a state in which the sender sends immediately: it sends changes, or a
-// challenge if the endpoint has not answered one yet. Challenges have separate limits (challenged). If an
+// resumed returns the endpoint in a state in which the sender sends to it immediately. If the endpoint has answered a
+// challenge, the sender sends changes, otherwise a challenge. Challenges have separate limits (challenged). If an
 // administrator has stopped the endpoint, only an administrator or a service can resume it.
 func (e Endpoint) resumed(by identity.Identity) (Endpoint, error) {
 	if e.Reason == Stopped && !supervises(by) {

@@ -51,7 +51,7 @@ type bench struct {
 	now   time.Time
 }
 
-// crowded is a store whose Put returns ErrFull while the field full is set.
+// crowded is a store whose Put returns ErrFull while the field `full` is set.
 type crowded struct {
 	webhook.Store
 	full bool
@@ -273,7 +273,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	const no, none = fault.Forbidden, fault.NotFound
 	for _, c := range []struct {
 		of   identity.Identity
-		want map[string][]fault.Kind // faults by the name of the call; the callers are as in the list everywhere
+		want map[string][]fault.Kind // by the name of the call: the fault for each caller of the list everywhere
 	}{
 		{b1, map[string][]fault.Kind{
 			"get":    {fine, none, fine, fine, fine, no, no},
@@ -367,8 +367,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestChangesOfState changes endpoints from each state in which the sender may leave them, and compares the
-// states that follow.
+// TestChangesOfState changes endpoints in each state in which the sender may leave them. Each change must lead to
+// the state of its case.
 func TestChangesOfState(t *testing.T) {
 	later := start.Add(time.Minute)
 	active := webhook.Progress{Position: 7, State: webhook.Active, Verified: true}
@@ -538,8 +538,8 @@ func TestACreationWithAnIdempotencyKeyIsRepeated(t *testing.T) {
 	}
 }
 
-// TestTheNumberOfEndpointsIsBounded creates more endpoints at the same time than a broker may have. The
-// endpoints of an administrator do not count.
+// TestTheNumberOfEndpointsIsBounded creates more endpoints at the same time than a broker may have. Only the
+// permitted number may succeed. The endpoint of an administrator must not count.
 // Promises: hook-bounds
 func TestTheNumberOfEndpointsIsBounded(t *testing.T) {
 	if webhook.MaxOfBroker != 32 || webhook.MaxEndpoints != 4096 {

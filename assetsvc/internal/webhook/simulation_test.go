@@ -39,7 +39,7 @@ func (w *world) heal(t *testing.T) {
 	w.faultf("got %d receivers without the whole feed after hours, want 0 (W1)", len(w.receivers))
 }
 
-// feed adds changes until the channel stop is closed, in bursts with pauses between them.
+// feed adds changes until the channel `stop` is closed, in bursts with pauses between them.
 func (w *world) feed(stop chan struct{}) {
 	for {
 		w.mu.Lock()
@@ -244,7 +244,8 @@ func TestSimulationStalls(t *testing.T) {
 }
 
 // TestDeadAndSlowReceiversDelayNoOthers has 50 changes a second. A tenth of the receivers are dead, and another
-// tenth are slow. The time is virtual (testing/synctest), so the result depends on the sender only.
+// tenth are slow. All other receivers must get each change within a second. The time is virtual (testing/synctest),
+// so the result does not depend on the machine.
 func TestDeadAndSlowReceiversDelayNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4)

@@ -16,7 +16,7 @@ type tenure struct {
 	term    int64
 	ctx     context.Context // ends with the term
 	lose    context.CancelFunc
-	timer   *time.Timer     // calls the function lose at the end of the term
+	timer   *time.Timer     // calls the function `lose` at the end of the term
 	waiting context.Context // ends when no more messages may begin
 	sending context.Context // ends when messages under way must end
 	halt    context.CancelFunc
@@ -30,7 +30,7 @@ type tenure struct {
 	running sync.WaitGroup
 }
 
-// newTenure returns the tenure of a term, which ends at the given time unless it is extended.
+// newTenure returns the tenure for a term. The tenure ends at the given time unless it is extended.
 func newTenure(s *Sender, term int64, end time.Time) *tenure {
 	t := &tenure{s: s, term: term, workers: map[string]*worker{}}
 	t.ctx, t.lose = context.WithCancel(s.ctx)
@@ -101,7 +101,7 @@ func (t *tenure) load() error {
 	return nil
 }
 
-// keep starts a worker for an endpoint that was read, unless the endpoint has a worker that knows this
+// keep starts a worker for an endpoint that was read. It does nothing if the endpoint has a worker that knows this
 // generation and has not failed.
 func (t *tenure) keep(e Endpoint) {
 	t.mu.Lock()

@@ -47,8 +47,8 @@ func TestARemovedWebhookGetsNothing(t *testing.T) {
 	})
 }
 
-// TestAListThatCannotBeReadEndsNoWebhook adds a webhook while the store cannot list the webhooks. The other
-// webhook must get its changes meanwhile, and the new one later.
+// TestAListThatCannotBeReadEndsNoWebhook adds a webhook while the store cannot list the webhooks. During this time,
+// the existing webhook must get its changes. The new webhook must get its changes later.
 func TestAListThatCannotBeReadEndsNoWebhook(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
 		w.store.fail("Endpoints")
@@ -83,8 +83,8 @@ func TestAWebhookThatCannotBeReadIsReadAgain(t *testing.T) {
 	})
 }
 
-// TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook also checks that the list of webhooks is read only once
-// for each change.
+// TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook adds and changes another webhook while a message is being
+// sent. Both webhooks must get their changes. The list of webhooks must be read only once for each of the two changes.
 func TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook(t *testing.T) {
 	inWorld(t, conduct{takes: 10 * time.Second}, func(w *world, r *receiver, _ *process) {
 		w.grow()

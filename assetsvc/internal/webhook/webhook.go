@@ -24,7 +24,7 @@ type State string
 const (
 	Unverified State = "unverified" // the challenge was not answered yet
 	Active     State = "active"     // changes are sent
-	Disabled   State = "disabled"   // nothing is sent, for a Reason
+	Disabled   State = "disabled"   // nothing is sent; the field Reason says why
 )
 
 // Reason says why an endpoint is Disabled. It is empty in the other states.
@@ -32,8 +32,8 @@ type Reason string
 
 // The reasons why an endpoint can be Disabled.
 const (
-	Paused       Reason = "paused"     // its owner has paused it
-	Stopped      Reason = "stopped"    // an administrator has stopped it, and only an administrator can resume it
+	Paused       Reason = "paused"     // the owner has paused the endpoint
+	Stopped      Reason = "stopped"    // an administrator has stopped the endpoint; only administrators can resume it
 	Gone         Reason = "gone"       // the receiver has answered 410
 	Failing      Reason = "failing"    // no message has succeeded for the time giveUp
 	Unanswerable Reason = "unverified" // the challenge was not answered for a day
@@ -42,9 +42,9 @@ const (
 // Endpoint is an address to which the changes of the feed after a position are sent.
 type Endpoint struct {
 	ID       string
-	Broker   string // the broker whose key has created it
-	ByAdmin  bool   // an administrator has created it, and only administrators see it
-	KeyID    string // the key that has created it
+	Broker   string // the broker whose key has created the endpoint
+	ByAdmin  bool   // an administrator has created the endpoint, and only administrators see it
+	KeyID    string // id of the key that has created the endpoint
 	URL      string
 	Version  string // version of the API in which messages show assets, such as "2.5"
 	Mode     string // mode of the feed: "", "test" or "_all_"
@@ -115,9 +115,9 @@ type Store interface {
 	Endpoints(ctx context.Context, broker, after string, limit int) ([]Endpoint, error)
 	// Endpoint returns one endpoint, or ErrNotFound.
 	Endpoint(ctx context.Context, id string) (Endpoint, error)
-	// Put stores an endpoint with the generation e.Generation+1, if the stored one has e.Generation and
-	// e.Saves; a new endpoint has 0 for both. Otherwise it returns ErrStale. The API uses Put to create and
-	// change endpoints. Put increments Term.Changes. A Put that ends in another error may have stored the
+	// Put creates or changes an endpoint for the API. It stores e with the generation e.Generation+1. If the stored
+	// endpoint has another Generation or other Saves than e, Put returns ErrStale and stores nothing. For a new
+	// endpoint, both numbers are 0. Put increments Term.Changes. A Put that ends in another error may have stored the
 	// endpoint without this increment. So the sender reads all endpoints from time to time, even if
 	// Term.Changes stays the same.
 	//
@@ -129,12 +129,13 @@ type Store interface {
 	// Remove removes an endpoint, or returns ErrNotFound. It increments Term.Changes.
 	Remove(ctx context.Context, id string) error
 
-	// Lead takes or renews the term for the process with the name in the argument holder. The last two arguments
+	// Lead takes or renews the term for the process with the name in the argument `holder`. The last two arguments
 	// are the present time and the end of the term. If another process has a term that has not ended, the second
 	// result is false. A process whose term has ended gets a new number, greater than all earlier ones. A store
 	// that only one process can open may end the term of an earlier process when it is opened.
 	Lead(ctx context.Context, holder string, now, until time.Time) (term Term, held bool, err error)
-	// Release ends the term if it has this number, so that another process can take the term immediately.
+	// Release ends the current term, so that another process can begin a term immediately. If the current term has
+	// another number, Release does nothing.
 	Release(ctx context.Context, term int64) error
 	// Save stores the progress of endpoints in the term with this number, each endpoint separately. It does not
 	// store the progress of endpoints that are gone, have another generation, or were saved in a later term. It

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	apart     = 300 * time.Millisecond // pause between two messages, unless the first one is full
+	apart     = 300 * time.Millisecond // least time from one message to the next; no wait after a full message
 	calm      = 50 * time.Millisecond  // pause after a change of the feed that is not in the selection
 	poll      = time.Second            // time between two reads of pages, while there is no ring
 	keepEvery = 10 * time.Minute       // how often a position is stored while it moves on without messages
@@ -33,14 +33,14 @@ type worker struct {
 	generation atomic.Int64 // generation of the endpoint
 	show       atomic.Pointer[shown]
 
-	// Only the method run uses these fields until the channel done is closed. Then others may read them.
+	// Only the method `run` uses these fields until the channel `done` is closed. Then others may read them.
 	e         Endpoint
 	ring      *follow.Ring // nil: the worker does not follow the feed
 	leave     func()
-	at        int64  // all entries up to this position are sent or left out; at least e.Position
+	at        int64  // each entry up to this position was sent, or the filters left it out; never below e.Position
 	keys      []keys // derived from Seal and OldSeal
 	filters   assetfilter.Set
-	notBefore time.Time // no message before this time
+	notBefore time.Time // the earliest time of the next message
 	need      int64     // estimated bytes of the next message
 	slow      bool
 	woken     bool      // a change of the ring has ended the last wait
@@ -59,7 +59,7 @@ func newWorker(t *tenure, e Endpoint) *worker {
 	return w
 }
 
-// run works until the endpoint is disabled, changed or gone, or the term ends. The argument previous is the
+// run works until the endpoint is disabled, changed or gone, or the term ends. The argument `previous` is the
 // worker that had the endpoint before. It is nil for the first worker.
 func (w *worker) run(previous *worker) {
 	defer close(w.done)
@@ -119,7 +119,9 @@ func (w *worker) begin(previous *worker) error {
 	if (anew || oldAnew) && errors.Join(err1, err2) == nil {
 		next := w.e
 		next.Seal, next.OldSeal = seal, old
-		w.generation.Store(w.e.Generation + 1) // set before Put, because Put makes the sender read all endpoints
+		// The new generation is set before Put. Put makes the sender read all endpoints, and the sender replaces a
+		// worker that has an older generation than its endpoint.
+		w.generation.Store(w.e.Generation + 1)
 		ctx, cancel := context.WithTimeout(w.waiting, readWithin)
 		defer cancel()
 		if err := store.Put(ctx, next); err != nil {
@@ -391,7 +393,8 @@ func (w *worker) idle(view follow.View, paged bool) error {
 		w.at = max(w.at, view.Upto)
 	}
 	w.waits(time.Time{})
-	if w.woken { // a change that is not in the selection has ended the wait; more may follow
+	// A change that is not in the selection has ended the last wait. More of these may follow, so the worker pauses.
+	if w.woken {
 		w.woken = false
 		sleep.For(w.waiting, calm)
 		return w.waiting.Err()
@@ -406,7 +409,7 @@ func (w *worker) idle(view follow.View, paged bool) error {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
-	case <-view.Changed: // without a ring this channel is nil
+	case <-view.Changed: // without a ring this channel is nil, so it is never ready
 		w.woken = !paged
 	case <-timer.C:
 	case <-w.waiting.Done():
@@ -415,7 +418,7 @@ func (w *worker) idle(view follow.View, paged bool) error {
 	return w.keep()
 }
 
-// keep stores the position of an endpoint that gets no messages, from time to time.
+// keep stores from time to time the position of an endpoint that gets no messages.
 func (w *worker) keep() error {
 	if w.at <= w.e.Position || time.Since(w.kept) < w.keepEvery() {
 		return nil

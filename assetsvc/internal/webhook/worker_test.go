@@ -64,7 +64,7 @@ func (p *process) worker(id string) *worker {
 	return t.workers[id]
 }
 
-// full takes all slots of the sender. The function leave gives them back.
+// full takes all slots of the sender. The function `leave` gives them back.
 func (s *Sender) full(t *testing.T) (leave func()) {
 	t.Helper()
 	for _, l := range []lane{s.lanes.fast, s.lanes.slow} {
@@ -214,8 +214,8 @@ func TestSealsAreMadeAnewOnce(t *testing.T) {
 	}
 }
 
-// TestAChangeEndsTheMessageUnderWay pauses a webhook while a message to it is under way. The message must end.
-// The metrics are read at the same time.
+// TestAChangeEndsTheMessageUnderWay pauses a webhook while a message to it is under way. The message must end, although
+// the test reads the metrics meanwhile.
 func TestAChangeEndsTheMessageUnderWay(t *testing.T) {
 	inWorld(t, conduct{dead: true}, func(w *world, r *receiver, p *process) {
 		w.growBy(2)
@@ -255,8 +255,8 @@ func TestAWebhookFollowsTheFeedUnlessItRests(t *testing.T) {
 	})
 }
 
-// TestAChangeThatWasNotCountedIsSeenAtTheNextSave changes the endpoint without incrementing Term.Changes, like a
-// Put that ends in an error. The worker must notice the change when it saves.
+// TestAChangeThatWasNotCountedIsSeenAtTheNextSave changes the endpoint without incrementing Term.Changes, like a Put
+// that fails between these two writes. The worker must notice the change when it saves.
 func TestAChangeThatWasNotCountedIsSeenAtTheNextSave(t *testing.T) {
 	for _, status := range []int{0, http.StatusInternalServerError} {
 		inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
@@ -656,8 +656,8 @@ func TestARingIsReadWithoutPages(t *testing.T) {
 	}
 }
 
-// TestCatchingUpIsQuick has webhooks whose positions are a thousand changes behind. It limits the time and the
-// number of reads until they have caught up.
+// TestCatchingUpIsQuick has webhooks whose positions are a thousand changes behind. Each must catch up within a short
+// time, and with few reads.
 func TestCatchingUpIsQuick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5)
@@ -695,8 +695,8 @@ func TestCatchingUpIsQuick(t *testing.T) {
 	})
 }
 
-// TestOnlyTestsAreBehind has a webhook of real assets, and a feed with only a change of a test asset. No change
-// may count as waiting for the sender.
+// TestOnlyTestsAreBehind has a webhook that gets only changes of real assets. The feed has one change, of a test asset.
+// The sender must not count this change as waiting.
 func TestOnlyTestsAreBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5)
@@ -811,7 +811,7 @@ func TestAPositionIsStoredNowAndThen(t *testing.T) {
 		time.Sleep(time.Minute)
 		all, some := saves(r.id), saves(filtered.id)
 		for range 8 {
-			w.grow() // numbers 10 to 17; all but number 10 go to r
+			w.grow() // changes 10 to 17; r gets all but change 10
 			time.Sleep(time.Minute)
 		}
 		if n := saves(filtered.id) - some; n < 6 || n > 9 {

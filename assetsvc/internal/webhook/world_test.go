@@ -39,7 +39,7 @@ type world struct {
 	entries []change
 	rings   map[Selection]*follow.Ring
 	small   bool // rings hold only a few entries
-	size    int  // bytes of a ring; 0: the field small decides
+	size    int  // bytes of a ring; 0: the field `small` decides
 	meter   metric.Meter
 
 	follows, followed int            // number of calls of Follow, and number of rings that were not left yet
@@ -415,7 +415,7 @@ func (w *world) handle(to *receiver, id string, body []byte, acked bool) {
 	to.last, to.acked = first, acked
 }
 
-// after returns the number of the first entry that a receiver gets and whose number is above the given one.
+// after returns the number of the next entry that a receiver gets after the entry with the given number.
 func (w *world) after(to *receiver, number int) int {
 	for number++; number < len(w.entries); number++ {
 		if c := w.entries[number]; c.test == to.test && to.filters.Meets(c.terms()) {
@@ -529,7 +529,7 @@ func do[T any](p *process, f func() (T, error)) (T, error) {
 	return reach(p, f)
 }
 
-// reach is like the function do, but for operations that do not use the store.
+// reach is like the function `do`, but for operations that do not use the store.
 func reach[T any](p *process, f func() (T, error)) (T, error) {
 	var none T
 	if err := p.step(); err != nil {

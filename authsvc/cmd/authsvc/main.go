@@ -40,7 +40,7 @@ type reseal struct {
 	SecretFile string `required:"" help:"File with the secret that the services share."`
 }
 
-// Help returns a text that ends the help of the command reseal.
+// Help returns the last part of the help of the command reseal.
 func (reseal) Help() string {
 	return "The audit log then no longer needs the other secrets of the file. Services on Redis need not stop."
 }
@@ -69,7 +69,7 @@ type settings struct {
 	AdminTrustedProxies []netip.Prefix `help:"Networks of proxies before the admin API whose X-Forwarded-For counts."`
 }
 
-// Help returns a text that ends the help of the command serve.
+// Help returns the last part of the help of the command serve.
 func (settings) Help() string {
 	return "The host of --admin-addr can be a network, as in 10.0.0.0/24:8083: the service then listens on the " +
 		"machine's own address in it. While the secret is rotated, the secret file has two lines: first the secret " +

@@ -181,8 +181,8 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 		}
 		return all
 	}
-	// otherBranch replaces the last entry by a different one. This registry sealed the different entry after the
-	// same previous entry, in another copy of the log.
+	// otherBranch replaces an entry by one that this registry has really sealed, but in a copy of the log that went
+	// on in another way.
 	otherBranch := func(all []adminapi.Entry) []adminapi.Entry {
 		sealer, err := audit.NewSealer(secrets)
 		if err != nil {

@@ -26,7 +26,7 @@ func (s *Service) broker(ctx context.Context, name string) (apikey.Broker, error
 	return b, err
 }
 
-// CreateBroker creates a broker. Its fault lists everything wrong with n. The argument unread has more details
+// CreateBroker creates a broker. Its fault lists everything wrong with n. The argument `unread` has more details
 // for the fault, about fields of the request that could not be read.
 func (s *Service) CreateBroker(
 	ctx context.Context, by Actor, n adminapi.NewBroker, unread ...fault.Detail,
@@ -56,9 +56,9 @@ func (s *Service) CreateBroker(
 	return made.View(), err
 }
 
-// ChangeBroker changes the settings of a broker with the function patch. If patch cannot read some fields, it
-// returns a fault of kind Invalid. ChangeBroker then checks the other fields as well, and returns one fault
-// about all of them.
+// ChangeBroker changes the settings of a broker with the function `patch`. If patch cannot read some fields, patch
+// returns a fault of kind Invalid. ChangeBroker then checks the other fields as well, and returns one fault about
+// all of them.
 func (s *Service) ChangeBroker(
 	ctx context.Context, by Actor, name string, patch func(*adminapi.BrokerSettings) error,
 ) (adminapi.Broker, error) {
@@ -87,8 +87,8 @@ func (s *Service) ChangeBroker(
 	return made.View(), err
 }
 
-// patched takes the error of a patch (ChangeBroker). If the patch could not read some fields, patched returns a list of
-// these problems. It returns any other error unchanged.
+// patched takes the error of a patch (ChangeBroker). If the error is about fields that could not be read, patched
+// returns a list of these problems and no error. It returns any other error unchanged.
 func patched(err error) (*problems.List, error) {
 	found := &problems.List{}
 	if fault.KindOf(err) == fault.Conflict {
@@ -97,7 +97,7 @@ func patched(err error) (*problems.List, error) {
 	return found, found.Take(err)
 }
 
-// brokerChange describes a change of a broker. The argument before is nil for a new broker.
+// brokerChange describes a change of a broker. The argument `before` is nil for a new broker.
 func brokerChange(before, after *apikey.Broker) (c Change, err error) {
 	c.Broker, c.Entry.Subject = after, audit.OfBroker(after.Name)
 	if before != nil {

@@ -115,8 +115,8 @@ func usesOf(ctx context.Context, from Source, id string) ([]authapi.Use, error) 
 	return uses, nil
 }
 
-// missingCounts returns how many requests the target has to add to its counts of a key. So a repeated copy
-// counts nothing twice.
+// missingCounts returns how many requests the target has to add to its counts of a key. Requests that the target has
+// already counted are left out, so a copy may be repeated.
 func missingCounts(ctx context.Context, from Source, to Target, id string, now time.Time) ([]authapi.Count, error) {
 	days := lastDays(now, apikey.UsageDays)
 	counted, err := from.Counts(ctx, id, days)

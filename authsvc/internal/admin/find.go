@@ -16,10 +16,10 @@ import (
 // The orders of keys in FindKeys.
 const (
 	ByCreated = "created" // the newest first
-	ByUsed    = "used"    // the last used first, then keys that were never used
+	ByUsed    = "used"    // the key that was used last comes first; keys that were never used come last
 	ByName    = "name"
 	ByBroker  = "broker"
-	ByExpiry  = "expires" // the first to expire first, then keys that do not expire
+	ByExpiry  = "expires" // the key that expires first comes first; keys that do not expire come last
 )
 
 // KeyOrders returns every order of FindKeys. If a KeyQuery names no order, FindKeys uses the first one.
@@ -31,10 +31,10 @@ const MaxFound = 10_000
 // KeyQuery selects a page of keys in some order.
 type KeyQuery struct {
 	Broker  string   // broker of the key; "": any
-	States  []string // states of the key, of adminapi.States; none: any
+	States  []string // states of the key (adminapi.States); none: any
 	Text    string   // part of a name, broker or id; upper and lower case are equal; "": any
 	Order   string   // one of KeyOrders; "": the first
-	Reverse bool     // in the reverse of Order
+	Reverse bool     // reverses the order
 	Skip    int      // number of keys before the page; if it is too large, FindKeys returns the last page
 	Limit   int      // most keys of the page
 }
@@ -44,8 +44,8 @@ type KeyPage struct {
 	Keys   []adminapi.Key
 	Skip   int            // keys before the page
 	Total  int            // number of keys that match
-	States map[string]int // number of keys in each state, of the keys that match Broker and Text
-	Cut    bool           // the registry has more than MaxFound keys: the page is only from the newest ones
+	States map[string]int // of the keys that match Broker and Text: the number of keys in each state
+	Cut    bool           // the registry has more than MaxFound keys, and only the newest ones were read
 }
 
 // FindKeys returns a page of keys. It reads the newest MaxFound keys.
@@ -169,10 +169,10 @@ type BrokerPage struct {
 	Brokers []adminapi.Broker
 	Skip    int  // brokers before the page
 	Total   int  // number of brokers that match
-	Cut     bool // the registry has more than MaxFound brokers: the page is only from the first ones
+	Cut     bool // the registry has more than MaxFound brokers, and only the first ones were read
 }
 
-// FindBrokers returns a page of the brokers with a text in their name, title or contact. The argument limit is the
+// FindBrokers returns a page of the brokers with a text in their name, title or contact. The argument `limit` is the
 // most brokers of the page, and skip is the number of brokers before it. FindBrokers reads the first MaxFound
 // brokers.
 func (s *Service) FindBrokers(ctx context.Context, text string, skip, limit int) (p BrokerPage, err error) {
@@ -199,7 +199,7 @@ func (s *Service) FindBrokers(ctx context.Context, text string, skip, limit int)
 // MaxSummed is the most keys whose usage BrokerUsage adds up.
 const MaxSummed = 200
 
-// MaxSummedDays is the most days of BrokerUsage.
+// MaxSummedDays is the largest number of days for which BrokerUsage adds up usage.
 const MaxSummedDays = 90
 
 // BrokerUsage returns how many requests used the broker's keys on each of the last days, up to today. It adds up

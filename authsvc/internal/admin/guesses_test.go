@@ -11,8 +11,8 @@ import (
 )
 
 // TestAFloodOfNetworksDoesNotFillTheMemory sends wrong keys from very many networks. The first wrong key of a
-// network begins a window in the store of a limiter, so a store has at most as many networks as windows. No store
-// may have more than maxGuessers windows.
+// network begins a window in the store of a limiter. No store may have more than maxGuessers windows, so that it
+// remembers no more networks than this.
 func TestAFloodOfNetworksDoesNotFillTheMemory(t *testing.T) {
 	var g guesses
 	stores := map[limiter.Store]int{}

@@ -38,7 +38,7 @@ func (s *Service) key(ctx context.Context, id string) (apikey.Key, error) {
 }
 
 // CreateKey creates a key and returns it with its secret, which the registry does not store. Its fault lists
-// everything wrong with n. The argument unread has more details for the fault, about fields of the request that
+// everything wrong with n. The argument `unread` has more details for the fault, about fields of the request that
 // could not be read.
 func (s *Service) CreateKey(
 	ctx context.Context, by Actor, n adminapi.NewKey, unread ...fault.Detail,
@@ -79,7 +79,7 @@ func newID(now time.Time) string {
 const expiresTooEarly = "This time is in the past."
 
 // checkNew returns a fault that lists everything wrong with a new key. The fault also has the problems that the
-// caller has put into a list, the argument found; they come first.
+// caller has put into a list, the argument `found`; they come first.
 func (s *Service) checkNew(ctx context.Context, k apikey.Key, now time.Time, found *problems.List) error {
 	if err := found.Take(k.Check()); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Service) checkNew(ctx context.Context, k apikey.Key, now time.Time, fou
 	return found.Err()
 }
 
-// ChangeKey changes the settings of a key with the function patch. If patch cannot read some fields, it returns
+// ChangeKey changes the settings of a key with the function `patch`. If patch cannot read some fields, it returns
 // a fault of kind Invalid. ChangeKey then checks the other fields as well, and returns one fault about all of
 // them.
 func (s *Service) ChangeKey(
@@ -178,7 +178,7 @@ func (s *Service) showChanged(ctx context.Context, k apikey.Key) adminapi.Key {
 	return made
 }
 
-// keyChange describes a change of a key. The argument before is nil for a new key.
+// keyChange describes a change of a key. The argument `before` is nil for a new key.
 func keyChange(before, after *apikey.Key, newHash string) (c Change, err error) {
 	c.Key, c.NewHash, c.Entry.Subject = after, newHash, audit.OfKey(after.ID)
 	if before != nil {
@@ -191,7 +191,7 @@ func keyChange(before, after *apikey.Key, newHash string) (c Change, err error) 
 }
 
 // readSettings reads the settings of a request. For each field that it cannot read, it adds a problem to a list,
-// the argument found.
+// the argument `found`.
 func readSettings(v adminapi.KeySettings, found *problems.List) apikey.Settings {
 	s := apikey.Settings{
 		Name: v.Name, Role: identity.Role(v.Role), Levels: v.Levels, Test: v.Test, Limits: v.Limits,

@@ -13,8 +13,8 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// TestTheAuditLogOutlivesItsSecret replaces the secret of a log, made of letters "a", by one of letters "b".
-// After the reseal, a registry with only the new secret must find no problem.
+// TestTheAuditLogOutlivesItsSecret seals a log with a secret that consists of letters "a", and reseals it with a
+// secret of letters "b". Afterwards, a registry that has only the new secret must find no problem in the log.
 func TestTheAuditLogOutlivesItsSecret(t *testing.T) {
 	store := openBolt(t)
 	a, b := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)

@@ -55,15 +55,15 @@ type Service struct {
 	now    func() time.Time
 }
 
-// NewService returns a service on a store. The sealer seals its audit entries.
+// NewService returns a service on a store. The given sealer seals the entries that the service adds to the audit log.
 func NewService(store Store, sealer *audit.Sealer, log *slog.Logger, now func() time.Time) *Service {
 	return &Service{store: store, sealer: sealer, log: log, now: now}
 }
 
-// attempts is the greatest number of tries to make a change, while other changes keep coming first.
+// attempts is how often a change is tried. A try fails if another change was stored first.
 const attempts = 20
 
-// change commits the Change that the function work returns, with its audit entry. If another change came first,
+// change commits the Change that the function `work` returns, with its audit entry. If another change came first,
 // it calls the function again.
 func (s *Service) change(ctx context.Context, by Actor, action string, work func(now time.Time) (Change, error)) error {
 	if by.Role != apikey.Operator {
@@ -146,7 +146,7 @@ func (s *Service) SearchAudit(
 	return audit.Search(ctx, s.store, q, before, limit)
 }
 
-// ExportAudit calls the function visit with entries of the audit log, in order (audit.Export).
+// ExportAudit calls the function `visit` with entries of the audit log, in order (audit.Export).
 func (s *Service) ExportAudit(ctx context.Context, q audit.Query, visit func(adminapi.Entry) error) error {
 	return audit.Export(ctx, s.store, q, visit)
 }
@@ -159,8 +159,8 @@ func Records(store Directory) audit.Records {
 			if err != nil {
 				return err
 			}
-			// Without the registry's secret, no command can make a key of the admin API, so such a key is never
-			// unaudited.
+			// A command needs the registry's secret to make a key of the admin API. So the log must have an entry
+			// about each key of the admin API.
 			unaudited := k.Unaudited && !apikey.Administers(k.Settings.Role)
 			return visit(audit.Record{Subject: audit.OfKey(k.ID), Text: text, Unaudited: unaudited})
 		})

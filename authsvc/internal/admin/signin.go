@@ -70,7 +70,7 @@ func (a *Authenticator) SignedIn(ctx context.Context, hash string, from netip.Ad
 }
 
 const (
-	recordEvery = time.Minute // least time between two stored uses of a key from an address
+	recordEvery = time.Minute // a key's use from an address is stored at most once in this time
 	maxSeen     = 10_000
 )
 

@@ -11,8 +11,8 @@ import (
 // ErrStale is the error of a Commit that came after another change.
 var ErrStale = errors.New("another change came first")
 
-// Change is a change of one broker or one key, with its entry in the audit log. Without a broker and a key, it
-// only has an entry about a thing of another service.
+// Change is a change of one broker or one key, with its entry in the audit log. It may also have an entry only,
+// without a broker and a key. The entry is then about something that another service keeps.
 type Change struct {
 	Broker  *apikey.Broker // the broker after the change; nil: no broker changes
 	Key     *apikey.Key    // the key after the change; nil: no key changes
@@ -35,7 +35,7 @@ type Directory interface {
 	// Broker returns a broker, or apikey.ErrNotFound.
 	Broker(ctx context.Context, name string) (apikey.Broker, error)
 	// Brokers returns up to limit brokers in the order of their names. The first one follows the name in the
-	// argument after.
+	// argument `after`.
 	Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error)
 	// Key returns a key, or apikey.ErrNotFound.
 	Key(ctx context.Context, id string) (apikey.Key, error)
@@ -43,16 +43,16 @@ type Directory interface {
 	// after.
 	Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error)
 	// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in the
-	// argument before, or is the last key if before is "".
+	// argument `before`, or is the last key if before is "".
 	KeysBack(ctx context.Context, before string, limit int) ([]apikey.Key, error)
 }
 
 // Log makes changes and reads the audit log.
 type Log interface {
 	apikey.Log
-	// Commit durably makes a change and appends its entry, or does neither. It returns ErrStale if the log does
-	// not end at head, or if the change is of a broker or key that does not exist any more. So a caller that
-	// reads the head first of all never overwrites a change that it has not seen.
+	// Commit durably makes a change and appends its entry, or does neither. It returns ErrStale if the log does not
+	// end at head, or if the broker or key of the change does not exist any more. A caller must read the head before
+	// anything else. Then it never overwrites a change that it has not seen.
 	Commit(ctx context.Context, head adminapi.Head, c Change) error
 }
 
@@ -67,7 +67,7 @@ type UsageReader interface {
 
 const page = 200 // how many brokers, keys or entries are read at a time
 
-// eachKey calls the function visit with every key after an id, in order, until visit returns an error.
+// eachKey calls the function `visit` with every key after an id, in order, until visit returns an error.
 func eachKey(ctx context.Context, store keyLister, after string, visit func(apikey.Key) error) error {
 	for {
 		keys, err := store.Keys(ctx, after, page)
@@ -86,7 +86,7 @@ func eachKey(ctx context.Context, store keyLister, after string, visit func(apik
 	}
 }
 
-// eachKeyBack calls the function visit with every key, in reverse order, until visit returns an error.
+// eachKeyBack calls the function `visit` with every key, in reverse order, until visit returns an error.
 func eachKeyBack(ctx context.Context, store Directory, visit func(apikey.Key) error) error {
 	for before := ""; ; {
 		keys, err := store.KeysBack(ctx, before, page)
@@ -102,7 +102,7 @@ func eachKeyBack(ctx context.Context, store Directory, visit func(apikey.Key) er
 	}
 }
 
-// eachBroker calls the function visit with every broker after a name, in order, until visit returns an error.
+// eachBroker calls the function `visit` with every broker after a name, in order, until visit returns an error.
 func eachBroker(ctx context.Context, store brokerLister, after string, visit func(apikey.Broker) error) error {
 	for {
 		brokers, err := store.Brokers(ctx, after, page)

@@ -32,7 +32,7 @@ func (k Key) Set(s Settings, now time.Time) (Key, error) {
 	var found problems.List
 	if slices.Contains(roles(), s.Role) && Administers(s.Role) != Administers(k.Settings.Role) {
 		found.Add("role", "A key of a broker cannot become a key of the admin API, nor the reverse. Create another key.")
-		s.Role = k.Settings.Role // the other checks use this role
+		s.Role = k.Settings.Role // so that Check checks the other settings for the role that the key keeps
 	}
 	k.Settings = s
 	return k.changed(now), found.With(k.Check())
@@ -136,7 +136,8 @@ const (
 	maxRaisedTime = 31 * 24 * time.Hour // counted from the change of the broker
 )
 
-// checkRaise accepts limits that are not raised, or raised until a time within the bounds.
+// checkRaise adds a problem to found unless the broker's limits are not raised, or the factor and the end of the
+// raise are allowed.
 func (b Broker) checkRaise(found *problems.List) {
 	raises := b.Raise != 0
 	switch {

@@ -16,7 +16,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// found is a store that has one key, or that fails.
+// found is a store for tests. It finds the same key for each secret, or it fails.
 type found struct {
 	key Key
 	err error
@@ -26,8 +26,8 @@ func (f found) FindSecret(context.Context, string) (Key, Broker, error) {
 	return f.key, Broker{}, f.err
 }
 
-// TestOnlyAKeyThatTheStoreHasOpensTheRegistry verifies secrets against several stores. A store that fails must
-// not look like a refusal.
+// TestOnlyAKeyThatTheStoreHasOpensTheRegistry verifies secrets against several stores. If the store fails, the result
+// must be its error and not a refusal.
 func TestOnlyAKeyThatTheStoreHasOpensTheRegistry(t *testing.T) {
 	operator := kept()
 	operator.Broker, operator.Settings.Role = "", Operator
@@ -37,7 +37,7 @@ func TestOnlyAKeyThatTheStoreHasOpensTheRegistry(t *testing.T) {
 		name, hash string
 		store      found
 		want       string // broker in the answer; "": none
-		err        error  // nil: the fault of Refusal
+		err        error  // the error of the store; nil: no error, or the fault of Refusal
 	}{
 		{"a stored key", "second", found{key: kept()}, "b", nil},
 		{"a fixed key, while the store is down", "fixed", found{err: down}, "f", nil},
@@ -59,8 +59,8 @@ func TestOnlyAKeyThatTheStoreHasOpensTheRegistry(t *testing.T) {
 	}
 }
 
-// TestAKeyHasTheSettingsOfItsRole checks keys that mix settings of a broker's key with settings of a key of the
-// admin API.
+// TestAKeyHasTheSettingsOfItsRole checks keys that mix settings of a broker's key with settings of a key of the admin
+// API. Each wrong mix must be a fault.
 func TestAKeyHasTheSettingsOfItsRole(t *testing.T) {
 	const needs, none = "body/broker: A key with this role needs a broker.", "body/broker: A key of the admin API has no broker."
 	const mixed = "body/role: A key of the admin API has no levels, no test mode and no limits."
@@ -130,8 +130,9 @@ func TestAKeyStaysOnItsSideOfTheAdminAPI(t *testing.T) {
 	}
 }
 
-// TestLimitsAreRaisedUpToATime admits keys of brokers whose limits are raised, never were raised, or are no
-// longer raised.
+// TestLimitsAreRaisedUpToATime admits keys of brokers whose limits are raised, never were raised, or are no longer
+// raised. Only in the first case may the key get raised limits. Then the test checks that the longest grace period of a
+// secret counts, and that a longer one does not.
 func TestLimitsAreRaisedUpToATime(t *testing.T) {
 	for _, c := range []struct {
 		raise int

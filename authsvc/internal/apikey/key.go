@@ -90,8 +90,8 @@ type Secret struct {
 // services, or a step when somebody sets a clock.
 const clockError = time.Hour
 
-// over reports whether the grace period of the secret has ended. No grace period is longer than MaxGrace, so an
-// end that is much later was set by a wrong clock, and counts as passed.
+// over reports whether the grace period of the secret has ended. No grace period is longer than MaxGrace. So an end
+// that is much later was set by a wrong clock, and counts as passed.
 func (s Secret) over(now time.Time) bool {
 	return ended(s.Until, now) || s.Until.Sub(now) > MaxGrace+clockError
 }
@@ -137,9 +137,9 @@ func ended(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
 // of changes from the audit log, which does not mention these keys.
 const unauditedFor = 800 * time.Millisecond
 
-// Admit returns the rights that the secret with a hash gives at a time. It returns false if the key does not
-// have this secret, the secret's grace period is over, or the key is not active. An unaudited key never opens
-// the admin API.
+// Admit returns the rights that the secret with a hash gives at a time. It returns false if the key does not have this
+// secret, or is not active. It also returns false if the grace period of the secret is over. An unaudited key never
+// opens the admin API.
 func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool) {
 	at := slices.IndexFunc(k.Secrets, func(s Secret) bool {
 		return subtle.ConstantTimeCompare([]byte(s.Hash), []byte(hash)) == 1
@@ -172,10 +172,10 @@ func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool
 	return admitted, true
 }
 
-// Rotate returns the key with a new secret. Each former secret stays valid for the grace period, or until its
-// own end if that comes first. If grace is 0, all of them end immediately. Rotate returns a fault of kind
-// Conflict if the key is revoked, or if more than MaxSecrets secrets would be valid. The key keeps the newest of
-// its ended secrets, up to MaxSecrets secrets in all.
+// Rotate returns the key with a new secret. Each former secret stays valid for the grace period, or until its own end
+// if that comes first. If grace is 0, all former secrets end immediately. Rotate returns a fault of kind Conflict if
+// the key is revoked, or if more than MaxSecrets secrets would be valid. The key also keeps its newest ended secrets,
+// as long as it has at most MaxSecrets secrets in all.
 func (k Key) Rotate(hash string, grace time.Duration, now time.Time) (Key, error) {
 	if err := k.changeable(); err != nil {
 		return k, err
@@ -226,7 +226,7 @@ func (k Key) changeable() error {
 	return nil
 }
 
-// changed returns the key with the time of a change by an operator. The audit log mentions the change, so the
+// changed returns the key with now as the time of a change by an operator. The audit log mentions the change, so the
 // key is no longer unaudited.
 func (k Key) changed(now time.Time) Key {
 	k.Modified, k.Unaudited = now, false

@@ -173,9 +173,9 @@ func TestAKeyIsLimitedByItsValidSecrets(t *testing.T) {
 	}
 }
 
-// TestNoFormerSecretOutlastsTheShortestGraceSince tries every sequence of five rotations with no grace, a very
-// short, a short and the longest grace. A former secret must end as soon as one of the grace periods ends that began
-// when it was replaced or later.
+// TestNoFormerSecretOutlastsTheShortestGraceSince tries every sequence of five rotations. Each rotation has no grace, a
+// very short, a short or the longest grace. The grace of a rotation limits all older secrets. So each older secret must
+// end at the earliest of the ends that the rotations since then have set.
 func TestNoFormerSecretOutlastsTheShortestGraceSince(t *testing.T) {
 	graces := []time.Duration{0, 1, 90 * time.Second, MaxGrace}
 	for order := range 1 << (2 * MaxSecrets) {

@@ -29,7 +29,7 @@ type Log interface {
 	// Head returns the end of the log. It includes every change whose call has returned.
 	Head(ctx context.Context) (adminapi.Head, error)
 	// Entries returns up to limit entries, in order. The first one follows the entry with the number in the
-	// argument after.
+	// argument `after`.
 	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
 }
 

@@ -35,7 +35,7 @@ type Watch struct {
 // NewWatch returns a watch of an audit log.
 func NewWatch(log Log) *Watch { return &Watch{log: log} }
 
-// Await waits for changes since a previous answer, and returns them. The argument wait is the longest time to
+// Await waits for changes since a previous answer, and returns them. The argument `wait` is the longest time to
 // wait; Await also stops shortly before ctx ends. If there is no change until then, it returns none. The answer
 // was correct at some moment after the call began.
 func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error) {

@@ -199,7 +199,7 @@ func (c *Client) send(
 	return body, nil
 }
 
-// unavailable returns the fault for a call to which no asset service gave a usable answer. The argument cause is
+// unavailable returns the fault for a call to which no asset service gave a usable answer. The argument `cause` is
 // only for the log.
 func unavailable(cause error) error {
 	f := fault.New(fault.Unavailable, fault.URL, "assets", "The asset services do not answer. Try again.")

@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-const maxWebhooks = 1 << 20 // bytes of a page of webhooks
+const maxWebhooks = 1 << 20 // most bytes of a page of webhooks
 
 // Webhook is a webhook as an administrator sees it (docs/contract.md, "Webhooks").
 type Webhook struct {
@@ -30,7 +30,7 @@ type Webhook struct {
 	Next, Succeeded *time.Time // time of the next attempt and of the last success; nil: there is none
 }
 
-// WebhookAction is something that the console does to a webhook. The audit log names it by the same text.
+// WebhookAction is an action of the console on a webhook. Its text is also the name of the action in the audit log.
 type WebhookAction string
 
 // The actions on webhooks.
@@ -53,9 +53,9 @@ func administrator(keyID string) identity.Identity {
 
 const webhooksPath = "/api/2.5/webhooks"
 
-// Webhooks returns a page of a broker's webhooks. If broker is "", the page has webhooks of all brokers. The
-// argument after is the id of the last webhook before the page. The result next is this id for the next page, and
-// "" after the last page.
+// Webhooks returns a page of a broker's webhooks. If broker is "", the page has webhooks of all brokers. The argument
+// after is the id of the last webhook before the page. The result next is the argument `after` for the next page; it is
+// "" on the last page.
 func (c *Client) Webhooks(ctx context.Context, keyID, broker, after string) (found []Webhook, next string, err error) {
 	query := url.Values{"broker": {broker}, "after": {after}}
 	text, err := c.get(ctx, administrator(keyID), webhooksPath+"?"+query.Encode(), maxWebhooks)
@@ -87,8 +87,7 @@ func (c *Client) Webhook(ctx context.Context, keyID, id string) (Webhook, error)
 
 func webhookPath(id string) string { return webhooksPath + "/" + url.PathEscape(id) }
 
-// ChangeWebhook does something to a webhook. A replay begins at offset, or at the webhook's own offset if
-// offset is "".
+// ChangeWebhook does an action to a webhook. A replay begins at offset, or at the webhook's own offset if offset is "".
 func (c *Client) ChangeWebhook(ctx context.Context, keyID, id string, do WebhookAction, offset string) error {
 	method, path, data := http.MethodPatch, webhookPath(id), map[string]string{}
 	switch do {

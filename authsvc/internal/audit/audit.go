@@ -17,7 +17,7 @@ type Log interface {
 	// Head returns the end of the log. It includes every change whose call has returned.
 	Head(ctx context.Context) (adminapi.Head, error)
 	// Entries returns up to limit entries, in order. The first one follows the entry with the number in the
-	// argument after.
+	// argument `after`.
 	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
 	// Reseal durably replaces entries by copies that are sealed with another secret. The head stays the same.
 	Reseal(ctx context.Context, entries []adminapi.Entry) error

@@ -23,7 +23,7 @@ type Record struct {
 	Unaudited bool   // the log need not have an entry about the record
 }
 
-// Records calls the function visit with each stored broker and key, until visit returns an error.
+// Records calls the function `visit` with each stored broker and key, until visit returns an error.
 type Records func(ctx context.Context, visit func(Record) error) error
 
 // Checker checks the audit log. It is safe for concurrent use.
@@ -151,7 +151,7 @@ type Lister interface {
 	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
 }
 
-// Each calls the function visit, in order, with the entries whose numbers are greater than the given one (after),
+// Each calls the function `visit`, in order, with the entries whose numbers are greater than the given one (after),
 // until visit returns an error. It returns the error of visit or of the log.
 func Each(ctx context.Context, log Lister, after int64, visit func(adminapi.Entry) error) error {
 	for {

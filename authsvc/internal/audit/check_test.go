@@ -91,7 +91,7 @@ func (s *sealed) Reseal(_ context.Context, entries []adminapi.Entry) error {
 	return err
 }
 
-// records has one record, the key that the log is about, and calls the function visit with it.
+// records calls the function `visit` with the only stored record: the key that the log is about.
 func (s *sealed) records(_ context.Context, visit func(audit.Record) error) error {
 	if err := visit(audit.Record{Subject: audit.OfKey("k"), Text: []byte(`{}`)}); err != nil {
 		return err

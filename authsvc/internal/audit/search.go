@@ -57,7 +57,7 @@ func nameOf(state json.RawMessage) (n named) {
 // MaxRead is the most entries that one Search reads.
 const MaxRead = 10_000
 
-// Reader reads a log, as Log does.
+// Reader is the part of Log that reads entries.
 type Reader interface {
 	Lister
 	Head(ctx context.Context) (adminapi.Head, error)
@@ -101,7 +101,7 @@ func Search(
 }
 
 // left returns the number from which the next search goes back. It returns 0 if the search has read the earliest
-// entry that may match; the parameter first is the number of that entry.
+// entry that may match; the parameter `first` is the number of that entry.
 func left(before, first int64) int64 {
 	if before <= first {
 		return 0
@@ -113,8 +113,8 @@ func left(before, first int64) int64 {
 // by less than this.
 const jitter = time.Hour
 
-// firstSince returns the number of an entry, or last+1. All entries with smaller numbers are older than the given
-// time. It reads only a few entries.
+// firstSince returns the number of an entry, or last+1. All entries with smaller numbers than the result are older
+// than the given time. It reads only a few entries.
 func firstSince(ctx context.Context, log Lister, since time.Time, last int64) (int64, error) {
 	low, high := int64(1), last+1
 	if since.IsZero() {
@@ -138,7 +138,7 @@ func firstSince(ctx context.Context, log Lister, since time.Time, last int64) (i
 // MaxExported is the most entries that one Export reads.
 const MaxExported = 100_000
 
-// Export calls the function visit with each entry that a query selects, in order, until visit returns an error.
+// Export calls the function `visit` with each entry that a query selects, in order, until visit returns an error.
 // If more than MaxExported entries are younger than Query.Since, it returns a fault of kind Invalid before any
 // call of visit.
 func Export(ctx context.Context, log Reader, q Query, visit func(adminapi.Entry) error) error {

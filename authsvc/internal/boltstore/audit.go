@@ -36,15 +36,14 @@ func head(tx *bbolt.Tx) (adminapi.Head, error) {
 	return adminapi.Head{Seq: e.Seq, Hash: e.Hash}, nil
 }
 
-// Entries returns up to limit audit entries, in order. The first one follows the entry with the number in the
-// argument after.
+// Entries returns up to limit audit entries, in order. The first entry follows the entry with the number after.
 func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	return scan(ctx, s, auditBucket, number(after+1), limit, func(text []byte) (e adminapi.Entry, err error) {
 		return e, json.Unmarshal(text, &e)
 	})
 }
 
-// Commit durably makes a change and appends its entry, or returns admin.ErrStale.
+// Commit durably makes a change and appends its entry to the audit log, or returns admin.ErrStale.
 func (s *Store) Commit(ctx context.Context, want adminapi.Head, c admin.Change) error {
 	return s.update(ctx, func(tx *bbolt.Tx) error {
 		now, err := head(tx)

@@ -26,7 +26,7 @@ type Store struct {
 
 // Options of a store. All fields may be zero.
 type Options struct {
-	Secrets [][]byte     // the file must belong to one of them, and is made to belong to the first; nil: not checked
+	Secrets [][]byte     // the file must belong to one of them; Open makes it belong to the first; nil: not checked
 	Log     *slog.Logger // nil: nothing is logged
 }
 

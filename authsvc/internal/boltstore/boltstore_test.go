@@ -26,8 +26,9 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestFilesOfOtherFormatsAreRefused writes other names of formats into a file, including each name from before
-// the first release. The refusal must be one line, and name the version that reads the file.
+// TestFilesOfOtherFormatsAreRefused takes a file of the store, and replaces the name of its format by other names,
+// one by one. Some of them are the names of formats from before the first release. Open must refuse the file each
+// time with one line, which names the version that can read the file.
 func TestFilesOfOtherFormatsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.db")
 	s, err := Open(path, Options{})

@@ -16,8 +16,8 @@ import (
 // maxFaults is the most faults in the contents of a file that Check returns.
 const maxFaults = 20
 
-// Check returns the number of token records and keys in a file that no process has open, and everything wrong
-// with the file. It does not change the file.
+// Check reads a file that no process has open. It returns the number of token records and keys, and all faults of
+// the file. It does not change the file.
 func Check(path string, secrets [][]byte) (records, keys int, faults []error) {
 	faults = boltfile.Check(path, Options{Secrets: secrets}.file(), func(tx *bbolt.Tx) []error {
 		found := checkAll(tx)

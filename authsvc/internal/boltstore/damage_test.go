@@ -119,8 +119,8 @@ func TestADamagedValueIsAnError(t *testing.T) {
 	}
 }
 
-// TestACheckFindsWhatDoesNotFit checks files with well-formed values that contradict each other. Each
-// contradiction must be one fault.
+// TestACheckFindsWhatDoesNotFit checks files with well-formed values that contradict each other. The check must return
+// exactly one fault for each contradiction.
 func TestACheckFindsWhatDoesNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -120,7 +120,7 @@ func (s *Store) RemoveKey(ctx context.Context, id string) error {
 	})
 }
 
-// putKey stores a key, and those hashes of its secrets that the store may lack.
+// putKey stores a key, so that the key is found by its id and by each of the given hashes of its secrets.
 func putKey(tx *bbolt.Tx, k apikey.Key, hashes ...string) error {
 	text, err := k.Encode()
 	if err != nil {

@@ -52,7 +52,7 @@ func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) 
 	return standing, nil
 }
 
-// EachRecord calls the function visit with every token record until visit returns an error.
+// EachRecord calls the function `visit` with every token record until visit returns an error.
 func (s *Store) EachRecord(visit func(token.Record) error) error {
 	return s.file.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(recordBucket).ForEach(func(id, text []byte) error {

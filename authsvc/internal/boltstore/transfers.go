@@ -121,7 +121,7 @@ func putTransfer(tx *bbolt.Tx, t token.Transfer) error {
 	return tx.Bucket(transferBucket).Put([]byte(t.ID), text)
 }
 
-// EachTransfer calls the function visit with every transfer until visit returns an error.
+// EachTransfer calls the function `visit` with every transfer until visit returns an error.
 func (s *Store) EachTransfer(visit func(token.Transfer) error) error {
 	return s.file.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(transferBucket).ForEach(func(id, text []byte) error {

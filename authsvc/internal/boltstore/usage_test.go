@@ -25,8 +25,8 @@ func empty(t *testing.T) *Store {
 	return s
 }
 
-// TestAKeyKeepsTheCountsOfItsNewestDays counts requests on three more days than a key keeps. Keys with similar
-// ids must keep their counts.
+// TestAKeyKeepsTheCountsOfItsNewestDays counts requests on three more days than a key keeps. The key must keep only the
+// counts of the newest days. Keys with similar ids must keep all their counts.
 func TestAKeyKeepsTheCountsOfItsNewestDays(t *testing.T) {
 	s := empty(t)
 	var days []string
@@ -146,7 +146,7 @@ func TestADayIsForgottenWithAllItsClasses(t *testing.T) {
 	}
 }
 
-// TestTwoDueTransfersAreSweptAtOnce sweeps two expired transfers in one step.
+// TestTwoDueTransfersAreSweptAtOnce sweeps several expired transfers in one step. None of them may be left.
 func TestTwoDueTransfersAreSweptAtOnce(t *testing.T) {
 	s := empty(t)
 	now := time.Now()
@@ -177,7 +177,8 @@ func TestAVisitOfTransfersEndsWithItsError(t *testing.T) {
 	}
 }
 
-// TestWhatTheFileCannotHoldIsRefused uses names that are longer than a key of the file can be.
+// TestWhatTheFileCannotHoldIsRefused uses names that are longer than a key of the file can be. The store must refuse
+// them.
 func TestWhatTheFileCannotHoldIsRefused(t *testing.T) {
 	s, long := empty(t), strings.Repeat("x", 1<<16)
 	count := authapi.Count{KeyID: "k", Day: "2025-01-01", Class: long, Requests: 1}

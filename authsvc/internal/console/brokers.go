@@ -62,7 +62,7 @@ type brokerPage struct {
 type brokerKeys struct {
 	Rows  keyRows
 	Total int
-	All   string // path of the list with all of them; "": Rows already has all
+	All   string // path of the list of all these keys; "": Rows has all of them
 }
 
 // brokerTitle returns the title of a broker, or its name if it has none.

@@ -29,7 +29,7 @@ import (
 // Authenticator identifies a user by the hash of a key and the user's address. admin.Authenticator describes
 // the faults that it returns.
 type Authenticator interface {
-	// Operator identifies the sender of a key.
+	// Operator identifies an operator by the hash of a key.
 	Operator(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
 	// SignedIn identifies the user of a session.
 	SignedIn(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
@@ -195,7 +195,7 @@ func headers(next http.Handler) http.Handler {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers would send "Origin: null" with forms
+		h.Set("Referrer-Policy", "same-origin") // no-referrer makes forms send "Origin: null", which may be refused
 		next.ServeHTTP(w, r)
 	})
 }
@@ -292,8 +292,8 @@ var titles = map[fault.Kind]string{
 	fault.Unavailable: "Not available just now",
 }
 
-// fail shows an error as a page. The page has the text of the error only if this is a fault; the text of any
-// other error goes to the log.
+// fail shows an error as a page. If the error is a fault, the page has its text. The text of any other error goes only
+// to the log.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, by admin.Actor, err error) {
 	switch ended := r.Context().Err(); {
 	case errors.Is(ended, context.Canceled): // the client closed the connection

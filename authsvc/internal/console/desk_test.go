@@ -78,7 +78,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// options are the options of the desk's consoles.
+// options returns the options with which the desk makes its consoles.
 func (d *desk) options() console.Options {
 	return console.Options{
 		Secrets: d.secrets, Keys: d.service, Brokers: d.service, Audit: d.service, Notes: d.service,

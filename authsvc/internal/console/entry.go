@@ -16,7 +16,7 @@ import (
 // auditEntry is an entry of the audit log as people read it.
 type auditEntry struct {
 	adminapi.Entry
-	Name    string // name of the subject: of a key, or title of a broker; "": the subject has none
+	Name    string // the name of a key, or the title of a broker; "": the subject has neither
 	ID      string // id of the subject
 	Kind    string // kind of the subject: "key", "broker", "webhook" or "asset"
 	Broker  string // broker of the key, webhook or asset; "": not known

@@ -37,7 +37,8 @@ func (c *Console) newForm(ctx context.Context) (form, error) {
 	return form{Values: url.Values{"once": {strconv.FormatInt(head.Seq, 10) + "." + rand.Text()}}}, nil
 }
 
-// once returns the user who sent a form, as an actor whose request has the form's id.
+// once returns the given actor with the id of the form as the id of the request. So a form that is sent several
+// times makes its change only once.
 func once(by admin.Actor, r *http.Request) (admin.Actor, error) {
 	seq, id, _ := strings.Cut(r.PostForm.Get("once"), ".")
 	after, err := strconv.ParseInt(seq, 10, 64)
@@ -143,7 +144,7 @@ func unchanged(settings any) (string, error) {
 }
 
 // mustBe returns a fault of kind Conflict if the settings have changed since the form showed them. The argument
-// shown is the digest that the form sent back, made by the function unchanged.
+// shown is a digest of the settings that the form showed. The function `unchanged` made it, and the form sent it back.
 func mustBe(settings any, shown string) error {
 	now, err := unchanged(settings)
 	if err != nil {

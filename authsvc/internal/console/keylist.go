@@ -15,14 +15,15 @@ type keyList struct {
 	list
 	State  string // value of the parameter "state"; "": all keys that are not revoked
 	Tabs   []tab
-	Orders []column // for narrow screens, where the table has no headings
+	Orders []column // orders to choose from on narrow screens, where the table has no headings
 	Rows   keyRows
 }
 
 // Narrow reports whether the search selects only a part of the keys that are not revoked.
 func (l keyList) Narrow() bool { return l.Text() != "" || l.Broker() != "" || l.State != "" }
 
-// Revoked returns the path of the list with the revoked keys that the search excludes; "" if it excludes none.
+// Revoked returns the path of the list of revoked keys, if the search would also find revoked keys but does not show
+// them. Otherwise it returns "".
 func (l keyList) Revoked() string {
 	for _, t := range l.Tabs {
 		if l.State == "" && t.Label == adminapi.Revoked && t.Count > 0 {

@@ -271,7 +271,8 @@ func (c *Console) showRevokeKey(w http.ResponseWriter, r *http.Request, by admin
 	return c.confirm(w, r, by, revocation, nil)
 }
 
-// recently is the time after the last use of a key in which the user must type the key's name to revoke the key.
+// recently limits the time since the last use of a key. If less time has passed, a user who revokes the key must type
+// its name.
 const recently = 24 * time.Hour
 
 // lastUse returns when a key was last used; nil if it was never used.

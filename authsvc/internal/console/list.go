@@ -75,8 +75,8 @@ func (l list) with(name, value string) string {
 	return l.path + "?" + q.Encode()
 }
 
-// listOf returns the list for which a request asks. The arguments are the names of the parameters of the search, which
-// the list keeps. listOf sets how many elements precede the page, but does not search yet.
+// listOf returns the list for which a request asks. The arguments are the names of the parameters of the search. The
+// list keeps these parameters. listOf sets how many elements precede the page, but does not search yet.
 func listOf(r *http.Request, parameters ...string) (list, error) {
 	sent := r.URL.Query()
 	l := list{path: r.URL.Path, query: url.Values{}}

@@ -284,7 +284,7 @@ func TestTheAuditLogIsExported(t *testing.T) {
 	stranger.get("/console/audit/export/csv").must(t, 200, "<h1>Sign in</h1>")
 }
 
-// stuck is an audit log whose export ends only after a test closes the channel in the field end.
+// stuck is an audit log whose export ends only after a test closes the channel in the field `end`.
 type stuck struct {
 	console.AuditLog
 	begun, end chan struct{}

@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Assets calls the asset services (assetclient.Client): it reads the public log, the history of assets and
-// webhooks, gives assets new tokens, and changes webhooks.
+// Assets calls the asset services (assetclient.Client). It reads the public log, the history of assets, and webhooks.
+// It gives assets new tokens, and changes webhooks.
 type Assets interface {
 	Log(ctx context.Context) (assetclient.Log, error)
 	History(ctx context.Context, keyID, id, offset string) (assetclient.History, error)

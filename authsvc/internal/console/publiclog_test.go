@@ -19,7 +19,7 @@ import (
 type records struct {
 	log     *assetclient.Log
 	history map[string]assetclient.History // by id and offset
-	keyID   string                         // id of the key of the last caller, except for the public log
+	keyID   string                         // id of the key of the last caller; the method Log does not set it
 
 	webhooks []assetclient.Webhook
 	done     []string // changes of webhooks and recoveries that were made

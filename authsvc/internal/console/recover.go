@@ -39,9 +39,9 @@ func (c *Console) recoverPage(w http.ResponseWriter, r *http.Request, by admin.A
 	return c.show(w, statusOf(f), "recover-asset", v)
 }
 
-// recoverAsset gives an asset new tokens and shows them once (docs/recovery.md). It asks the asset service,
-// which asks an auth service, which writes the entry of the audit log under the id of the form. If this entry
-// exists already, the form was sent before, and nothing is done again.
+// recoverAsset gives an asset new tokens and shows them once (docs/recovery.md). The console asks the asset service,
+// and the asset service asks an auth service. The auth service writes an entry into the audit log, under the id of
+// the form. If this entry exists already, the form was sent before, and nothing is done again.
 func (c *Console) recoverAsset(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	id, err := assetOf(r)
 	if err != nil {

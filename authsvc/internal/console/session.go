@@ -31,7 +31,8 @@ const (
 	clockError  = time.Minute      // most by which the clocks of two services may differ
 	renewEvery  = time.Minute      // least time between two renewals of the cookie
 	plainCookie = "registry-console"
-	hostCookie  = "__Host-registry-console" // for TLS: browsers accept it from this host only, and only with Secure
+	// hostCookie is the name with TLS. Browsers accept it only from this host, and only with the attribute Secure.
+	hostCookie = "__Host-registry-console"
 )
 
 // session holds the hash of the user's key. Each request verifies the key again.
@@ -86,7 +87,7 @@ func (s *sealer) close(of session) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aeads[0].Seal(nil, nil, text, nil)), nil
 }
 
-// open returns the session in a text that the method close has sealed, or false for any other text.
+// open returns the session in a text that the method `close` has sealed, or false for any other text.
 func (s *sealer) open(text string) (of session, ok bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -100,8 +101,8 @@ func (s *sealer) open(text string) (of session, ok bool) {
 	return of, false
 }
 
-// secure reports whether the browser uses TLS, to this server or to a proxy. A client that sends a false header
-// only makes its own browser drop the cookie.
+// secure reports whether the browser uses TLS, to this server or to a proxy. A client may send a false header
+// X-Forwarded-Proto. This harms only the client itself: its browser drops the cookie.
 func secure(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }

@@ -18,7 +18,7 @@ func TestASessionEnds(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		end  func(*testing.T, *desk, adminapi.Key)
-		want bool // whether the session is still valid
+		want bool // whether the session must still be valid
 	}{
 		"not after 20 minutes less a second": {
 			func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(20*time.Minute - time.Second) }, true,

@@ -27,7 +27,7 @@ func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List
 		Allow: strings.FieldsFunc(sent.Get("allow"), func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }),
 	}
 	switch {
-	case apikey.Administers(identity.Role(s.Role)): // such a key has no levels, but the form always offers them
+	case apikey.Administers(identity.Role(s.Role)): // a key that administers has no levels, but the form offers them
 		s.Levels = ""
 	case strings.Contains(s.Levels, allLevels) && strings.Trim(s.Levels, "01234") == "":
 		s.Levels = allLevels
@@ -89,7 +89,7 @@ func rates(limits map[string]map[string]int64) []rate {
 func byLength(a, b string) int {
 	length := func(window string) time.Duration {
 		d, err := time.ParseDuration(window)
-		if err != nil { // the store never has such a window
+		if err != nil { // the store has only windows that can be parsed
 			return 0
 		}
 		return d

@@ -40,7 +40,7 @@ func daysOf(r *http.Request) (int, error) {
 }
 
 // newUsage returns the usage of the last days. For each number of days in the last argument, the page has a link to
-// the chart of so many days. The links have the path and the parameters q.
+// the chart of that number of days. The links have the path and the parameters q.
 func newUsage(counts []adminapi.Day, days int, now time.Time, path string, q url.Values, offered ...int) usage {
 	u := usage{Chart: newChart(counts, days, now)}
 	for _, n := range offered {

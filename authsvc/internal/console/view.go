@@ -24,7 +24,7 @@ type view struct {
 	By      admin.Actor
 	Notice  string
 	Body    any
-	HasLog  bool // the console has pages about the public log and webhooks; set by the method show
+	HasLog  bool // the console has pages about the public log and webhooks; set by the method `show`
 }
 
 // MayChange reports whether the user may change anything.
@@ -79,7 +79,7 @@ func brokerPath(name string) string {
 	return "/console/broker?" + url.Values{"name": {name}}.Encode()
 }
 
-// subjectPath returns the path of the page of an audit entry's subject.
+// subjectPath returns the path of the page about the subject of an audit entry.
 func subjectPath(subject string) string {
 	if name, ok := audit.BrokerOf(subject); ok {
 		return brokerPath(name)
@@ -172,7 +172,7 @@ func ago(past time.Duration) string {
 	return "just now"
 }
 
-// labels has the names of some fields, as people see them. The function label makes the names of all other
+// labels has the names of some fields, as people see them. The function `label` makes the names of all other
 // fields.
 var labels = map[string]string{"allow": "Addresses", "levels": "Accreditation levels", "confirm": "Name of the key"}
 

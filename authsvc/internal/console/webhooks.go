@@ -114,8 +114,8 @@ type webhookEntry struct {
 	Offset string `json:"offset,omitempty"`
 }
 
-// changeWebhook does something to a webhook. It writes the entry of the audit log first, so that nothing is
-// done without an entry.
+// changeWebhook does the given action on a webhook. It writes the entry of the audit log first, so that nothing is done
+// without an entry.
 func (c *Console) changeWebhook(
 	w http.ResponseWriter, r *http.Request, by admin.Actor, do assetclient.WebhookAction, fields ...string,
 ) error {

@@ -29,7 +29,7 @@ type Admin struct {
 	operators *admin.Authenticator
 }
 
-// NewAdmin returns the admin API of a service and its audit log. The argument operators identifies the callers.
+// NewAdmin returns the admin API of a service and its audit log. The argument `operators` identifies the callers.
 func NewAdmin(service *admin.Service, log *audit.Checker, operators *admin.Authenticator) *Admin {
 	return &Admin{service, log, operators}
 }
@@ -105,7 +105,7 @@ func filter(c *gin.Context) (admin.Filter, error) {
 	return f, found.Err()
 }
 
-// bounds limits the number in a query parameter: it must be from 1 to the value of the field most.
+// bounds limits the number in a query parameter: it must be from 1 to the value of the field `most`.
 type bounds struct{ otherwise, most int } // otherwise: the value if the parameter is missing
 
 // number reads a query parameter, and adds a problem to a list of problems if the number is out of bounds.

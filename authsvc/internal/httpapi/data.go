@@ -60,8 +60,8 @@ func parseData(text []byte) (sent, error) {
 }
 
 // into stores the data in a struct. It changes only the fields that the data names; null clears a field. The argument
-// "of" is a pointer to the struct. It returns a problem for each field that it cannot read. Such a field keeps its
-// value. If it is a list, it gets zero values in place of the faulty elements.
+// "of" is a pointer to the struct. It returns a problem for each value that it cannot read. A field with such a value
+// keeps its old value. In a list, each such element becomes a zero value.
 func (s sent) into(of any) *problems.List {
 	var found problems.List
 	for _, name := range s.rogue {

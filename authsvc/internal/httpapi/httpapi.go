@@ -42,7 +42,7 @@ type Keys struct {
 }
 
 // New returns the internal API for keys and tokens. It records recoveries of assets and removals of files in
-// the audit log, by means of the argument notes.
+// the audit log, by means of the argument `notes`.
 func New(keys Keys, tokens *token.Service, notes *admin.Service, now func() time.Time) *API {
 	return &API{keys, tokens, notes, now}
 }

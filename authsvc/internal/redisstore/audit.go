@@ -31,7 +31,7 @@ func (s *Store) Head(ctx context.Context) (adminapi.Head, error) {
 }
 
 // Entries returns audit entries in order, beginning with the first number that is greater than the argument "after".
-// The argument "limit" is the largest number of entries. The result does not have entries that Redis lacks.
+// The argument "limit" is the largest number of entries. Entries that Redis lacks are left out.
 func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	head, err := s.Head(ctx)
 	if err != nil {
@@ -46,10 +46,11 @@ func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi
 	})
 }
 
-// commit makes a change if the log ends at ARGV[1] and, if ARGV[8] is 1, the record exists. KEYS: head, audit,
-// records, index of the records' names, hashes. ARGV: head before the change, head after it, number and text of
-// the entry, name and text of the record, hash. If the name is empty, no record changes. The script also runs
-// when Redis has no free memory, because operators must always be able to revoke a key.
+// commit makes a change and adds its entry to the log. It does nothing and returns 0 if the log does not end at
+// ARGV[1], or if ARGV[8] is 1 and the record does not exist. KEYS: head, audit, records, index of the records' names,
+// hashes. ARGV: head before the change, head after it, number and text of the entry, name and text of the record,
+// hash. If the name is empty, no record changes. The script also runs when Redis has no free memory, because operators
+// must always be able to revoke a key.
 var commit = redis.NewScript(`#!lua flags=allow-oom
 if (redis.call('GET', KEYS[1]) or '0:') ~= ARGV[1] then return 0 end
 if ARGV[8] == '1' and redis.call('HEXISTS', KEYS[3], ARGV[5]) == 0 then return 0 end

@@ -24,7 +24,7 @@ const noFormat = "asset-registry tokens 1"
 // match backupKey or the limits of gateways.
 const stored = "registry:[{kt]*"
 
-// scanStep is how many names Redis looks at in one step.
+// scanStep is how many keys Redis looks at in one step.
 const scanStep = 1000
 
 // formatCheck refuses a Redis that has data in another format, and writes the format into a Redis without data.
@@ -38,8 +38,8 @@ type formatCheck struct {
 func newFormatCheck() *formatCheck { return &formatCheck{turn: make(chan struct{}, 1)} }
 
 // run returns an error unless Redis has the format of this store. Once run has found the format, it does not ask
-// Redis again. If Redis has many names of other programs, the check may need more time than ctx allows; the next
-// run then continues it.
+// Redis again. If other programs keep many keys in Redis, the check may need more time than ctx allows. The next
+// call of run then continues the check.
 func (f *formatCheck) run(ctx context.Context, client *redis.Client) error {
 	if f.done.Load() {
 		return nil
@@ -88,8 +88,8 @@ func (f *formatCheck) check(ctx context.Context, client *redis.Client) error {
 	return f.again(ctx, client)
 }
 
-// again is called for a Redis that has data by now, and checks its format once more: another service may have
-// written both the format and data.
+// again reads the format a second time. It is called when Redis has data: since the first time, another service
+// may have written both the format and the data.
 func (f *formatCheck) again(ctx context.Context, client *redis.Client) error {
 	found, err := client.Get(ctx, formatKey).Result()
 	if errors.Is(err, redis.Nil) {

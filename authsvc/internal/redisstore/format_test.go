@@ -51,8 +51,8 @@ func TestARedisOfAnotherFormatIsRefused(t *testing.T) {
 	}
 }
 
-// TestARedisWithoutDataGetsTheFormat begins with data of other programs only, with more names than one step of
-// the check reads. The check must then write the format.
+// TestARedisWithoutDataGetsTheFormat fills Redis only with data of other programs. There are more names than
+// one step of the check reads. The check must then write the format.
 func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, server.URL())
@@ -79,7 +79,7 @@ func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 	}
 }
 
-// failing is a hook that calls the function end in place of one command. The field at is the number of this
+// failing is a hook that calls the function `end` in place of one command. The field `at` is the number of this
 // command; the first command has the number 1. The hook also notes the cursors of all scans.
 type failing struct {
 	at, count int
@@ -129,9 +129,9 @@ func join(t *testing.T, hook redis.Hook, clients ...*redis.Client) {
 
 var errFailing = errors.New("the command failed")
 
-// TestACheckOfTheFormatLooksAtAllKeys stops a check in its second step: the caller leaves, or the server fails.
-// After the caller has left, the next check must continue. After the failure it must begin again, because
-// another server may answer.
+// TestACheckOfTheFormatLooksAtAllKeys stops a check of the keys in its second step, because the caller leaves
+// or the server fails. If the caller left, the next check must continue at this step. If the server failed, the
+// next check must begin again, because another server may answer it.
 func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
 	server := redistest.Start(t)
 	var others []any
@@ -176,8 +176,9 @@ func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
 	}
 }
 
-// TestEachFailureOfRedisIsTold repeats each call: first its first command fails, then its second one, and so on. The
-// call must return this failure, and no error about the data in Redis.
+// TestEachFailureOfRedisIsTold repeats each call. At the first time, the first command of the call fails, at
+// the second time its second command, and so on. The call must return this failure, and no error about the data
+// in Redis.
 func TestEachFailureOfRedisIsTold(t *testing.T) {
 	server := redistest.Start(t)
 	for _, call := range storetest.Calls() {
@@ -201,7 +202,7 @@ func TestEachFailureOfRedisIsTold(t *testing.T) {
 	}
 }
 
-// TestAnEmptyRedisGetsOneFormat repeats a check: first its first command fails, then its second one, and so on. At
+// TestAnEmptyRedisGetsOneFormat lets a check fail at each of its commands. The next check must then succeed. At
 // last another program writes a different format just before the check writes. The check must then refuse that
 // format.
 func TestAnEmptyRedisGetsOneFormat(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"asset-registry/authsvc/internal/apikey"
 )
 
-// The names for brokers, keys and the audit log share one hash tag. So one script can change a key and append
-// to the log, in a cluster too. They all are on one node, which is enough: the data are small, and gateways
+// The names for brokers, keys and the audit log share one hash tag. A cluster therefore stores all of them on one
+// node. So one script can change a key and append to the log. One node is enough: the data are small, and gateways
 // cache them.
 const (
 	brokersKey = "registry:{admin}:brokers"      // name -> broker
@@ -88,7 +88,7 @@ func (s *Store) follow(ctx context.Context, index, after string, limit int) ([]s
 	return names, nil
 }
 
-// load decodes some fields of a Redis hash. The result does not have fields that the hash lacks.
+// load decodes some fields of a Redis hash. Fields that the hash lacks are left out.
 func load[T any](
 	ctx context.Context, s *Store, key string, fields []string, decode func([]byte) (T, error),
 ) (found []T, err error) {

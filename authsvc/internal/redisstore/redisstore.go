@@ -102,8 +102,8 @@ var durable = []struct{ setting, want, otherwise string }{
 	{"maxmemory-policy", "noeviction", "it removes data when its memory is full"},
 }
 
-// Warnings returns one sentence for each setting with which the server can lose data. It returns nil if there
-// is no such setting, or if the server does not answer.
+// Warnings returns one sentence for each setting with which the server can lose data. It returns nil if all
+// settings are safe, or if the server does not answer.
 func (s *Store) Warnings(ctx context.Context) []string {
 	var warnings []string
 	for _, d := range durable {
@@ -112,7 +112,7 @@ func (s *Store) Warnings(ctx context.Context) []string {
 			return []string{"Redis does not show its settings. " +
 				"Make sure that it has appendonly yes, appendfsync always and maxmemory-policy noeviction."}
 		}
-		if err != nil { // Ready reports a server that does not answer
+		if err != nil { // not a warning: Ready reports a server that does not answer
 			return nil
 		}
 		if got := settings[d.setting]; got != d.want {
@@ -123,7 +123,7 @@ func (s *Store) Warnings(ctx context.Context) []string {
 }
 
 // lossOfFailovers returns a warning if a failover may lose changes that were already answered. This happens if
-// a replica takes over that has not got these changes.
+// a replica takes over and does not have these changes yet.
 func (s *Store) lossOfFailovers(ctx context.Context) []string {
 	const setting = "min-replicas-to-write"
 	replication, err1 := s.watcher.Info(ctx, "replication").Result()

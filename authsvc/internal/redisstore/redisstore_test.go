@@ -234,7 +234,7 @@ func TestAnOldSnapshotBringsNoOldOwnerBack(t *testing.T) {
 	service, sealer := newService(t, s)
 	old, _ := record(t, sealer, "old", 1)
 	recent, sealed := record(t, sealer, "new", 2)
-	if _, err := s.Save(t.Context(), old); err != nil { // the record from an old snapshot
+	if _, err := s.Save(t.Context(), old); err != nil { // old is the record from an old snapshot
 		t.Fatal(err)
 	}
 	if verify(t, service, "old", sealed) || !verify(t, service, "new", sealed) {
@@ -268,8 +268,8 @@ func TestAKilledServerKeepsWhatItHasAnswered(t *testing.T) {
 	}
 }
 
-// TestARedisThatIsAwayIsUnavailable checks the kind of the fault while Redis is down. A fault of kind
-// Unavailable is not logged as a defect.
+// TestARedisThatIsAwayIsUnavailable checks the fault while Redis is down. It must be of kind Unavailable, because a
+// fault of this kind is not logged as a defect.
 func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, server.URL())

@@ -15,8 +15,8 @@ import (
 // transferKey returns the Redis name of a transfer. The transfer's id is its hash tag.
 func transferKey(id string) string { return "registry:transfer:{" + id + "}" }
 
-// The fields of a transfer's Redis hash. In older versions, claims could not end. So a hash that they have written
-// has no openField, and its claimField is a use.
+// The fields of a transfer's Redis hash. If a hash has claimField but no openField, the transfer was used, and
+// claimField has the use. Older versions never wrote openField: in those versions a claim was already the use.
 const (
 	transferField = "transfer" // text of the transfer, without its claim or use
 	claimField    = "claim"    // date and asset of the claim or of the use
@@ -24,8 +24,8 @@ const (
 )
 
 // create stores a transfer. The transfer expires after ARGV[2] ms. It does not expire if ARGV[2] is 0. If the
-// transfer is already stored and claimed, its expiry stays. The expiry is a length of time, because that is right
-// even if the clock of Redis is wrong.
+// transfer is already stored and claimed, its expiry stays. The argument is a length of time, not a moment, so it is
+// right even if the clock of Redis is wrong.
 var create = redis.NewScript(`
 redis.call('HSET', KEYS[1], 'transfer', ARGV[1])
 if ARGV[2] ~= '0' and redis.call('HEXISTS', KEYS[1], 'claim') == 0 then

@@ -160,7 +160,7 @@ func testCancelled(t *testing.T, open Opener) {
 	}
 }
 
-// testClosed makes each call after the store was closed.
+// testClosed makes each call after the store was closed. All calls must fail and change nothing.
 func testClosed(t *testing.T, open Opener) {
 	s := open(t, "a")
 	Fill(t, s)

@@ -32,7 +32,7 @@ func newKey(id, broker string) apikey.Key {
 	}
 }
 
-// entry returns the entry that follows head, with a subject.
+// entry returns the entry of the audit log that follows the given head. The argument about is the subject of the entry.
 func entry(head adminapi.Head, about string) adminapi.Entry {
 	return adminapi.Entry{
 		Seq: head.Seq + 1, Time: made, Who: "хтось", Action: "x", Subject: about, After: []byte(`{"name":"я"}`),
@@ -371,7 +371,7 @@ func testUnaudited(t *testing.T, open Opener) {
 	if err := s.AddKey(t.Context(), sameID); err != nil {
 		t.Errorf("add a removed id: got %v, want no error", err)
 	}
-	// The key that now has this id has another secret.
+	// This id now belongs to a key with another secret.
 	_, _, err = s.FindSecret(t.Context(), authapi.Hash("one"))
 	missing(t, err)
 }

@@ -16,7 +16,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// rotating rotates keys, each with another sequence of grace periods.
+// rotating creates keys, and rotates each key with another sequence of grace periods.
 type rotating struct {
 	service  *admin.Service
 	verifier *apikey.Verifier
@@ -30,8 +30,8 @@ type promised struct {
 	end    time.Time // zero: it does not end, because it is the newest
 }
 
-// testRotations rotates keys as often as a key can have valid secrets, with grace or without, in every sequence
-// of these two. After each rotation it tries every secret.
+// testRotations rotates each key apikey.MaxSecrets times. It tries every sequence of rotations with and without grace.
+// After each rotation, it verifies every secret of the key.
 // Promises: rotation
 func testRotations(t *testing.T, open Opener) {
 	s := open(t, "a")
@@ -58,7 +58,8 @@ func testRotations(t *testing.T, open Opener) {
 	}
 }
 
-// rotate creates a key and rotates it with each grace in turn, one minute apart.
+// rotate creates a key, and rotates it once with each grace period of the list in turn. One minute passes before each
+// rotation.
 func (r *rotating) rotate(t *testing.T, graces []time.Duration) {
 	n := adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker"}}
 	k, secret, err := r.service.CreateKey(t.Context(), r.by, n)

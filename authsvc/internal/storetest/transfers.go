@@ -67,7 +67,7 @@ func testTransfer(t *testing.T, open Opener) {
 	claim(want.Claim)
 	want.AssetID, want.Date, want.Claim = "another", want.Claim.Date, token.Claim{}
 	settle(claimBy("another", 9), true)
-	claim(first) // has no effect: the transfer is used
+	claim(first) // has no effect: the transfer was used already
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -120,14 +120,14 @@ func testExpiry(t *testing.T, open Opener) {
 		return made
 	}
 	const claimed, unclaimed = 20, 600 // more unclaimed transfers than one step of a sweep reads
-	var over time.Time                 // the last expiry that a claimed transfer had before its claim
+	var over time.Time                 // the latest of the expiries that the claimed transfers had before their claims
 	for n := range claimed {
 		made := ending(fmt.Sprint("claimed-", n), 2*time.Second)
 		c := claimBy("asset", int64(n))
 		if _, err := s.ClaimTransfer(t.Context(), made.ID, c); err != nil {
 			t.Fatal(err)
 		}
-		if n%2 == 0 { // a use delays the expiry as a claim does
+		if n%2 == 0 { // half of the claimed transfers are used too; then they never expire
 			if _, err := s.SettleTransfer(t.Context(), made.ID, c, true); err != nil {
 				t.Fatal(err)
 			}

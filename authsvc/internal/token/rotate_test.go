@@ -23,8 +23,8 @@ func withSecrets(t *testing.T, letters string) *Service {
 	return NewService(&memory{records: map[string]Record{}, transfers: map[string]Transfer{}}, sealer, time.Hour)
 }
 
-// TestTokensOutliveTheirSecret replaces the secret of letters "a", which sealed a record, by one of letters
-// "b". The tokens must stay valid, and the record must get a seal by the new secret.
+// TestTokensOutliveTheirSecret seals a record with a secret that consists of letters "a". Then it replaces this
+// secret by one of letters "b". The tokens must stay valid, and the new secret must seal the record again.
 func TestTokensOutliveTheirSecret(t *testing.T) {
 	issued, err := withSecrets(t, "a").Issue(asset, "broker")
 	if err != nil {

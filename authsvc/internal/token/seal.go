@@ -21,7 +21,7 @@ type Sealer struct {
 	parser  *jwt.Parser
 }
 
-// audience separates records from everything else that the registry signs.
+// audience distinguishes sealed records from everything else that the registry signs.
 const audience = "asset-registry token record"
 
 // NewSealer returns a sealer with keys derived from the registry's secrets. These keys are used for nothing
@@ -42,7 +42,7 @@ func NewSealer(secrets keyring.Ring) (*Sealer, error) {
 	)}, nil
 }
 
-// claims is a sealed Record.
+// claims is the content of a sealed Record.
 type claims struct {
 	jwt.RegisteredClaims
 	Broker       string `json:"broker"`
@@ -72,7 +72,7 @@ func (s *Sealer) Seal(r Record) (string, error) {
 
 // Unseal returns the record in a text that Seal has made, or ErrForged for any other text.
 func (s *Sealer) Unseal(sealed string) (Record, error) {
-	if strings.ContainsAny(sealed, "\r\n") { // the decoder of base64 ignores them
+	if strings.ContainsAny(sealed, "\r\n") { // the decoder of base64 would ignore these line ends
 		return Record{}, ErrForged
 	}
 	var c claims

@@ -89,7 +89,7 @@ func (s *Service) IssueAgain(assetID, broker string, seed []byte) (authapi.Issue
 	return s.issue(assetID, broker, owner, transfer, 1)
 }
 
-// issue returns the tokens of an asset with a sealed record that did not come from a transfer.
+// issue returns the tokens of an asset, and a sealed record that did not come from a transfer.
 func (s *Service) issue(
 	assetID, broker, owner, transfer string, generation int64,
 ) (authapi.IssueTokensResponse, error) {
@@ -143,9 +143,8 @@ func (s *Service) holds(sealed string, r Record) bool {
 	return err == nil && held == r
 }
 
-// Reseal seals records with the current secret. The result is "" for a record that the current secret has sealed
-// already, and for a record that no secret of the registry has sealed. The result foreign counts the records of the
-// second kind.
+// Reseal seals records with the current secret. The result is "" for a record that this secret has sealed already.
+// The result is also "" for a record that no secret of the registry has sealed; foreign counts these records.
 func (s *Service) Reseal(sealed []string) (resealed []string, foreign int, err error) {
 	resealed = make([]string, len(sealed))
 	for i, text := range sealed {

@@ -129,9 +129,9 @@ func (s *Service) Transfer(
 // asset service may take.
 const claimTime = time.Minute
 
-// settle ends the claim of a transfer if the asset has this claim and its outcome is known: the asset has used
-// this transfer or another one, or the request with the claim is over. The argument current is the record of
-// the asset.
+// settle ends the claim that an asset has on a transfer, once the outcome of the claim is known. The outcome is
+// known if the asset has used this transfer or another one, or if the request with the claim is over. The
+// argument `current` is the record of the asset.
 func (s *Service) settle(ctx context.Context, id string, current Record, now time.Time) (Transfer, error) {
 	t, err := s.store.LoadTransfer(ctx, id)
 	if err != nil || t.Claim.AssetID != current.AssetID || current.AssetID == "" {
@@ -182,10 +182,11 @@ func (t Transfer) shown() authapi.TransferResponse {
 // caller must have the asset's transfer token.
 //
 // The store does not get the next record yet. The record takes effect when the asset service stores it with the
-// asset, in one atomic write that fails if the asset has changed. So one of two concurrent callers wins, and
-// the same write ends the old tokens. After a failure between the claim and that write, the caller repeats the
-// call and gets the same record. The claim is settled, for the winner and for the others, when a call brings
-// the record that the asset has after the write. For the faults see docs/contract.md, "Ownership".
+// asset, in one atomic write that fails if the asset has changed. So only one of two concurrent callers
+// succeeds. The same write ends the old tokens. If a failure comes between the claim and this write, the caller
+// repeats the call and gets the same record. A later call brings the record that the asset has after the write.
+// This later call settles the claim: the transfer was used, or it becomes free again. For the faults see
+// docs/contract.md, "Ownership".
 func (s *Service) ChangeOwner(
 	ctx context.Context, r authapi.ChangeOwnerRequest, now time.Time,
 ) (authapi.ChangeOwnerResponse, error) {
@@ -197,7 +198,7 @@ func (s *Service) ChangeOwner(
 		return s.owned(current, r.Sealed) // an earlier call has changed the owner already
 	}
 	invalid := fault.New(fault.Forbidden, fault.Body, "transfer", "Invalid transfer")
-	if !equal(current.TransferHash, r.TransferHash) { // the asset may have used another transfer
+	if !equal(current.TransferHash, r.TransferHash) { // if the asset has used another transfer, the claim ends here
 		if _, err := s.settle(ctx, r.TransferID, current, now); err != nil && !errors.Is(err, ErrNotFound) {
 			return authapi.ChangeOwnerResponse{}, fmt.Errorf("settle transfer: %w", err)
 		}
@@ -228,7 +229,7 @@ func (s *Service) ChangeOwner(
 	}, r.Sealed)
 }
 
-// owned returns the response with the next record of an asset. The argument before is the sealed record that the
+// owned returns the response with the next record of an asset. The argument `before` is the sealed record that the
 // asset has now.
 func (s *Service) owned(r Record, before string) (authapi.ChangeOwnerResponse, error) {
 	sealed, err := s.sealer.Seal(r)

@@ -72,7 +72,7 @@ func TestAnAssetChangesHands(t *testing.T) {
 		t.Error("the old owner with the old record, after the new record is used: got valid, want invalid")
 	}
 	want := authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), AssetID: asset}
-	// The verification above has seen the asset's new record.
+	// The calls of "is" above have shown the asset's new record to the service.
 	if got, err := h.read("", now); err != nil || got != want {
 		t.Errorf("the transfer: got %+v, %v; want %+v", got, err, want)
 	}
@@ -83,8 +83,9 @@ func (h *handover) read(sealed string, now time.Time) (authapi.TransferResponse,
 	return h.Transfer(context.Background(), authapi.ReadTransferRequest{ID: h.made.ID, Sealed: sealed}, now)
 }
 
-// TestOnlyTheWinnersTransferIsUsed claims two transfers for one asset. The asset uses one of them. The other one
-// must become free again, whichever call shows the service that it lost.
+// TestOnlyTheWinnersTransferIsUsed claims two transfers for one asset. The asset uses one of them, the winner. Then a
+// call sends the asset's record to the service: a repeated request, or a request to read the other transfer. After
+// either call the other transfer must be free again.
 func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
 	for name, tell := range map[string]func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest){
 		"its request is repeated": func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest) {
@@ -133,7 +134,7 @@ func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
 	}
 }
 
-// TestAClaimWithoutAWriteEnds claims a transfer, but never writes the asset. The claim must end.
+// TestAClaimWithoutAWriteEnds claims a transfer, but never writes the asset. The claim must end after claimTime.
 func TestAClaimWithoutAWriteEnds(t *testing.T) {
 	h := newHandover(t)
 	if _, err := h.ChangeOwner(t.Context(), h.request(), now); err != nil {
@@ -145,7 +146,7 @@ func TestAClaimWithoutAWriteEnds(t *testing.T) {
 		claimed string
 	}{
 		{now.Add(claimTime - time.Microsecond), h.issued.Sealed, asset},
-		{now.Add(claimTime), "", asset}, // without the asset's record, nothing shows that the asset was not written
+		{now.Add(claimTime), "", asset}, // without the asset's record, the asset may have been written
 		{now.Add(claimTime), h.issued.Sealed, ""},
 	} {
 		want := authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), Claimed: c.claimed}

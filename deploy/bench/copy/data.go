@@ -21,9 +21,9 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// measureData measures whole copies (docs/data.md, "Whole copies"): how long it takes to make a first snapshot without
-// and with them, while one writer waits for its changes, the size of each file, and downloads beside nginx with the
-// same file, in turns.
+// measureData measures whole copies (docs/data.md, "Whole copies"). It measures how long a first snapshot takes
+// without and with whole copies, and how long one writer waits for its changes meanwhile. It also measures the size
+// of each file, and the speed of downloads from the registry and from nginx in turns.
 func (b *bench) measureData(ctx context.Context) error {
 	alone, err := b.makeFirst(ctx, "a snapshot", nil, "--no-whole-copies")
 	if err != nil {
@@ -37,8 +37,8 @@ func (b *bench) measureData(ctx context.Context) error {
 	return nil
 }
 
-// makeFirst makes the first snapshot of a registry with arguments, beside a writer. Then it calls the function
-// measure with the running registry.
+// makeFirst starts a registry with the given arguments, and makes its first snapshot while a writer creates assets.
+// Then it calls the function `measure` with the running registry.
 func (b *bench) makeFirst(
 	ctx context.Context, what string, measure func(context.Context, *registry) error, args ...string,
 ) (took time.Duration, err error) {
@@ -100,7 +100,7 @@ func (b *bench) measureDownloads(ctx context.Context, r *registry) error {
 	return stop()
 }
 
-// write prints how long one writer waits for its changes while do runs.
+// write runs the function `do`, and prints how long one writer waits for each of its changes meanwhile.
 func (r *registry) write(ctx context.Context, beside string, do func() error) error {
 	c, err := client.New(client.Config{URL: "http://" + r.addr, Key: "broker"})
 	if err != nil {
@@ -191,7 +191,7 @@ func startNginx(ctx context.Context, files string) (addr string, stop func() err
 		sleep.For(ctx, 20*time.Millisecond)
 	}
 	return addr, func() error {
-		err := nginx.Process.Signal(syscall.SIGTERM) // a kill would leave the workers of nginx running
+		err := nginx.Process.Signal(syscall.SIGTERM) // not SIGKILL: the workers of nginx would go on running
 		return errors.Join(err, nginx.Wait(), os.RemoveAll(dir))
 	}, nil
 }

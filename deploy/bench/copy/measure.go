@@ -36,8 +36,8 @@ func (r result) print(name string, to result) {
 func (r result) speed() float64     { return float64(r.assets) / r.took.Seconds() }
 func (r result) bytesEach() float64 { return float64(r.bytes) / float64(r.assets) }
 
-// measure calls copyThrough and measures the copy that it makes. copyThrough must use the given address, and
-// returns the number of assets.
+// measure calls copyThrough and measures the copy that it makes. copyThrough must make the copy through the given
+// address, and return the number of assets.
 func (r *registry) measure(copyThrough func(address string) (int, error)) (result, error) {
 	ctx := context.Background()
 	wire, err := newWire(r.addr)

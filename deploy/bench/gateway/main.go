@@ -14,10 +14,10 @@
 //   - the upstream alone.
 //
 // The command prints a table for each number of connections; it does not judge the figures. If the program of a
-// contender is missing, the contender is skipped, and the command says so. CPU, memory and system calls are
-// measured for the contender's processes, without its backends. A contender that answers from memory or from a
-// cache must forward no request, neither to the upstream nor to the asset service in the same process: otherwise
-// its measurement fails.
+// contender is missing, the command skips the contender and says so. CPU, memory and system calls are measured for
+// the contender's processes, without its backends. A contender that answers from memory or from a cache must not
+// forward any request to the upstream, or to the asset service in the same process. If it forwards one, its
+// measurement fails.
 package main
 
 import (
@@ -201,8 +201,8 @@ func (c *contender) measure(ctx context.Context, clients int, during time.Durati
 	return nil
 }
 
-// print prints the medians for a number of connections. A ratio is the median of the ratios of the rounds. If
-// the machine becomes slower, it does so for both sides of a round, so the ratio stays fair.
+// print prints the medians for a number of connections. A ratio is the median of the ratios of the rounds. If the
+// machine becomes slower, both sides of a round become slower, so the ratio stays fair.
 func print(contenders []*contender, clients int) {
 	fmt.Printf("\n%-36s %10s %8s %8s %8s %14s %7s %8s %9s\n", fmt.Sprintf("%d connections", clients), "requests/s",
 		"p50 ms", "p99 ms", "CPU us", "reads + writes", "memory", "x nginx", "x Traefik")
@@ -228,7 +228,7 @@ func named(contenders []*contender, name string) *contender {
 	return contenders[i]
 }
 
-// ratio returns the median of the rounds' ratios of two contenders. If other is nil, it returns "-".
+// ratio returns the ratio of two contenders: the median of the ratios of the rounds. If other is nil, it returns "-".
 func (c *contender) ratio(other *contender, clients int) string {
 	if other == nil {
 		return "-"

@@ -125,8 +125,8 @@ func (s *stage) write(name, text string) (string, error) {
 	return file, nil
 }
 
-// serveUpstream answers each request with the bytes of a file. Only a request for readingsPath gets the number
-// of requests so far.
+// serveUpstream answers requests with the bytes of a file. The answer for readingsPath is the number of requests for
+// UPSTREAM_PATH so far.
 func serveUpstream(ctx context.Context) error {
 	listener, err := net.Listen("tcp", os.Getenv("UPSTREAM_ADDR"))
 	if err != nil {

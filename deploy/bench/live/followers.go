@@ -41,7 +41,7 @@ func follow(ctx context.Context, s server, p plan) (*followers, error) {
 		f.close()
 		return nil, err
 	}
-	time.Sleep(2 * time.Second) // time to receive the events that existed before
+	time.Sleep(2 * time.Second) // until the followers have received the events that existed before
 	return f, nil
 }
 

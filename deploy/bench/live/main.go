@@ -115,7 +115,7 @@ func measure(ctx context.Context, p plan, name string, start func(context.Contex
 	return nil
 }
 
-// makeChanges makes changes at a steady rate, and returns when each one was acknowledged.
+// makeChanges makes changes at a steady rate. It returns the time at which each change was acknowledged.
 func makeChanges(ctx context.Context, s server, p plan) (map[string]time.Time, error) {
 	acked := map[string]time.Time{}
 	tick := time.NewTicker(time.Second / time.Duration(p.rate))

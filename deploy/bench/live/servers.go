@@ -39,8 +39,8 @@ type registry struct {
 // owned is an asset with its owner token.
 type owned struct{ id, token string }
 
-// assets is the number of assets that are changed in turn. If an asset changed twice before a follower reads
-// it, the follower would get only the newest state.
+// assets is the number of assets that are changed in turn. There are many, because a follower gets only the newest
+// state of an asset that changes twice before the follower reads it.
 const assets = 200
 
 func startRegistry(ctx context.Context, bin string) (server, error) {

@@ -41,7 +41,7 @@ func TestAnswersOfAllFormsAreReadToTheirEnd(t *testing.T) {
 				Addr: server.Listener.Addr().String(), Clients: 2, Status: status,
 				Request: []byte("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n"),
 			}
-			// Each connection is used for many requests, so the test fails if an answer is not read to its end.
+			// Each connection is used for many requests, so each answer must be read to its end.
 			got, err := l.Run(context.Background(), 200*time.Millisecond)
 			if err != nil || got.Requests < 3 {
 				t.Errorf("got %d answers and %v, want more than 2 and no error", got.Requests, err)

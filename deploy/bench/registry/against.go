@@ -10,7 +10,7 @@ import (
 	"asset-registry/deploy/bench/load"
 )
 
-// kind is a kind of load that both versions are measured with. The function load returns the load for one
+// kind is a kind of load that both versions are measured with. The function `load` returns the load for one
 // registry.
 type kind struct {
 	name    string

@@ -8,9 +8,8 @@ import (
 	"asset-registry/deploy/bench/load"
 )
 
-// pair runs two loads in turn for a number of rounds. It returns the median of each load, and the median of the
-// ratios of the rounds. If the machine becomes slower, it does so for both sides of a round, so the ratio stays
-// fair.
+// pair runs two loads in turn for a number of rounds. It returns the median of each load, and the median of the ratios
+// of the rounds. If the machine becomes slower, both loads of a round become slower, so the ratio stays fair.
 func pair(ctx context.Context, ours, theirs func(context.Context) (load.Result, error), rounds int) (a, b load.Result,
 	ratio float64, err error) {
 	var as, bs []load.Result

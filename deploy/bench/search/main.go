@@ -122,7 +122,7 @@ func (b *bench) fill(ctx context.Context) error {
 	return os.Rename(unfinished, b.data())
 }
 
-// publish creates an asset from the example, replaces the fields that the argument other has, and publishes it.
+// publish creates an asset from the example, replaces the fields that the argument `other` has, and publishes it.
 // It returns the asset's id.
 func (b *bench) publish(ctx context.Context, other client.Fields) (id string, err error) {
 	text, err := os.ReadFile(b.like)

@@ -37,7 +37,7 @@ type member struct {
 	metrics string // URL; "" for Redis
 	start   func(ctx context.Context) (*processes.Process, error)
 	process *processes.Process
-	killed  bool // true after a fault has killed the process; its growth is then not judged
+	killed  bool // a fault has killed the process, so the growth of its memory is not judged
 }
 
 // start starts Redis and the services.
@@ -125,7 +125,7 @@ func (f *fleet) stop() {
 // fault stops one process for a time. It kills or freezes the process.
 type fault struct {
 	member string
-	kill   bool // false: the process is frozen
+	kill   bool // true: the process is killed; false: it is frozen
 	during time.Duration
 }
 

@@ -73,7 +73,7 @@ const (
 	maxColumns = 1000
 )
 
-// reader reads the rows of a file. The method next returns io.EOF after the last row. If next returns faults,
+// reader reads the rows of a file. The method `next` returns io.EOF after the last row. If next returns faults,
 // the row has a wrong form and cannot be used. Any other error ends the reading.
 type reader interface {
 	next() (Row, []Fault, error)
@@ -99,7 +99,7 @@ func (s Source) open() (reader, []Fault, error) {
 // errRow is the error for a row that does not end within maxRow bytes.
 var errRow = fmt.Errorf("a row has more than %d bytes: perhaps a quote is not closed", maxRow)
 
-// bounded is a reader that returns a limited number of bytes. The limit is its field left, which its user sets
+// bounded is a reader that returns a limited number of bytes. The limit is its field `left`, which its user sets
 // again for each row.
 type bounded struct {
 	in   io.Reader

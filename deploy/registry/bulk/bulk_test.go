@@ -350,7 +350,7 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// onceSeeker is a reader whose Seek does nothing. It must be called only before the first read.
+// onceSeeker is a reader whose Seek does nothing. Seek must be called only before the first read.
 type onceSeeker struct{ io.Reader }
 
 func (onceSeeker) Seek(int64, int) (int64, error) { return 0, nil }

@@ -20,7 +20,7 @@ type Checked struct {
 	sums      map[string]string // hash of each row, by its reference
 }
 
-// Check reads all rows, and calls the function tell for each fault. It sends no request. The result ok is false
+// Check reads all rows, and calls the function `tell` for each fault. It sends no request. The result ok is false
 // if there is a fault.
 func Check(s Source, files *Folder, tell func(Fault)) (c Checked, ok bool, err error) {
 	ok = true
@@ -77,8 +77,8 @@ func ignoreBroken(err error) error {
 // maxReference is the greatest length of a reference (docs/contract.md, "Own references").
 const maxReference = 200
 
-// referenceFaults checks the reference of the row. It adds a reference without faults to the map, which gives the
-// number of the row for each reference.
+// referenceFaults checks the reference of the row. The map `seen` has the number of the row for each earlier reference.
+// If the reference has no faults, referenceFaults adds it to seen.
 func (r Row) referenceFaults(seen map[string]int) []Fault {
 	says := ""
 	visible := func(r rune) bool { return r > ' ' && r <= '~' }

@@ -37,7 +37,7 @@ type entry struct {
 
 	Published bool               `json:"published,omitempty"`
 	Document  int                `json:"document,omitempty"` // number of a document in the row, counted from 1
-	File      *client.StoredFile `json:"file,omitempty"`     // the document's file was uploaded
+	File      *client.StoredFile `json:"file,omitempty"`     // the document's file, which was uploaded
 	At        time.Time          `json:"at,omitzero"`        // time of the upload
 	Added     bool               `json:"added,omitempty"`    // the document was added to the asset
 }
@@ -49,7 +49,7 @@ type assetID struct {
 // progress is what former runs have done for a row.
 type progress struct {
 	id, sum   string
-	access    client.Access // its token is "" if the token was not kept
+	access    client.Access // the tokens of the asset; if Token is "", the journal does not have them
 	published bool
 	documents map[int]documentProgress // by number
 }
@@ -63,12 +63,12 @@ type documentProgress struct {
 // Journal is the file that keeps tokens and progress. Its mode is 0600. Only one process can have it open.
 type Journal struct {
 	file *os.File
-	rows map[string]*progress // by reference: what former runs have done
+	rows map[string]*progress // what earlier runs have done for each row; the key is the row's reference
 	head head
 
 	mu      sync.Mutex
 	pending []byte       // lines that are not written yet
-	waiting []chan error // one for each call of add that waits until its line is written
+	waiting []chan error // a channel for each call of add that waits until its line is written
 	writing bool
 	failed  error // error of a failed write, after which nothing more is written
 }
@@ -138,7 +138,7 @@ func (j *Journal) read() (end int64, err error) {
 	}
 }
 
-// take processes one line. The map ids has the progress of rows by the ids of their assets.
+// take processes one line. The map `ids` has the progress of rows by the ids of their assets.
 func (j *Journal) take(number int, line []byte, ids map[string]*progress) error {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	if number == 1 {

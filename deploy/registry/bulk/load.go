@@ -116,7 +116,7 @@ func (l *Load) read(ctx context.Context, s Source, checked Checked, to chan<- Ro
 	return nil
 }
 
-// finish counts a result and reports it. An error ends the load.
+// finish counts the result of a row and reports it. If err is not nil, the load ends.
 func (l *Load) finish(result Result, err error, stop func()) {
 	l.mu.Lock()
 	switch result.State {

@@ -90,8 +90,8 @@ type leaf struct {
 	constant string
 }
 
-// tree returns the tree of the asset that the mapping makes. The columns are found in header; if header is nil,
-// the mapping is checked as if the header had every column that the mapping names.
+// tree returns the tree of the asset that the mapping makes. The columns are found in header. If header is nil, the
+// mapping is checked as if the header had every column that the mapping names.
 func (m Mapping) tree(header []string) (*node, []Fault) {
 	root := &node{}
 	var faults []Fault
@@ -171,8 +171,8 @@ func index(n *node) int {
 	return i
 }
 
-// at returns the source of the value at a path: the leaf at the path, or the leaf of one of its parents. If the
-// mapping has neither, it returns the name of the field.
+// at returns the source of the value at a path: the leaf at the path, or the leaf of one of its parents. If the mapping
+// has no such leaf, it returns the name of the field.
 func (n *node) at(path string) string {
 	for step := range strings.SplitSeq(path, ".") {
 		if n.leaf != nil {

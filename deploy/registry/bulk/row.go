@@ -19,7 +19,7 @@ var errNoToken = errors.New("the asset was created before, and its tokens were n
 	"An administrator gives new ones: registryctl assets recover. Append that file to the file of tokens, " +
 	"and run the command again")
 
-// errOther is the error for a row whose reference was loaded before with other fields.
+// errOther is the error for a row that was loaded before under the same reference, but with other fields.
 var errOther = errors.New("the row was imported with other fields under this reference: " +
 	"change the asset itself, or give the row another reference")
 
@@ -68,7 +68,7 @@ type documentError struct {
 	error
 }
 
-// Unwrap returns the error itself.
+// Unwrap returns the error without the index of the document.
 func (e *documentError) Unwrap() error { return e.error }
 
 // refusal returns the faults that the registry has reported for the row.
@@ -172,8 +172,8 @@ func (w *work) read(ctx context.Context) error {
 	return err
 }
 
-// keepFile is the greatest age of an upload that a later run uses for its document. The registry keeps an upload
-// without a document for a day.
+// keepFile is the greatest age at which a later run still uses an upload. Older uploads may be gone, because the
+// registry keeps an upload without a document only for a day.
 const keepFile = 12 * time.Hour
 
 // document adds a document with its file, unless the asset already has it.
@@ -205,7 +205,8 @@ func (w *work) document(ctx context.Context, number int, d Document) error {
 	return w.Journal.add(entry{Reference: w.row.Reference, Document: number, Added: true})
 }
 
-// upload uploads a file. The file's address is in the journal, and durable, before a document refers to it.
+// upload uploads a file. It makes sure that the file's address is durable in the journal before a document refers to
+// the file.
 func (w *work) upload(ctx context.Context, number int, name string) (stored client.StoredFile, err error) {
 	if err := w.Files.check(name); err != nil {
 		return stored, &fs.PathError{Op: "upload", Path: name, Err: err}
@@ -222,8 +223,8 @@ func (w *work) upload(ctx context.Context, number int, name string) (stored clie
 	})
 }
 
-// add adds a document to the asset exactly once. Each try has the tag of an asset without the document as a
-// condition, so only one try can succeed.
+// add adds a document to the asset exactly once. Each try works only if the asset still has the tag that it had without
+// the document. So only one try can succeed.
 func (w *work) add(ctx context.Context, d client.Document) error {
 	for !holds(w.held, d) {
 		var added client.Document

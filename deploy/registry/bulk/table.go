@@ -182,7 +182,7 @@ func (t *table) next() (Row, []Fault, error) {
 	return t.make(cells), nil, nil
 }
 
-// make makes a row from its cells. The argument cells has one cell for each column of the header.
+// make makes a row from its cells. The argument `cells` has one cell for each column of the header.
 func (t *table) make(cells []string) Row {
 	row := Row{Number: t.row, Asset: client.Fields{}, column: t.root.at}
 	if t.reference >= 0 {

@@ -10,10 +10,10 @@ import (
 	"unicode"
 )
 
-// value returns the value that the node n gets from the cells of a row, or nil if it has no value. The result
-// filled reports whether a column has given a part of the value. The result mapped reports whether a column is
-// mapped to a part of the value. If columns are mapped to an element of a list and all of them are empty, the
-// list does not get the element, even if the element has constants.
+// value returns the value that the cells of a row give to the node n, or nil if they give none. The result filled
+// reports whether a part of the value comes from a column. The result mapped reports whether a column is mapped to a
+// part of the value. An element of a list may have columns and constants. If all its columns are empty in this row,
+// the list does not get the element.
 func (m Mapping) value(n *node, cells []string) (v any, filled, mapped bool) {
 	if n.leaf != nil {
 		if n.leaf.column < 0 {

@@ -93,7 +93,7 @@ type Manager struct {
 	obtain    func(context.Context) (*tls.Certificate, error)
 
 	renewals metric.Int64Counter
-	answers  answers // answers to challenges that the authority may ask for now
+	answers  answers // answers to challenges; the authority may ask for these answers now
 
 	mu       sync.Mutex
 	current  *tls.Certificate
@@ -102,8 +102,8 @@ type Manager struct {
 	next     time.Time // when the next attempt is due
 }
 
-// Open returns the manager of a host's certificate, which is stored in the directory dir of the data directory.
-// It reads the stored certificate and sends no request.
+// Open returns the manager of a host's certificate. The certificate is stored in the directory dir of the data
+// directory. Open reads it, and sends no request.
 func Open(a Authority, host, dir string, log *slog.Logger, meter metric.Meter) (*Manager, error) {
 	renewals, err := meter.Int64Counter("registry.tls.renewals",
 		metric.WithDescription("Attempts to get or renew the certificate by ACME, by result."))

@@ -133,7 +133,8 @@ func TestRenewalIsDueBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// TestAStoredCertificateIsUsedAgain stores keys, checks the modes of the files, and opens them again.
+// TestAStoredCertificateIsUsedAgain stores the key of an account and a certificate. Only the owner may have access
+// to the files. After a restart, the manager must have the same certificate.
 func TestAStoredCertificateIsUsedAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data", "acme")
 	if err := os.Mkdir(filepath.Dir(dir), 0o700); err != nil {
@@ -204,7 +205,8 @@ func TestNoWrongCertificateIsStored(t *testing.T) {
 	}
 }
 
-// TestPlainHTTPDoesLittle sends many kinds of requests over plain HTTP.
+// TestPlainHTTPDoesLittle sends many kinds of requests over plain HTTP. Only a challenge of the authority may be
+// answered. Other reads must be redirected to HTTPS, and writes must be refused.
 func TestPlainHTTPDoesLittle(t *testing.T) {
 	m, _ := open(t, t.TempDir())
 	m.answers.add(challenges+"known", "known.thumb")

@@ -53,13 +53,13 @@ type checker struct {
 
 	mu    sync.Mutex
 	wrong []replica.Entry // assets that differ, without their texts; the first is checked next
-	// unproven has the assets whose salt was refused, without their texts; the first is checked next. refusals
-	// counts the refusals since this list was last empty.
+	// unproven lists the assets for which an answer had no salt, without their texts. The first asset is
+	// checked next. refusals counts the answers without a salt since the list was last empty.
 	unproven []replica.Entry
 	refusals int
 }
 
-// run compares one asset in each interval, until ctx is done. The argument every is the length of the interval.
+// run compares one asset in each interval, until ctx is done. The argument `every` is the length of the interval.
 func (c *checker) run(ctx context.Context, every time.Duration) {
 	var start [16]byte
 	_, _ = rand.Read(start[:]) // rand.Read never returns an error
@@ -73,7 +73,8 @@ func (c *checker) run(ctx context.Context, every time.Duration) {
 	}
 }
 
-// step compares the next asset, then one of the assets that differed before, and one whose salt was refused.
+// step compares one of the assets that differed before, one of the assets whose salt was refused, and the next
+// asset.
 func (c *checker) step(ctx context.Context) {
 	for _, list := range []*[]replica.Entry{&c.wrong, &c.unproven} {
 		if id, found := c.suspect(list); found {
@@ -95,7 +96,7 @@ func (c *checker) take() (id string, found bool) {
 		return !found && seen < mostSkipped
 	})
 	c.next = after(id)
-	return id, found && err == nil // the goroutine that follows the origin reports a damaged copy
+	return id, found && err == nil // if the copy is damaged, the goroutine that follows the origin reports it
 }
 
 // after returns the next higher id. It returns "" for the highest id and for "".
@@ -148,8 +149,9 @@ func (c *checker) look(ctx context.Context, id string) {
 	}
 }
 
-// compare compares an asset with its leaf. It uses the salt only if the origin, together with the salt, shows
-// an asset that matches the leaf. Then the registry and its log agree, and only the copy can be wrong.
+// compare compares an asset with its leaf. The origin answers with a salt and with its own state of the asset.
+// compare uses the salt only if this state matches the leaf. Then the registry and its log agree, so only the
+// copy can be wrong.
 func (c *checker) compare(ctx context.Context, e replica.Entry) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, proveWithin)
 	defer cancel()
@@ -189,8 +191,9 @@ func (c *checker) suspect(list *[]replica.Entry) (id string, found bool) {
 	return first.ID, true
 }
 
-// note records the result for an asset. It returns true if the asset was already known to differ. The
-// field "wrong" lists these assets. An asset leaves the list once it matches the log or has another position.
+// note records the result for an asset. The field "wrong" lists the assets that differ from the log. note
+// returns true if the list already has the asset and the asset still does not match. An asset leaves the list
+// once it matches the log or has another position.
 func (c *checker) note(e replica.Entry, found outcome) (known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,9 +214,9 @@ func (c *checker) note(e replica.Entry, found outcome) (known bool) {
 	return false
 }
 
-// noteRefusal counts answers without a salt. One asset that is refused again and again adds to the count each
-// time. The count returns to 0 when each refused asset was proven, differs, or has changed, so an outage is
-// forgotten after its end.
+// noteRefusal counts answers without a salt. If an asset is refused several times, each time counts. The count
+// returns to 0 once every refused asset was proven, differs, or has changed. So the count forgets an outage
+// that has ended.
 func (c *checker) noteRefusal(e replica.Entry, found outcome) {
 	i := slices.IndexFunc(c.unproven, func(was replica.Entry) bool { return was.ID == e.ID })
 	settled := found == matches || found == differs

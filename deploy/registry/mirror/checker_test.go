@@ -159,8 +159,8 @@ func TestOnlyAProvenContentCounts(t *testing.T) {
 	}
 }
 
-// TestRefusedProofsCount has an origin that refuses the salt of one asset, or of several. The refusals must
-// reach the limit in both cases.
+// TestRefusedProofsCount has an origin that refuses the salts of 1, 3 or 50 assets. Each repeated refusal must count,
+// so that even one asset reaches the limit mostRefused.
 // Promises: mirror-refusals
 func TestRefusedProofsCount(t *testing.T) {
 	for _, without := range []int{1, 3, 50} {

@@ -27,7 +27,8 @@ type Config struct {
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 
 	Of string `required:"" placeholder:"URL" help:"Address of the registry, or of another mirror of it."`
-	// Only this setting decides where clients send their keys, never an answer of another server.
+	// Clients that want to write send their keys to this address. Only this setting decides it, never an answer of
+	// another server.
 	Origin string `placeholder:"URL" help:"Public address of the registry that takes writes; by default that of --of."`
 	// Search services run in other processes. They follow the mirror or the registry.
 	SearchURL []string `name:"search-url" help:"Addresses of the search services; by default there is no search."`
@@ -125,7 +126,7 @@ const (
 	formatFile        = "FORMAT"
 	format            = "asset-registry mirror 1"
 	logFile           = "log.db"
-	originFile        = "origin" // this file exists once the copy is served
+	originFile        = "origin" // created when the verified copy is served for the first time
 	equalFile         = "equal"  // the last time when the copy was known to be as new as the registry
 	snapshotDirectory = "snapshots"
 )

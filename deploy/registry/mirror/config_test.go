@@ -25,7 +25,7 @@ func TestAForeignDirectoryIsRefused(t *testing.T) {
 		{"one with other files", foreign, "it holds secret"},
 		{"one of a registry", other, `the format "asset-registry data 1"`},
 	} {
-		for range 2 { // in the second round, the directory is already that of a mirror
+		for range 2 { // in the second round, the directory already belongs to a mirror
 			err := openData(c.dir)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: got %v, want %q", c.name, err, c.want)

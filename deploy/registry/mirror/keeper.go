@@ -44,7 +44,7 @@ func isVoid(err error) bool {
 // remove removes the copy, its log and its snapshots.
 func (m *mirror) remove() error {
 	return errors.Join(
-		os.RemoveAll(filepath.Join(m.config.Data, originFile)), // first, so that no unverified copy counts as served
+		os.RemoveAll(filepath.Join(m.config.Data, originFile)), // first: without this file, no copy counts as served
 		replica.Remove(m.config.Data),
 		os.RemoveAll(filepath.Join(m.config.Data, logFile)),
 		os.RemoveAll(filepath.Join(m.config.Data, equalFile)),
@@ -242,8 +242,7 @@ func (k *keeper) heard(err error) {
 	}
 }
 
-// mayServe records that the copy was compared with the public log, now or in an earlier run, and so may be
-// served.
+// mayServe records that the copy may be served: it was compared with the public log, now or in an earlier run.
 func (k *keeper) mayServe() { k.once.Do(func() { close(k.compared) }) }
 
 // ready returns a fault if the copy is too old, or if the mirror has doubts about the copy or its log.

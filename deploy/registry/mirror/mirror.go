@@ -35,7 +35,7 @@ const (
 	zoneRest  = time.Second     // pause after the origin's time zone has changed, which may happen often
 	anewFirst = 2 * time.Second // pause before the mirror makes a new copy; doubled each time
 	anewMost  = 10 * time.Minute
-	anewRest  = time.Hour // if the last new beginning was longer ago, the pause is anewFirst again
+	anewRest  = time.Hour // if the last new copy was begun longer ago, the pause is anewFirst again
 )
 
 // mirror is the state of a running mirror.
@@ -60,7 +60,7 @@ type mirror struct {
 }
 
 // Run keeps a copy of a registry up to date and serves it until ctx is done. Then it finishes the requests under
-// way. It calls the function ready with the public address once the mirror listens; /readyz answers 200 once the
+// way. It calls the function `ready` with the public address once the mirror listens; /readyz answers 200 once the
 // copy is served.
 func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
 	logger, flush := httpserver.NewLog(log, c.LogLevel)
@@ -144,7 +144,7 @@ func newTransport() http.RoundTripper {
 }
 
 // measure registers metrics: how far the copy is behind, and what the comparison with the log finds. The
-// function silence ends their callback.
+// function `silence` ends their callback.
 func (m *mirror) measure(meter metric.Meter) (silence func() error, err error) {
 	behind, err1 := meter.Float64ObservableGauge("registry.mirror.behind", metric.WithUnit("s"),
 		metric.WithDescription("Time since the copy was last as new as the registry."))

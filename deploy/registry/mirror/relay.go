@@ -43,8 +43,8 @@ func newRelay(of *url.URL, to http.RoundTripper, within time.Duration, log *slog
 		failures: failurelog.New(log, "the mirror cannot ask the registry")}
 }
 
-// before returns a relay with the same settings. It stands in front of the handler "next", which is the asset service
-// of the mirror.
+// before returns a relay with the same settings. The new relay stands in front of the handler "next", which is the
+// asset service of the mirror.
 func (r *relay) before(next http.Handler, has func(id string) (bool, error)) *relay {
 	relay := *r
 	relay.next, relay.has = next, has
@@ -72,8 +72,8 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// isPassable reports whether the answer to a relayed request would be JSON for the clients of this mirror. A
-// script would run in the pages of the mirror, and a download would lead to another server.
+// isPassable reports whether the mirror may pass on the answer to a request. With opt_jsonp, the answer would be a
+// script, which runs in the pages of the mirror. With "download", the answer would lead the client to another server.
 func isPassable(u *url.URL) bool {
 	query := u.Query()
 	return !query.Has("opt_jsonp") && !query.Has("download")
@@ -140,7 +140,7 @@ func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 		return away(err)
 	}
 	out.Header.Set("User-Agent", userAgent)
-	out.Header.Set("Accept-Encoding", "identity") // the gateway compresses the answer
+	out.Header.Set("Accept-Encoding", "identity") // no compression here: the mirror's gateway compresses
 	pass(out.Header, req.Header, passedOn)
 	resp, err := r.to.RoundTrip(out)
 	if err != nil {
@@ -167,8 +167,8 @@ func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 	return nil
 }
 
-// isAnswer reports whether an answer can be passed on: it is JSON or says that nothing has changed, and depends
-// only on the request.
+// isAnswer reports whether the mirror may pass an answer on. The status must be one that depends only on the request.
+// The body must be JSON. An answer with the status 304 has no body, and may be passed on.
 func isAnswer(resp *http.Response) bool {
 	if resp.StatusCode == http.StatusNotModified {
 		return true

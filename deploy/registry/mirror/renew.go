@@ -63,9 +63,9 @@ func (d *doubts) any() bool {
 	return len(d.held) > 0
 }
 
-// survives reports whether the copy stays although err would make it void. With a policy, a copy that was
-// served stays until another copy is verified, because a server without a signature proves nothing. A damaged
-// copy never stays. If the copy stays, survives records the doubt.
+// survives reports whether the copy stays after the error err, which says that the copy may be void. With a policy, a
+// copy that was served stays until another copy is verified, because a server without a signature proves nothing. A
+// damaged copy never stays. If the copy stays, survives records the doubt.
 func (k *keeper) survives(err error) bool {
 	if k.policy == nil || !k.servedBefore() || errors.Is(err, replica.ErrUnsound) || errors.Is(err, boltfile.ErrDamaged) {
 		return false
@@ -101,8 +101,8 @@ func (k *keeper) lacksLog() bool {
 	return err != nil || public
 }
 
-// renew makes another copy whenever there are doubts about this one. It returns errRenewed once the other copy
-// is verified.
+// renew waits until there are doubts about this copy, and then makes another one. It returns errRenewed once the other
+// copy is verified.
 func (k *keeper) renew(ctx context.Context) error {
 	next := k.mirror.beside()
 	pause := anewFirst
@@ -145,8 +145,8 @@ func (k *keeper) build(ctx context.Context, next *mirror) error {
 	return next.keep(ctx)
 }
 
-// replaces returns nil if a verified copy may replace this one: the log of the verified copy is another log, or
-// is at least as long.
+// replaces returns an error if the verified copy has less of the same log than this copy. Otherwise the verified copy
+// may replace this one, and replaces returns nil.
 func (k *keeper) replaces(ctx context.Context, next translog.Checkpoint) error {
 	assets := k.assets.Load()
 	if assets == nil {

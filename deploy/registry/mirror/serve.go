@@ -63,7 +63,7 @@ func (s services) Drain() { s.gateway.Drain() }
 // Close implements daemon.Service.
 func (s services) Close() error { return errors.Join(s.gateway.Close(), s.assets.Close()) }
 
-// serve serves the copy until ctx is done or the copy is void. The argument zone is the time zone of the copy's
+// serve serves the copy until ctx is done or the copy is void. The argument `zone` is the time zone of the copy's
 // times.
 func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 	k.say("The mirror compares its copy with the public log.")

@@ -128,7 +128,8 @@ func TestCreateKeepsTheTokens(t *testing.T) {
 	}
 }
 
-// TestRecoverKeepsTheTokens writes the new tokens to a file that only the user may read.
+// TestRecoverKeepsTheTokens runs the command recover. It must write the new tokens to a file that only the user may
+// read, and must not print them.
 func TestRecoverKeepsTheTokens(t *testing.T) {
 	const recovery = "POST /api/2.5/assets/a1/recovery"
 	api := newPublicAPI(t, nil)

@@ -143,7 +143,7 @@ func (p *program) headFile() (string, error) {
 	return filepath.Join(dir, "audit-head-"+host), nil
 }
 
-// knownHead returns the head in the argument text, or, if text is empty, the head in the file. If the file does
+// knownHead returns the head in the argument `text`, or, if text is empty, the head in the file. If the file does
 // not exist, it returns the zero value.
 func knownHead(text, file string) (adminapi.Head, error) {
 	if text == "" {

@@ -43,7 +43,7 @@ func (p *program) public(withKey bool) (*client.Client, error) {
 }
 
 // send makes a request to the admin API and returns the body of the answer. For a status of 400 or more, the
-// error has the registry's description. The argument body may be nil.
+// error has the registry's description. The argument `body` may be nil.
 func send(ctx context.Context, method, address, key string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -93,7 +93,7 @@ func refusal(resp *http.Response, text []byte) error {
 	return &statusError{resp.StatusCode, plain(says)}
 }
 
-// call calls the admin API. The argument body is sent as JSON; if it is nil, no body is sent.
+// call calls the admin API. The argument `body` is sent as JSON; if it is nil, no body is sent.
 func call[T any](ctx context.Context, p *program, method, path string, query url.Values, body any) (
 	answer adminapi.Response[T], err error,
 ) {
@@ -117,8 +117,8 @@ func call[T any](ctx context.Context, p *program, method, path string, query url
 	return answer, nil
 }
 
-// all reads a list page by page, from the first page to the last, and calls the function visit for each page. It
-// sets the parameter "after" in the argument query.
+// all reads a list page by page, from the first page to the last, and calls the function `visit` for each page. It
+// sets the parameter "after" in the argument `query`.
 func all[T any](ctx context.Context, p *program, path string, query url.Values, visit func([]T)) error {
 	for {
 		page, err := call[[]T](ctx, p, http.MethodGet, path, query, nil)

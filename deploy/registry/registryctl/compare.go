@@ -114,7 +114,7 @@ func compareAssets(ctx context.Context, p *program, v translog.Verifier, source 
 	registry, err := client.New(client.Config{
 		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout,
 		Transport: newTransport(),
-		Retry:     client.Retry{Tries: 30, Total: 3 * time.Minute}, // a long run reaches the rate limits
+		Retry:     client.Retry{Tries: 30, Total: 3 * time.Minute}, // a long run exceeds the rate limits and must wait
 	})
 	if err != nil {
 		return signed, nil, err

@@ -35,7 +35,7 @@ type fileComparison struct {
 	report filesReport
 }
 
-// compare compares the files of all documents of an asset. The argument asset is the asset's JSON, which matches
+// compare compares the files of all documents of an asset. The argument `asset` is the asset's JSON, which matches
 // the asset's newest leaf.
 func (c *fileComparison) compare(ctx context.Context, id string, asset []byte) error {
 	documents, err := filelink.Documents(asset)

@@ -24,8 +24,8 @@ func fileDocument(n int, text string) string {
 		fileID(n), hex.EncodeToString(old[:]), hex.EncodeToString(strong[:]), len(text))
 }
 
-// newFileRegistry returns a registry with three files: one that two assets have, one of a decision, and one
-// that is empty.
+// newFileRegistry returns a registry with three files: one that two assets refer to, one that a decision refers to, and
+// an empty one.
 func newFileRegistry(t *testing.T) *testRegistry {
 	t.Helper()
 	r := newTestRegistry(t, 0)
@@ -46,7 +46,8 @@ func newFileRegistry(t *testing.T) *testRegistry {
 	return r
 }
 
-// TestFilesAreComparedWithTheLog verifies the bytes of all files that documents refer to.
+// TestFilesAreComparedWithTheLog verifies the bytes of all files that documents refer to. The report must count the
+// files that match, the removed ones, and those of other servers.
 // Promises: verify-files
 func TestFilesAreComparedWithTheLog(t *testing.T) {
 	r := newFileRegistry(t)

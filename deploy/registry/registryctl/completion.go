@@ -109,8 +109,8 @@ func (c complete) Run(ctx context.Context, p *program) error {
 
 type candidate struct{ word, description string }
 
-// candidates returns the words that can follow the given ones. The argument partial is the beginning of the next
-// word. Only a hyphen at its start matters.
+// candidates returns the words that can follow the given ones. The argument partial is the beginning of the next word.
+// It is only used to see whether the next word begins with a hyphen, as a flag does.
 func (p *program) candidates(ctx context.Context, words []string, partial string) []candidate {
 	var typed commands
 	parser, err := newParser(&typed, io.Discard)
@@ -140,9 +140,9 @@ func (p *program) candidates(ctx context.Context, words []string, partial string
 	return p.values(ctx, line, &typed, node.Positional[0].Tag)
 }
 
-// values returns the values that the tag of a flag or an argument allows. The tag has a list, or the name of a list
-// of the admin API. The argument line is the parsed command line. When values applies the line, the
-// fields of *typed are set.
+// values returns the values that the tag of a flag or an argument allows. The tag has these values, or the name of a
+// list of the admin API. The argument `line` is the parsed command line. To call the admin API, values applies line,
+// which sets the fields of *typed.
 func (p *program) values(ctx context.Context, line *kong.Context, typed *commands, tag *kong.Tag) (found []candidate) {
 	declared := tag.Get("complete")
 	switch declared {
@@ -197,9 +197,9 @@ var completable = regexp.MustCompile(`^[\pL\pN_.-]+$`)
 // completionTimeout limits the time of the calls for one completion, because the user waits for it.
 const completionTimeout = time.Second
 
-// typed returns a program with the settings of the command line that is being completed. If that line has no
-// --config, the config file of this process is read. The result ok is false if the settings are wrong: while
-// completing, a shell cannot show an error.
+// typed returns a program with the settings of the command line that is being completed. If that line has no --config,
+// the config file of this process is read. If the settings are wrong, the result ok is false. typed returns no error,
+// because a shell cannot show an error while it completes a line.
 func (p *program) typed(line commands) (asked *program, ok bool) {
 	if line.Config == "" {
 		line.Config = p.config

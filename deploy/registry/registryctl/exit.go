@@ -31,7 +31,8 @@ type verdict struct{ error }
 // Unwrap returns the error itself.
 func (v verdict) Unwrap() error { return v.error }
 
-// isVerdict reports whether an error before the first request has another cause than the command line.
+// isVerdict takes an error that came before the first request. It reports whether the error is about forged or
+// damaged data, or about a failed write. Any other error is about the command line.
 func isVerdict(err error) bool {
 	_, forged := errors.AsType[verdict](err)
 	file, ofFile := errors.AsType[*fs.PathError](err)

@@ -153,9 +153,9 @@ func (p *program) goOn(position client.Position) error {
 	return err
 }
 
-// use prints a page, or a message that the feed starts over, and then stores the position. The result upToDate
-// reports whether everything up to the goal is printed. The function compares timestamps as texts, because the
-// texts have the order of the times (docs/contract.md, "Timestamps").
+// use prints a page, or a message that the feed starts over, and then stores the position. The result upToDate reports
+// whether everything up to the goal is printed. The function compares timestamps as texts: their alphabetical order is
+// the order of the times (docs/contract.md, "Timestamps").
 func (f followAssets) use(
 	p *program, page client.Page, over bool, goal client.Timestamp,
 ) (upToDate bool, err error) {

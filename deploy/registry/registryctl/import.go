@@ -207,7 +207,7 @@ func (r *importReport) tell(result bulk.Result) {
 	if r.file != nil {
 		r.note(json.NewEncoder(r.out).Encode(result))
 	}
-	if result.State == bulk.Failed { // the error that the command returns says why
+	if result.State == bulk.Failed { // not printed here: the error that the command returns has the reason
 		return
 	}
 	for _, f := range result.Faults {

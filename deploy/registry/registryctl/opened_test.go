@@ -26,7 +26,7 @@ func TestACheckpointIsOpenedOnce(t *testing.T) {
 	text := make([]byte, 1)
 	for _, step := range []struct {
 		text   string
-		opened int // total of the calls after this step
+		opened int // how many checkpoints c must have opened in total after this step
 	}{{"a", 1}, {"a", 1}, {"b", 2}, {"b", 2}, {"bad", 3}, {"bad", 4}, {"b", 4}, {"", 5}, {"", 5}, {"a", 6}} {
 		text = append(text[:0], step.text...) // reuses the memory of text, as callers may do
 		signed, err := l.Open(text)

@@ -28,7 +28,7 @@ func (a answer) without(file string) answer {
 	return a
 }
 
-// ownerToken has the flags with which the owner of an asset gives the owner token.
+// ownerToken has the flags in which the owner of an asset passes the owner token to the program.
 type ownerToken struct {
 	Token  string `env:"REGISTRYCTL_TOKEN" help:"Owner token. The process list shows flags: set the variable."`
 	Access string `placeholder:"FILE" in:"" help:"File with the asset's tokens, as create and accept write it."`
@@ -126,7 +126,8 @@ func (a acceptAsset) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if a.Access == "" && p.output != asJSON { // prints the tokens before the change, so that no interruption loses them
+	// The tokens are printed before the change, so that no interruption loses them.
+	if a.Access == "" && p.output != asJSON {
 		if err := p.printTokens(held, nil); err != nil {
 			return err
 		}
@@ -191,7 +192,7 @@ func readAccess(name, id string) (held answer, err error) {
 	for decoder := json.NewDecoder(file); ; {
 		var next answer
 		if err := decoder.Decode(&next); err != nil {
-			break // end of the file; an import that still writes it may not have finished the last line
+			break // the end of the file, or a last line that a running import has not finished
 		}
 		if next.Data == nil || next.Access == nil {
 			continue

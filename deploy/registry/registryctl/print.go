@@ -50,7 +50,7 @@ func (p *program) printJSON(value any, indent string) error {
 	return err
 }
 
-// escaped returns the same JSON with control characters escaped, except line feeds between values.
+// escaped returns a JSON text with escaped control characters. Line feeds between values stay as they are.
 func escaped(text []byte) []byte {
 	if !bytes.ContainsFunc(text, func(r rune) bool { return r >= '\u007f' && command.IsControl(r) }) {
 		return text // no change is needed, because JSON itself escapes C0 characters in strings

@@ -34,8 +34,8 @@ func (s *shower) token() json.Token {
 	return t
 }
 
-// fields prints the fields of an object up to its end. The argument first is printed before the first field, and
-// the argument indent before each other field.
+// fields prints the fields of an object up to its end. The argument `first` is printed before the first field, and
+// the argument `indent` before each other field.
 func (s *shower) fields(first, indent string) {
 	for s.decoder.More() {
 		fmt.Fprintf(&s.out, "%s%s:", first, plain(fmt.Sprint(s.token())))
@@ -45,8 +45,8 @@ func (s *shower) fields(first, indent string) {
 	s.token() // the closing }
 }
 
-// value prints the next value. The argument inline is printed before a scalar, and the argument block before the
-// first field of an object. The argument indent is printed before each further line.
+// value prints the next value. The argument `inline` is printed before a scalar, and the argument `block` before the
+// first field of an object. The argument `indent` is printed before each further line.
 func (s *shower) value(inline, block, indent string) {
 	switch t := s.token(); {
 	case !s.decoder.More() && (t == json.Delim('{') || t == json.Delim('[')):

@@ -75,7 +75,7 @@ func (s syncCopy) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	shown := newSyncProgress(p.errOut)
-	defer func() { copied.Close() }() // a closure, because --restart gives the variable another value
+	defer func() { copied.Close() }() // a closure, because --restart gives the variable `another` value
 	for {
 		err = s.once(ctx, p, copied, source, shown)
 		if !errors.Is(err, replica.ErrOtherData) {
@@ -109,8 +109,8 @@ func (p *program) say(format string, args ...any) error {
 	return err
 }
 
-// interrupted says how far the copy is, when a run has ended early. It returns nil only if the user has stopped a
-// command without --once whose copy was up to date.
+// interrupted says how far the copy is, when a run has ended early. It returns an error, except in one case: the
+// user stopped a command without --once, and the copy was up to date.
 func (p *program) interrupted(ctx context.Context, copied *replica.Replica, once bool, err error) error {
 	state := copied.State()
 	switch {
@@ -186,7 +186,7 @@ func (s syncCopy) once(
 	}
 }
 
-// away reports whether err is temporary: it ends when the registry answers again.
+// away reports whether err is temporary: the error is over as soon as the registry answers again.
 func away(err error) bool {
 	for _, lasts := range []error{
 		replica.ErrNotStored, replica.ErrOtherData, replica.ErrEntry, replica.ErrUnsound, client.ErrSegment,

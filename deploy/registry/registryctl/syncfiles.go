@@ -45,7 +45,7 @@ func (s syncCopy) copyFiles(
 	}
 }
 
-// following lets the function follow run, and copies files until that function returns.
+// following runs the function `follow`, and copies files at the same time until follow returns.
 func (s syncCopy) following(
 	ctx context.Context, p *program, copied *replica.Replica, follow func(context.Context) error,
 ) (err error) {

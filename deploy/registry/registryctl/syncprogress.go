@@ -11,11 +11,11 @@ import (
 
 const (
 	drawEvery = 200 * time.Millisecond // time between two updates on a terminal
-	tellEvery = 10 * time.Second       // time between two lines elsewhere
+	tellEvery = 10 * time.Second       // time between two lines, if the output is no terminal
 )
 
-// line shows how far a command is. On a terminal it redraws one line; elsewhere it prints a new line every
-// 10 seconds.
+// line shows how far a command is. On a terminal it redraws one line. If the output is no terminal, it prints a new
+// line every 10 seconds.
 type line struct {
 	out      io.Writer
 	terminal bool
@@ -35,8 +35,8 @@ func newLine(out io.Writer) *line {
 	return p
 }
 
-// show shows the result of the function text, unless it is too early for the next line. The function gets the
-// time since the command began. Errors of writing are ignored.
+// show shows the result of the function `text`. If it is too early for the next line, show does nothing. The function
+// gets the time since the command began. Errors of writing are ignored.
 func (p *line) show(text func(in time.Duration) string) {
 	now := time.Now()
 	if now.Before(p.next) {

@@ -23,7 +23,7 @@ type copyReport struct {
 	Assets   int   `json:"assets"` // assets of the copy
 	Matched  int64 `json:"matched"`
 	Test     int64 `json:"test"`     // assets in test mode; these have no proofs
-	Changed  int64 `json:"changed"`  // assets whose state in the copy is many changes older than the newest
+	Changed  int64 `json:"changed"`  // assets that have changed so often since that the copy's leaf was not reached
 	Erased   int64 `json:"erased"`   // assets whose content the registry has erased
 	Differs  int64 `json:"differs"`  // assets that differ; the standard error names them
 	Unproven int64 `json:"unproven"` // assets that are not in the sample, if a sample was taken
@@ -85,7 +85,7 @@ func (v *copyVerifier) run(ctx context.Context, p *program) error {
 	return nil
 }
 
-// each calls the function check for each asset of the sample. Without a sample, it calls check for each asset of
+// each calls the function `check` for each asset of the sample. Without a sample, it calls check for each asset of
 // the copy.
 func (v *copyVerifier) each(check func(replica.Entry) error) error {
 	if v.sample == 0 {

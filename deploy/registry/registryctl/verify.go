@@ -113,8 +113,8 @@ func (v verifyLog) whole(ctx context.Context, p *program, policy *translog.Polic
 	return p.report(report)
 }
 
-// keepConflict stores the checkpoint in a file if it does not continue the remembered one. It returns err,
-// extended with the names of the files.
+// keepConflict stores the newest checkpoint in a file if the log does not continue the remembered checkpoint.
+// It returns err, extended with the names of the files.
 func (v verifyLog) keepConflict(source *keepingSource, err error) error {
 	if v.Remember == "" || !errors.Is(err, translog.ErrConsistency) {
 		return err
@@ -146,7 +146,7 @@ func readRemembered(file string) (c translog.Checkpoint, known bool, err error) 
 	return c, true, nil
 }
 
-// registryOf returns the address of the registry that serves the log at this address.
+// registryOf returns the address of the registry that serves the log at the address log.
 func registryOf(log string) string {
 	log = strings.TrimSuffix(log, "/")
 	if at := strings.LastIndex(log+"/", "/log/"); at >= 0 {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// TestAReleaseIsVerified checks a whole release, a part of one, and releases that somebody has changed. A
-// changed release must be an error.
+// TestAReleaseIsVerified checks a whole release, a part of one, and releases that somebody has changed. For a changed
+// release, the command must return an error.
 func TestAReleaseIsVerified(t *testing.T) {
 	secret, public, err := note.GenerateKey(rand.Reader, "asset-registry.example/release")
 	if err != nil {

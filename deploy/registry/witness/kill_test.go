@@ -19,7 +19,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// reader reads the tiles of a log, as the log was when it had the number of leaves in the field size.
+// reader reads the tiles of a log. It reads them as they were when the log had size leaves.
 type reader struct {
 	log  *testLog
 	size int64
@@ -141,14 +141,15 @@ func accepts(t *testing.T, l *testLog, address string, older, size int64) bool {
 	if err != nil {
 		return false
 	}
-	defer func() { _ = r.Body.Close() }() // only the status is needed
+	defer func() { _ = r.Body.Close() }() // the body is not read, because only the status is needed
 	return r.StatusCode == http.StatusOK
 }
 
 // sizeOf asks a witness for the size of the checkpoint that it has cosigned last.
 func sizeOf(t *testing.T, l *testLog, address string) int64 {
 	t.Helper()
-	// The witness never cosigned the largest size, so it refuses this submission, and its answer has the size.
+	// The witness has never cosigned the largest size. So it refuses this submission, and its answer names the size
+	// that it has cosigned.
 	status, _, answer := post(t, address, translog.Submission{Old: whole(l), Checkpoint: l.signed(t, whole(l))}.Encode())
 	var size int64
 	if _, err := fmt.Sscanf(answer, "%d\n", &size); err != nil || status != http.StatusConflict {

@@ -85,7 +85,7 @@ func (l *testLog) submission(t testing.TB, older, size int64) translog.Submissio
 }
 
 // newWitness returns a witness that has its state in the directory dir. It knows one log, whose name is the
-// constant origin.
+// constant `origin`.
 func newWitness(t testing.TB, dir string) *Witness {
 	t.Helper()
 	w, err := New(Config{

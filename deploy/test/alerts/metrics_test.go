@@ -80,7 +80,7 @@ func jobs(t *testing.T) (names []string) {
 	return names
 }
 
-// await repeats a check until it returns no faults. When the time in the constant patience is over, it fails the
+// await repeats a check until it returns no faults. When the time in the constant `patience` is over, it fails the
 // test and prints the faults.
 func await(t *testing.T, check func() []string) {
 	t.Helper()
@@ -131,8 +131,8 @@ func (f *fleet) follow(t *testing.T) {
 	})
 }
 
-// TestEverythingThatIsLookedAtIsTold starts the registry and a collector, uses every service a little, and then
-// looks for every metric and label that a rule or a dashboard uses; all of them must exist.
+// TestEverythingThatIsLookedAtIsTold starts the registry and a collector, and uses every service a little. Every
+// metric and label that a rule or a dashboard uses must then exist.
 func TestEverythingThatIsLookedAtIsTold(t *testing.T) {
 	f := start(t)
 	if got, want := slices.Sorted(slices.Values(jobs(t))), slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(f.metrics)), "prometheus"))); !slices.Equal(got, want) {

@@ -48,8 +48,8 @@ const creation = `{"data":{"assetType":"bounce","title":"x","description":"%s",
 "assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"x"},
 "contactPoint":{"name":"x","telephone":"1"}}}}`
 
-// megabyte is a text of nearly the largest size that a request may have. A description may have at most 250,000
-// characters, so each character has four bytes.
+// megabyte is a description of nearly the largest size that a request may have. A description may have at most
+// 250,000 characters. To reach the size, megabyte consists of characters of four bytes.
 var megabyte = strings.Repeat("𐍈", 980_000/4)
 
 // largeItem is the body of a request that replaces an asset's item by an item with the text in the variable
@@ -174,7 +174,7 @@ func (o *Outcome) Cut() int64 { return o.cut.Load() }
 // Answered returns the number of complete answers.
 func (o *Outcome) Answered() int64 { return o.answered.Load() }
 
-// Read lets clients read a path as fast as they can until ctx is done. The parameter encoding is the value of the
+// Read lets clients read a path as fast as they can until ctx is done. The parameter `encoding` is the value of the
 // header Accept-Encoding. If it is "", the header is not sent.
 func (r *Registry) Read(ctx context.Context, clients int, encoding, path string) *Outcome {
 	var o Outcome
@@ -219,7 +219,7 @@ func (r *Registry) read(ctx context.Context, o *Outcome, encoding, path string) 
 }
 
 // ReadSlowly lets clients read a path at one KiB per second, until ctx is done or the registry closes their
-// connections. The parameter header is an additional header line.
+// connections. The parameter `header` is an additional header line.
 func (r *Registry) ReadSlowly(ctx context.Context, clients int, header, path string) *Outcome {
 	var o Outcome
 	crowd(clients, func(int) {

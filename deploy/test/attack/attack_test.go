@@ -166,7 +166,7 @@ func attackAll(t *testing.T, r *Registry, members ...member) {
 	}
 }
 
-// withstand runs one attack.
+// withstand runs one attack. The members must keep within their memory, and other clients must still get answers.
 func withstand(t *testing.T, r *Registry, attack attack, members []member) {
 	ctx, cancel := context.WithTimeout(t.Context(), attack.during*scale[time.Duration](1, 4))
 	defer cancel()

@@ -56,7 +56,7 @@ func (c *Confinement) Close() error {
 	return os.Remove(c.group)
 }
 
-// Peak measures a process's own memory repeatedly until the function stop is called. Then stop returns the maximum
+// Peak measures a process's own memory repeatedly until the function `stop` is called. Then stop returns the maximum
 // in bytes. Pages of files do not count, because the kernel can take them back.
 func Peak(pid int) (stop func() int64) {
 	var most atomic.Int64

@@ -11,7 +11,8 @@ import (
 )
 
 // TestStandaloneWithstandsReadersOfExports runs clients that ask for exports of large assets, and never read the
-// answers. The rate limits are off, so only the bounds of exports protect the registry (docs/data.md, "Bounds").
+// answers. The rate limits are off, so only the bounds of exports protect the registry (docs/data.md, "Bounds"). Other
+// clients must still get answers.
 // Promises: export-turns, export-bounds
 func TestStandaloneWithstandsReadersOfExports(t *testing.T) {
 	const atOnce = 4 // how many exports one gateway makes at the same time
@@ -38,7 +39,7 @@ func TestStandaloneWithstandsReadersOfExports(t *testing.T) {
 	}}, []member{one})
 }
 
-// awaitFound waits until a search finds as many assets as given.
+// awaitFound waits until a search finds the given number of assets.
 func (r *Registry) awaitFound(ctx context.Context, assets int) error {
 	var found struct{ Total int }
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {

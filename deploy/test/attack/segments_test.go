@@ -18,8 +18,9 @@ const (
 	copyShare    = 4  // whole copies that one address may read at once (docs/contract.md, "Whole copies")
 )
 
-// TestStandaloneWithstandsReadersOfSegments starts clients that ask for segments of the snapshot, whole and in
-// parts, and for whole copies. They read nothing of the answers.
+// TestStandaloneWithstandsReadersOfSegments starts clients that ask for segments of the snapshot, whole and in parts,
+// and for whole copies. They read nothing of the answers. The registry must keep its bounds, and still answer other
+// clients.
 // Promises: whole-bounds
 func TestStandaloneWithstandsReadersOfSegments(t *testing.T) {
 	bin, addr, data := build(t), freeAddr(t), t.TempDir()

@@ -37,7 +37,7 @@ func (r *Registry) Hold(ctx context.Context, s Streams) *Outcome {
 }
 
 // hold sends requests and reads only the status of each answer. It keeps the connections open until ctx is done.
-// The clients have different IP addresses. The parameter each is the number of requests of one client.
+// The clients have different IP addresses. The parameter `each` is the number of requests of one client.
 func (r *Registry) hold(
 	ctx context.Context, clients, each int, ask func(client, n int) (path, header string),
 ) *Outcome {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// streamAttacks returns the attacks that use streams and long polls. The parameter end is an offset at the end of
+// streamAttacks returns the attacks that use streams and long polls. The parameter `end` is an offset at the end of
 // the feed.
 func streamAttacks(r *Registry, end string) []attack {
 	clients := scale(8, 60)

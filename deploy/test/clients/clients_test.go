@@ -116,7 +116,7 @@ func (s *stage) check(want []step) {
 	}
 }
 
-// program runs a program in dir, and fails the test if the program fails. The parameter env has additional
+// program runs a program in dir, and fails the test if the program fails. The parameter `env` has additional
 // environment variables.
 func program(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()

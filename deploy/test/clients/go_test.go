@@ -200,7 +200,7 @@ func (g *goScenario) parts(asset, item string, token client.Secret) {
 	g.report("upload", map[string]any{"title": kept.Title, "format": kept.Format, "hash": kept.Hash})
 }
 
-// prove reads the proof of a published asset, and asks for the proof of the draft.
+// prove reads the proof of a published asset. It also asks for a proof of revision 1, when the asset was a draft.
 func (g *goScenario) prove(asset string) {
 	ctx := g.t.Context()
 	proof, err := g.reader.Proof(ctx, asset, 0)

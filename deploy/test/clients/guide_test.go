@@ -33,8 +33,8 @@ func (s *stage) program(language, dir string, guides ...string) string {
 	return program.String()
 }
 
-// between returns the parts of a page that stand between two given texts: behind an occurrence of the first text,
-// and before the next occurrence of the second one.
+// between returns parts of a page. Each part begins behind an occurrence of the text from, and ends before the next
+// occurrence of the text to.
 func (s *stage) between(page, from, to string) (texts []string) {
 	s.t.Helper()
 	for _, rest := range strings.Split(page, from)[1:] {

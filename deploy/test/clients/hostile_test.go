@@ -26,7 +26,7 @@ import (
 type hostileCase struct {
 	Name string `json:"name"`
 	Call string `json:"call"` // get, change, pages, follow or restored
-	Hang bool   `json:"hang"` // the call ends by its own timeout
+	Hang bool   `json:"hang"` // true: the call ends by its own timeout
 
 	answers  []reaction // answers to the first request, the second one and so on; the last answer is repeated
 	want     []string   // permitted outcomes
@@ -61,7 +61,7 @@ func hangs(text string) reaction {
 	}
 }
 
-// repeats returns a reaction that sends a text, and then sends the parameter piece again and again until the client
+// repeats returns a reaction that sends a text, and then sends the parameter `piece` again and again until the client
 // closes the connection.
 func repeats(text, piece string, pause time.Duration) reaction {
 	return func(conn net.Conn) bool {

@@ -108,7 +108,8 @@ func TestGoClientFollowsStreams(t *testing.T) {
 	})
 }
 
-// liveClient returns a client that does not wait until an answer has ended.
+// liveClient returns a client that can read streams. It does not use goScenario as its transport, which reads an answer
+// to its end before it returns the answer.
 func (g *goScenario) liveClient() *client.Client {
 	c, err := client.New(client.Config{URL: g.stage.api.URL, Retry: client.Retry{Tries: 20}})
 	g.must(err)
@@ -129,7 +130,8 @@ func TestTypeScriptClientFollowsStreams(t *testing.T) {
 	live(t, func(s *stage) { program(t, dir, s.liveEnv(), "node", "live.mjs") })
 }
 
-// TestEventSourcePackageFollowsStreams follows the feed with a client for event streams that others wrote.
+// TestEventSourcePackageFollowsStreams follows the feed with a client for event streams. Others have written this
+// client.
 func TestEventSourcePackageFollowsStreams(t *testing.T) {
 	needtest.Commands(t, "node", "npm")
 	lines := strings.Fields(program(t, ".", nil, "sh", "npm.sh", "eventsource"))

@@ -31,8 +31,8 @@ type sent struct {
 	from         string // the offset after which the stream begins; "" if the request has none
 }
 
-// proxy forwards requests to a registry. If a fault was injected, it makes the next request fail. While the
-// registry is down, it closes the connection.
+// proxy forwards requests to a registry. If a fault was injected, the proxy makes the next request fail. While the
+// registry is down, the proxy closes the connection of each request.
 type proxy struct {
 	registry *httputil.ReverseProxy
 

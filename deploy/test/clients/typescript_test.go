@@ -17,7 +17,7 @@ const (
 	document   = "../../../gateway/internal/openapi/2.5.json"
 )
 
-// workshop is the directory in which the function compiled works. The function run removes it.
+// workshop is the directory in which the function `compiled` works. The function `run` removes it.
 var workshop = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "registry-clients-npm") })
 
 var compiling struct {

@@ -153,7 +153,7 @@ func testOutages(t *testing.T, s *stack, a *asset) {
 	for _, outage := range []struct {
 		what         string
 		names        []string
-		frozen       bool // frozen if true, stopped if false
+		frozen       bool // true: the containers are frozen; false: they are stopped
 		read, change int
 	}{
 		{"the auth services", []string{"authsvc-1", "authsvc-2"}, true, 200, 503},

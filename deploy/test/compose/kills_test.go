@@ -19,7 +19,7 @@ echo $step >"$DIR/steps"
 PATH=${PATH//"$DIR/killers:"/} exec "${0##*/}" "$@"
 `
 
-// killBefore prepares the kill of the next script. The argument step is the number of a command of the script, from
+// killBefore prepares the kill of the next script. The argument `step` is the number of a command of the script, from
 // 1. The script is killed before this command. If step is 0, the script is not killed.
 func (s *standIn) killBefore(t *testing.T, step int) {
 	t.Helper()

@@ -56,8 +56,8 @@ func engineTime(b *testing.B) (total time.Duration) {
 			continue
 		}
 		counted++
-		// Indexes of two fields, counted from STATE: the time of the process, and the time of its children that have
-		// ended.
+		// Indexes of the first and the last of four fields, counted from STATE. The fields are the user and system time
+		// of the process, and the user and system time of its children that have ended.
 		const utime, cstime = 11, 14
 		for _, field := range strings.Fields(rest)[utime : cstime+1] {
 			ticks, err := strconv.Atoi(field)

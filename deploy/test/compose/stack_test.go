@@ -203,7 +203,7 @@ func (s *stack) awaitHealth(t testing.TB, names ...string) {
 	}
 }
 
-// cut disconnects a container from a network. The returned function mend connects it again.
+// cut disconnects a container from a network. The returned function `mend` connects it again.
 func (s *stack) cut(t testing.TB, name, network string) (mend func()) {
 	t.Helper()
 	service, _ := service(name)

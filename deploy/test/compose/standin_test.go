@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// standIn replaces Docker Compose in tests of the operator's scripts. It runs the commands for containers on this
-// machine. Redis is real. MongoDB is replaced by a file, and the tools of MongoDB by shell scripts.
+// standIn replaces Docker Compose in tests of the operator's scripts. The commands for containers run on this machine
+// instead. Redis is real. A file replaces MongoDB, and shell scripts replace the tools of MongoDB.
 type standIn struct {
 	dir, secrets string
 	port         string
@@ -178,7 +178,7 @@ func (s *standIn) script(name string, args ...string) (string, error) {
 	cmd := exec.Command(filepath.Join(root, "deploy/compose", name), args...)
 	cmd.Env = append(os.Environ(), "COMPOSE="+filepath.Join(s.dir, "compose"),
 		"DIR="+s.dir, "PATH="+filepath.Join(s.dir, "killers")+":"+os.Getenv("PATH"))
-	// A process group, so that a killer can end the script and everything that it has started.
+	// The script has its own process group, so that a killer can end the script and everything that it has started.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	text, err := cmd.CombinedOutput()
 	return string(text), err

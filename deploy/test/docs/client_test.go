@@ -26,8 +26,8 @@ type schema struct {
 	Properties map[string]*schema `json:"properties"`
 }
 
-// TestTheGoClientHasEveryField compares the fields of the client's structs with the schemas of the answers: the
-// names and the types of all fields, also of nested ones.
+// TestTheGoClientHasEveryField compares the fields of the client's structs with the schemas of the answers. The
+// names and the types of all fields must be the same, also of nested fields.
 func TestTheGoClientHasEveryField(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "gateway/internal/openapi/2.5.json"))
 	if err != nil {
@@ -45,7 +45,7 @@ func TestTheGoClientHasEveryField(t *testing.T) {
 	for _, c := range []struct {
 		name string // a schema, such as "Asset", or a property of a schema, such as "Created.data"
 		of   any
-		skip string // path of documents whose type lacks the fields that exist only in the answer for one document
+		skip string // path of documents, whose previous versions and thumbnails are not compared
 	}{
 		{name: "Asset", of: client.Asset{}, skip: "documents"},
 		{name: "Entry", of: client.Asset{}, skip: "documents"},
@@ -119,8 +119,9 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[json.RawMessage]():  "<nil>", // any type
 }
 
-// describeType does what schema.describe does, for a type of the client. At the path that the parameter skip names,
-// it leaves out the fields that exist only in the answer for one document.
+// describeType does what schema.describe does, for a type of the client. The parameter `skip` is the path of
+// documents. describeType leaves out their previous versions and thumbnails, because only the answer for one
+// document has them.
 func describeType(of reflect.Type, path, skip string, to map[string]string) {
 	switch kind, known := kinds[of]; {
 	case skip != "" && (path == skip+".previousVersions" || path == skip+".thumbnails"):

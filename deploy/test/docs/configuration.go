@@ -181,7 +181,7 @@ func sentence(help string) string {
 // width is the length of the longest line in the document, in characters.
 const width = 136
 
-// fold breaks a text into lines. The parameter first is put before the first line, and the parameter next before
+// fold breaks a text into lines. The parameter `first` is put before the first line, and the parameter `next` before
 // each other line.
 func fold(first, next, text string) string {
 	var lines []string

@@ -205,7 +205,7 @@ func runLine(t *testing.T, programs, dir, line string) (code int, said string) {
 			words[i] = ""
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it takes so long only if the program does not end
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a program that does not end by itself
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(programs, words[0]), words[1:]...)
 	var stderr strings.Builder

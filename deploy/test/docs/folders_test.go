@@ -12,8 +12,8 @@ import (
 // made are the folders in the root that are not part of the repository.
 var made = []string{"bin", "data", "dist", "secrets"}
 
-// TestTablesOfFoldersAreWhole compares each table of folders with the folders that exist. People who are new to the
-// repository start with these tables.
+// TestTablesOfFoldersAreWhole compares each table of folders with the folders that exist. They must be equal, because
+// people who are new to the repository start with these tables.
 func TestTablesOfFoldersAreWhole(t *testing.T) {
 	for _, c := range []struct{ document, header, dir string }{
 		{"README.md", "Folder", "."},
@@ -40,7 +40,7 @@ func TestTablesOfFoldersAreWhole(t *testing.T) {
 	}
 }
 
-// foldersIn returns the names in the first column of a table, sorted. The parameter header is the first header of
+// foldersIn returns the names in the first column of a table, sorted. The parameter `header` is the first header of
 // the table.
 func foldersIn(text, header string) (names []string) {
 	_, table, _ := strings.Cut(text, "\n| "+header+" |")

@@ -40,8 +40,9 @@ func forbidden(from, to string) string {
 	}
 }
 
-// TestImportsPointOneWay checks the imports of all packages in the workspace and of their tests. The order is
-// clients < shared < services < deploy, and no service may import another.
+// TestImportsPointOneWay checks the imports of all packages in the workspace and of their tests. The order is:
+// clients, shared, services, deploy. A package must not import a package that stands later in this order. No
+// service may import another service.
 func TestImportsPointOneWay(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"asset-registry/shared/fault", "asset-registry/gateway", "imports what stands above it"},

@@ -34,9 +34,9 @@ var (
 	newItem     = regexp.MustCompile(`^\s*(?:- |\d+\. )`)
 )
 
-// promisesOf returns the names of the promises in a document. It also returns the sentences that have a strong word
-// but no name. The names of a sentence also count for a table behind it. Phrases are removed from the sentences
-// first. The result named used has the phrases that occurred in a sentence.
+// promisesOf returns the names of the promises in a document. It also returns the sentences that have a strong
+// word but no name. A table after a sentence counts as named if the sentence is named. Strong words within the
+// given phrases do not count. The result used lists the phrases that were found.
 func promisesOf(text string, phrases []string) (names, nameless, used []string) {
 	lead := "" // the last sentence before the current table
 	for _, block := range blocksOf(codeBlock.ReplaceAllString(text, "")) {
@@ -103,7 +103,7 @@ var readers = regexp.MustCompile(`(?m)^// Promises: (.+)\n(?://.*\n)*func ((?:\(
 
 var testFunc = regexp.MustCompile(`^[Tt]est[A-Z]`)
 
-// readBy adds the tests in a Go file to the map in the parameter tests. The keys are the promises that the comments
+// readBy adds the tests in a Go file to the map in the parameter `tests`. The keys are the promises that the comments
 // of the tests name. It returns functions whose comments name promises although they are not tests.
 func readBy(path, text string, tests map[string][]string) (wrong []string) {
 	for _, match := range readers.FindAllStringSubmatch(text, -1) {
@@ -130,7 +130,7 @@ func unread(names []string, tests map[string][]string) (found []string) {
 }
 
 // TestEachPromiseHasAReader compares the promises in the documents with the promises that the comments of tests
-// name.
+// name. Each promise of a document must have a test. Each promise that a test names must be in a document.
 func TestEachPromiseHasAReader(t *testing.T) {
 	tests := map[string][]string{}
 	sources(t, func(path, text string) {
@@ -171,8 +171,8 @@ func TestEachPromiseHasAReader(t *testing.T) {
 	}
 }
 
-// TestLostPromisesAreFound checks texts that contain promises without a name, names that no test has, and names
-// that no document has.
+// TestLostPromisesAreFound checks texts with three kinds of faults: promises without a name, names that no test
+// has, and names that no document has. All faults must be found.
 func TestLostPromisesAreFound(t *testing.T) {
 	names, nameless, used := promisesOf("# All of it\n\nNo one sees it. It never\nends §end. `GET`s read all. Ask once.\n"+
 		"```\nnever\n```\n- Text `all. Any` is\n  short.\n- Each one has `x`.\n\nA table §rows:\n\n| any | all |\n\nA list:\n\n| each |\n"+

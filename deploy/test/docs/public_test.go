@@ -11,7 +11,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestTheIngressHasThePublicPaths compares the paths of the Ingress with routes.Public.
+// TestTheIngressHasThePublicPaths compares the paths of the Ingress with routes.Public. Both must have the same
+// paths.
 func TestTheIngressHasThePublicPaths(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "deploy/k8s/production/ingress.yaml"))
 	if err != nil {

@@ -154,7 +154,7 @@ func anchors(t *testing.T, path string) (all []string) {
 
 // notPaths look like paths of the repository, but are something else.
 var notPaths = []string{
-	"shared/registry", // with Docker Compose, a file below the folder secrets
+	"shared/registry", // a file in the folder secrets of an installation with Docker Compose
 }
 
 // named finds a path of the repository, and the character behind it.
@@ -226,7 +226,7 @@ func sources(t *testing.T, f func(path, text string)) {
 var nextLine = regexp.MustCompile(`\s*\n\s*(?://|#|\*) ?`)
 
 // lostSections returns the cited sections that do not exist, and the number of all sections that a text cites. The
-// parameter titles has the section titles of each document.
+// parameter `titles` has the section titles of each document.
 func lostSections(text string, titles map[string][]string) (lost []string, all int) {
 	cited := regexp.MustCompile(`docs/(\w+)\.md, (?:sections? )?((?:"[^"\n]+"(?:, (?:and )?| and )?)+)`)
 	quoted := regexp.MustCompile(`"([^"\n]+)"`)
@@ -294,7 +294,7 @@ func TestOnlyDocumentsOfTheRepositoryAreCited(t *testing.T) {
 	}
 }
 
-// TestLostTargetsAreFound checks texts with links, paths and citations that lead nowhere.
+// TestLostTargetsAreFound checks texts with links, paths and citations. Exactly those that lead nowhere must be found.
 func TestLostTargetsAreFound(t *testing.T) {
 	links := "[a](no.md), [b](style.md#no), [c](style.md#prose), [d](#no), [e](https://x.example/no.md) and [f](../README.md)"
 	titles := map[string][]string{"docs/style.md": {"Prose", "Size"}}

@@ -73,7 +73,7 @@ func TestTheReceiverOfTheContractWorks(t *testing.T) {
 	}
 	defer func() {
 		cancel()
-		_ = receiver.Wait() // the error says that it was killed
+		_ = receiver.Wait() // the error only says that cancel has killed the receiver
 	}()
 	for {
 		answer, err := http.Post("http://127.0.0.1:"+port+"/", "application/json", strings.NewReader("{}"))

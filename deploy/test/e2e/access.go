@@ -48,8 +48,8 @@ func testKeys(t *testing.T, a api) {
 	}
 }
 
-// testTokens sends owner tokens in the query, the header and the body, alone and
-// together (docs/contract.md, "Owner tokens").
+// testTokens sends owner tokens in the query, the header and the body, alone and together. The token in the query
+// counts first, then the token in the header (docs/contract.md, "Owner tokens").
 // Promises: owner-token
 func testTokens(t *testing.T, a api) {
 	c, other := a.create(t, validAsset()), a.create(t, validAsset())

@@ -82,7 +82,7 @@ func (o *office) me(t *testing.T, key string) answer {
 	return o.do(t, call{method: "GET", path: "/api/2.5/me", key: key})
 }
 
-// soon calls the function check again and again. It fails the test if check does not return true before the given
+// soon calls the function `check` again and again. It fails the test if check does not return true before the given
 // time is over.
 func soon(t *testing.T, what string, within time.Duration, check func() bool) {
 	t.Helper()
@@ -93,9 +93,9 @@ func soon(t *testing.T, what string, within time.Duration, check func() bool) {
 	}
 }
 
-// everywhere waits until a change of a key is in force at every gateway: until check() returns true eight times in
-// a row. The load balancer must send at least one of eight successive requests to each gateway. A balancer that
-// chooses at random does not guarantee that.
+// everywhere waits until a change of a key is in force at every gateway. It calls check() until the result is true
+// eight times in a row. This is enough if the load balancer sends at least one of eight successive requests to each
+// gateway. A balancer that chooses at random does not guarantee that.
 func everywhere(t *testing.T, what string, check func() bool) {
 	t.Helper()
 	soon(t, what, inForce, func() bool {
@@ -108,9 +108,9 @@ func everywhere(t *testing.T, what string, check func() bool) {
 	})
 }
 
-// RunAdmin runs the scenarios of the admin API (docs/contract.md, "Admin API") and of registryctl. The parameters
-// base and admin are the URLs of the public and the admin API, key is an operator's key, and ctl is the path of
-// registryctl. RunAdmin returns every secret that the scenarios have seen.
+// RunAdmin runs the scenarios of the admin API (docs/contract.md, "Admin API") and of registryctl. The parameters base
+// and admin are the URLs of the public and the admin API. The parameter `key` is an operator's key, and ctl is the path
+// of registryctl. RunAdmin returns every secret that the scenarios have seen.
 func RunAdmin(t *testing.T, base, admin, key, ctl string) (secrets []string) {
 	o := &office{api: api{base, "2.5"}, admin: admin, key: key, ctl: ctl, secrets: []string{key}}
 	o.config = filepath.Join(t.TempDir(), "registryctl.yaml")
@@ -256,7 +256,8 @@ func testManyChanges(t *testing.T, o *office) {
 	}
 }
 
-// testSearch searches for keys and brokers, and reads a list page by page.
+// testSearch searches for keys by text and by state, reads a list of keys page by page, and searches for a broker. Each
+// search must find all that match and nothing else.
 func testSearch(t *testing.T, o *office) {
 	broker := o.broker(t)
 	var ids []string
@@ -293,8 +294,8 @@ func testSearch(t *testing.T, o *office) {
 	}
 }
 
-// testAudit checks that the audit log has every kind of change and no secret, and that registryctl notices when the
-// end of the log is missing.
+// testAudit checks that the audit log has every kind of change and no secret. It also checks that registryctl notices
+// when the end of the log is missing.
 // Promises: secret-once
 func testAudit(t *testing.T, o *office) {
 	first := o.mustRun(t, "audit", "verify")

@@ -43,8 +43,8 @@ func (w *auditor) watch(a api) {
 	}
 }
 
-// check checks that the log continues every checkpoint that the auditor has seen, and that it has a leaf for each
-// acknowledged change of a published asset.
+// check checks two things. The log must continue every checkpoint that the auditor has seen. It must have a
+// leaf for each acknowledged change of a published asset.
 func (w *auditor) check(t *testing.T, a api, l *ledger) {
 	t.Helper()
 	var last int64 // position of the newest acknowledged change

@@ -30,7 +30,7 @@ type api struct {
 
 // call is a request to send.
 type call struct {
-	method, path string // the method do adds the version to /assets, /me/, /transfers and /webhooks
+	method, path string // the method `do` adds the version to /assets, /me/, /transfers and /webhooks
 	key          string // API key; "" sends none
 	token        string // owner token for X-Access-Token; "" sends none
 	body         any    // a string goes out unchanged, any other value as JSON

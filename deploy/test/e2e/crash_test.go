@@ -30,7 +30,7 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 	auditor := &auditor{roots: map[int64]string{}}
 	var shown atomic.Int64 // number of entries that followers read under load
 	for i := range kills {
-		want := (i + 1) * writers // number of acknowledged writes, and of entries, to wait for before this kill
+		want := (i + 1) * writers // acknowledged writes, and entries, to wait for before this kill
 		registry := standalone(t, addr, dir, &processes.Output{})
 		ledger.check(t, a)
 		for j, f := range followers {
@@ -101,7 +101,7 @@ func TestACrashDuringTheFirstStartIsHarmless(t *testing.T) {
 	}
 }
 
-// chase follows the feed until the registry stops answering. The parameter shown is a counter: chase adds the
+// chase follows the feed until the registry stops answering. The parameter `shown` is a counter: chase adds the
 // number of entries that it reads.
 func (f *follower) chase(t *testing.T, shown *atomic.Int64) {
 	for {
@@ -137,7 +137,7 @@ type promise struct {
 	description string
 	modified    string   // dateModified
 	listed      bool     // whether the asset is in the feed
-	tried       []string // the descriptions of later changes that got no answer
+	tried       []string // the descriptions of the changes after the last acknowledged one
 	dates       []string // dateModified of each acknowledged change
 	unanswered  int      // number of changes that got no answer
 }

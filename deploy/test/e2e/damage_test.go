@@ -83,7 +83,7 @@ func isRefused(t *testing.T, dir, says string) {
 func check(t *testing.T, dir string, flags ...string) (code int, says string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "registry"), append([]string{"check", "--data", dir}, flags...)...)
-	output, _ := cmd.CombinedOutput() // ProcessState has the exit code
+	output, _ := cmd.CombinedOutput() // the error is not needed: cmd.ProcessState has the exit code
 	if strings.Contains(string(output), "goroutine ") {
 		t.Errorf("got a stack trace, want none: %s", output)
 	}
@@ -178,7 +178,7 @@ func TestDamagedDataNeverCrashes(t *testing.T) {
 			if kind == 2 { // a leaf page
 				limit = 4
 			}
-			if !slices.Contains([]uint16{1, 2, 4, 16}, kind) { // the data of an overflow page
+			if !slices.Contains([]uint16{1, 2, 4, 16}, kind) { // an overflow page, which has only data and no header
 				continue
 			}
 			if kinds[kind]++; kinds[kind] > limit {
@@ -331,7 +331,7 @@ func awaitAnswer(t *testing.T, a api, path string, status int, text string) {
 	}
 }
 
-// changePart changes a part of the public log, stored in the file assets.db at path. If the function change returns
+// changePart changes a part of the public log, stored in the file assets.db at path. If the function `change` returns
 // nil, the part is removed.
 func changePart(t *testing.T, path string, key []byte, change func([]byte) []byte) {
 	t.Helper()

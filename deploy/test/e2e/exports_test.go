@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// testExports compares the exported files of a search with the assets that it finds, and their columns with the
-// columns of the contract.
+// testExports exports the assets that a search finds. The files must have the values of these assets, and the columns
+// that the contract lists.
 // Promises: export-columns
 func testExports(t *testing.T, a api) {
 	word := nonsense()

@@ -28,7 +28,7 @@ type page struct {
 // for MongoDB in the tests is slow on a busy machine.
 const busyReads = 5
 
-// page reads a page of a listing. The parameter path is the path of a next_page or prev_page, or only a query.
+// page reads a page of a listing. The parameter `path` is the path of a next_page or prev_page, or only a query.
 func (a api) page(t *testing.T, path string) page {
 	t.Helper()
 	if path == "" || path[0] == '?' {
@@ -56,8 +56,9 @@ func (a api) now(t *testing.T) string {
 	return text(a.publish(t, validAsset()).data()["dateModified"])
 }
 
-// testFeed lists new, changed and published assets by offset, all on one page and page by page (docs/contract.md,
-// "Feed").
+// testFeed creates and changes assets, and lists the feed after an offset on one page, and then page by page
+// (docs/contract.md, "Feed"). Both must show the published assets in the order of their last changes. A draft must
+// appear only after it is published.
 // Promises: feed
 func testFeed(t *testing.T, a api) {
 	start := a.now(t)
@@ -112,8 +113,8 @@ func only(entries []entry, ids ...string) []entry {
 	return kept
 }
 
-// testPages checks the order and size of pages, their links, and all forms of an
-// offset (docs/contract.md, "Pages" and "Offsets").
+// testPages reads pages with all forms of an offset (docs/contract.md, "Pages" and "Offsets"). Each page must have the
+// right entries in the right order, and links to the next and the previous page.
 // Promises: next-page, offsets
 func testPages(t *testing.T, a api) {
 	for range 3 {
@@ -154,7 +155,7 @@ func testPages(t *testing.T, a api) {
 	newest := a.publish(t, validAsset())
 	for next := "?mode=_all_&limit=1000&offset=" + url.QueryEscape(a.now(t)); ; {
 		p := a.page(t, next)
-		if len(p.entries) > 0 { // other scenarios write at the same time
+		if len(p.entries) > 0 { // another scenario has written meanwhile
 			next = text(p.next["path"])
 			continue
 		}
@@ -177,8 +178,7 @@ func testPages(t *testing.T, a api) {
 	}
 }
 
-// testDescending starts at the newest entry. prev_page leads to later changes,
-// next_page to earlier ones.
+// testDescending starts at the newest entry. prev_page must lead to later changes, and next_page to earlier ones.
 func testDescending(t *testing.T, a api) {
 	first, second := a.publish(t, validAsset()), a.publish(t, validAsset())
 	p := a.page(t, "?descending=1&limit=1")
@@ -214,7 +214,8 @@ func testDescending(t *testing.T, a api) {
 	}
 }
 
-// testModes lists real assets, test assets, and both, with each value of the query parameter "mode".
+// testModes lists assets with each value of the query parameter "mode". The list must have only real assets, only test
+// assets, or both. With an unknown value it must have the real assets.
 func testModes(t *testing.T, a api) {
 	start := url.QueryEscape(a.now(t))
 	real, test := a.publish(t, validAsset()), a.publish(t, validAsset().set("mode", "test"))
@@ -234,7 +235,8 @@ func testModes(t *testing.T, a api) {
 	}
 }
 
-// testListingFields asks for additional fields of the entries of a page.
+// testListingFields asks for additional fields of the entries of a page. Each entry must have id, dateModified and the
+// additional fields. Unknown names must be ignored.
 // Promises: page-fields
 func testListingFields(t *testing.T, a api) {
 	start := url.QueryEscape(a.now(t))
@@ -290,8 +292,8 @@ func testFeedUnderLoad(t *testing.T, a api) {
 	}
 }
 
-// write creates and changes assets, and stores the last dateModified of each asset in the given map. Each change
-// must be later than all changes that were acknowledged before it began.
+// write creates and changes assets, and stores the last dateModified of each asset in the given map. Each change must
+// be later than all changes that were acknowledged before this change was sent.
 func (c *clock) write(t *testing.T, a api, changes int, final *sync.Map) {
 	var mine []created
 	for i := range changes {

@@ -19,8 +19,8 @@ import (
 	"asset-registry/deploy/test/rig/described"
 )
 
-// testFiles gives files to documents. It makes the calls (register, upload, add the document) in each possible
-// order, after which everybody must be able to read the file (docs/contract.md, "Files").
+// testFiles gives files to documents. It makes the calls (register, upload, add the document) in each possible order.
+// After the calls, everybody must be able to read the file (docs/contract.md, "Files").
 func testFiles(t *testing.T, a api) {
 	for _, order := range []string{"register, document, upload", "register, upload, document", "upload, document"} {
 		t.Run(order, func(t *testing.T) {
@@ -51,7 +51,8 @@ func testFiles(t *testing.T, a api) {
 	t.Run("a file is taken down", func(t *testing.T) { testTakeDown(t, a) })
 }
 
-// testFileForms adds a document with its file, and then a new version of the document with another file.
+// testFileForms adds a document together with its file. Then it replaces the document by a new version with another
+// file. Everybody must be able to read each file.
 func testFileForms(t *testing.T, a api) {
 	asset := a.publish(t, validAsset())
 	to := "/api/" + a.current() + asset.of("documents")
@@ -95,8 +96,8 @@ func testLateBytes(t *testing.T, a api) {
 	}
 }
 
-// testFileOfAnother checks how other brokers can use a file that no document refers to yet. They can read it only
-// at the address that the upload returned, and can add it to a document only with its signed URL.
+// testFileOfAnother checks how other brokers can use a file that no document refers to yet. These brokers may read the
+// file only at the address that the upload returned. They may add the file to a document only with its signed URL.
 func testFileOfAnother(t *testing.T, a api) {
 	got := a.do(t, call{method: "POST", path: "/assets", key: "broker3", body: data(validAsset())}).must(t, 201)
 	theirs := created{got, text(got.data()["id"]), text(at(got.json["access"], "token"))}

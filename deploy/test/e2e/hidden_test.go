@@ -94,7 +94,8 @@ func TestHiddenFieldsAreNowhere(t *testing.T) {
 	})
 }
 
-// statistics is the path of the page with statistics of a search for a text. The page contains no ids of assets.
+// statistics is the path of the page with the statistics of a search. The text of the search follows at the end of the
+// path. The page contains no ids of assets.
 const statistics = "/uk/statistics?q="
 
 func testHidden(t *testing.T, a api) {
@@ -160,7 +161,7 @@ func testHidden(t *testing.T, a api) {
 		switch form {
 		case "xlsx":
 			file = unpacked(t, file)
-		case "geojson": // the file leaves the asset out because its places are hidden; expectNone looks for the id
+		case "geojson": // the file has no asset with hidden places, but expectNone wants the id in each text
 			file += c.id
 		}
 		shown.add("the export as "+form, file)
@@ -253,7 +254,7 @@ func (a api) expectCatalogue(t *testing.T) {
 		sum := text(at(f, "spdx:checksum.spdx:checksumValue.@value"))
 		address := text(at(f, "dcat:downloadURL.@id"))
 		name := address[strings.LastIndex(address, "/")+1:]
-		file := a.do(t, call{method: "GET", path: "/data/" + sum + "/" + name}) // by its sum: newer copies may exist
+		file := a.do(t, call{method: "GET", path: "/data/" + sum + "/" + name}) // by hash, as newer copies may exist
 		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(file.text))); got != sum {
 			t.Errorf("%s: got %d with the SHA-256 %s, want that of the catalogue, %s", name, file.status, got, sum)
 		}
@@ -276,8 +277,8 @@ func decoded(page string) string {
 	})
 }
 
-// expectNoSuggestions asks for suggestions with the beginnings of the canaries' words, and wants none. A word of a
-// title, which is not hidden, must be suggested.
+// expectNoSuggestions asks for suggestions with the first letters of each word of the canaries. No suggestion may have
+// such a word. A word of a title must be suggested, because titles are not hidden.
 func (a api) expectNoSuggestions(t *testing.T, shown string) {
 	t.Helper()
 	suggested := func(word string) string {

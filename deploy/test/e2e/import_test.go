@@ -105,7 +105,7 @@ func tokensOf(t *testing.T, access string) map[string]string {
 // stopping is a transport that ends an import at one of its requests. It stops either before it sends the request,
 // or after the registry has carried it out, so that the answer is lost.
 type stopping struct {
-	left  atomic.Int64 // how many more requests it lets through
+	left  atomic.Int64 // how many more requests the transport lets through
 	after bool
 	stop  func()
 }
@@ -165,9 +165,9 @@ func (a api) load(t *testing.T, ctx context.Context, file, folder, access string
 	return l.Run(ctx, source, checked)
 }
 
-// TestAnImportThatIsStoppedAtEachStep ends an import at each of its requests: before the request, after the
-// request, or before the request with the last written line cut in half. When the same import runs again, it must
-// complete, and each row must have one asset with one document, and its tokens.
+// TestAnImportThatIsStoppedAtEachStep stops an import at each of its requests. It stops before the request or after
+// it. In a third case it also cuts the last written line in half. When the same import runs again, it must complete.
+// Each row must then have one asset with one document, and its tokens.
 func TestAnImportThatIsStoppedAtEachStep(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -321,8 +321,9 @@ func TestAnImportWaitsForTheLimits(t *testing.T) {
 	}
 }
 
-// TestAnImportWithoutTokens imports a row whose reference belongs to an asset that another program has created. An
-// administrator gives the asset new tokens, and the import must go on.
+// TestAnImportWithoutTokens imports a row whose reference belongs to an asset that another program has created. The
+// import must fail and name the asset, because it has no tokens for it. Then an administrator gives the asset new
+// tokens, and the import must complete.
 func TestAnImportWithoutTokens(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")

@@ -58,7 +58,7 @@ func testTransferInEachState(t *testing.T, a api) {
 	})
 }
 
-// inEachState calls the function do with a new asset in each state. The created asset holds the answer to its
+// inEachState calls the function `do` with a new asset in each state. The created asset holds the answer to its
 // creation, not its present state.
 func (a api) inEachState(t *testing.T, do func(c created, state string)) {
 	t.Helper()

@@ -130,8 +130,8 @@ func TestReadingFromAMirrorOfAMirror(t *testing.T) {
 	Run(t, front.URL)
 }
 
-// TestEveryReadingOfAMirrorIsTheOrigins compares the answers to each GET route of the API, in each version, byte by
-// byte.
+// TestEveryReadingOfAMirrorIsTheOrigins compares the answers of a registry and its mirrors to each GET route of the
+// API, in each version, byte by byte.
 // Promises: mirror-equal, mirror-421
 func TestEveryReadingOfAMirrorIsTheOrigins(t *testing.T) {
 	t.Parallel()

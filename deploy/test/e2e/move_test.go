@@ -143,8 +143,8 @@ func TestRestoreRefusesAFileThatIsNoBackup(t *testing.T) {
 	}
 }
 
-// TestMigrateKeepsAllThatClientsSee kills a migration to MongoDB and Redis several times, lets the next migration
-// finish, and compares every asset and the feed.
+// TestMigrateKeepsAllThatClientsSee kills a migration to MongoDB and Redis several times, and lets the next migration
+// finish. Afterwards, the assets, their records and the feed must be the same as before.
 func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -225,12 +225,12 @@ func killMigrations(t *testing.T, args []string) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // an error says that it was killed; nil says that the migration was faster
+		_ = cmd.Wait() // an error if the kill ended the migration; nil if the migration ended before the kill
 	}
 }
 
 // checkMigrated checks that the assets are as they were before the migration, and changes some of them. Each change
-// must be later than the parameter newest, which is the last dateModified before the migration.
+// must be later than the parameter `newest`, which is the last dateModified before the migration.
 func checkMigrated(t *testing.T, a api, all []created, newest string) {
 	t.Helper()
 	for i, c := range all {

@@ -10,9 +10,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// TestAnOutageIsLoggedOnceAndNotPerRequest stops Redis under health checks and
-// writes. Each service must log the start and the end of the outage, and health
-// checks must leave no line at all.
+// TestAnOutageIsLoggedOnceAndNotPerRequest stops Redis while it sends health checks and writes. Each service must log
+// the start and the end of the outage. Health checks must leave no line in the log.
 // Promises: retry-after
 func TestAnOutageIsLoggedOnceAndNotPerRequest(t *testing.T) {
 	redis, output := redistest.Start(t), &processes.Output{}
@@ -54,8 +53,8 @@ func TestAnOutageIsLoggedOnceAndNotPerRequest(t *testing.T) {
 	if got := strings.Count(log, `"path":"/api/2.5/assets/`+c.id+`","status":503`); got < refused {
 		t.Errorf("got %d lines of refused requests, want at least %d: %s", got, refused, log)
 	}
-	// Expected warnings: gateway, assetsvc and authsvc begin to refuse requests; authsvc becomes not ready, and
-	// gateway and assetsvc notice it; the stream of key changes breaks.
+	// Expected warnings: gateway, assetsvc and authsvc begin to refuse requests. authsvc becomes not ready, and gateway
+	// and assetsvc notice it. The stream of key changes breaks.
 	if got, most := strings.Count(log, `"level":"WARN"`), 8; got == 0 || got > most {
 		t.Errorf("got %d warnings, want 1 to %d: %s", got, most, log)
 	}

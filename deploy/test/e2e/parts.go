@@ -54,12 +54,12 @@ type partCase struct {
 	field   string // field of the asset that has the parts
 	sent    fields
 	patch   fields
-	changed string // path of the value that the field patch changes
+	changed string // path of the value that the field `patch` changes
 	before  int    // number of parts of this kind that the asset has already
 }
 
-// testParts adds, lists, reads and changes parts of each kind (docs/contract.md,
-// "Parts").
+// testParts adds, lists, reads and changes parts of each kind. The asset and the listings must have the same parts
+// (docs/contract.md, "Parts").
 // Promises: ids, part-moves
 func testParts(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
@@ -104,7 +104,8 @@ func testPartAdded(t *testing.T, a api, c created, k partCase) (path string, par
 	return path, part
 }
 
-// testPartChanged sends changes of a part: empty changes, a valid one, and invalid ones.
+// testPartChanged sends changes of a part. Empty changes must leave the asset as it is, a valid change must change
+// only what it names, and a change with an unknown field must be refused.
 func testPartChanged(t *testing.T, a api, c created, k partCase, path string, part map[string]any) {
 	before := a.read(t, c.id).data()
 	for _, nothing := range []fields{{}, {"id": "x"}} {
@@ -294,7 +295,8 @@ func testPartPaths(t *testing.T, a api) {
 	}
 }
 
-// testDocuments adds a document, replaces it by a new version, and checks which versions each listing has.
+// testDocuments adds a document, and replaces it by a new version. The asset must have both versions, and each
+// listing must have the versions that its query asks for.
 // Promises: document-versions
 func testDocuments(t *testing.T, a api) {
 	c := a.publish(t, validAsset())

@@ -67,7 +67,8 @@ func (f *keptFile) awaitPictures(t *testing.T) {
 	}
 }
 
-// testPictures gives an asset an illustration, and then takes the illustration down (docs/contract.md, "Files").
+// testPictures gives an asset an illustration. Its document must have two thumbnails, which everybody can read.
+// After the illustration was taken down, a read of each thumbnail must get 410 (docs/contract.md, "Files").
 // Promises: thumbnails
 func testPictures(t *testing.T, a api) {
 	f := a.illustrate(t)
@@ -108,8 +109,8 @@ func testPictures(t *testing.T, a api) {
 	}
 }
 
-// testPageWithPictures reads the page of an asset with an illustration, before and after the illustration is taken
-// down.
+// testPageWithPictures reads the page of an asset with an illustration. The page must show the picture. After the
+// illustration was taken down, the page must show no picture.
 func testPageWithPictures(t *testing.T, a api) {
 	f := a.illustrate(t)
 	f.awaitPictures(t)

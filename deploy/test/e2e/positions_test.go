@@ -10,8 +10,8 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// TestARepeatGetsTheFirstAnswerInAnotherZone changes an asset and restarts the registry with another zone. A repeat
-// of the creation must then get the first answer again.
+// TestARepeatGetsTheFirstAnswerInAnotherZone changes an asset and restarts the registry with another time zone. A
+// repeat of the creation must then get the first answer again.
 // Promises: idempotency-answer
 func TestARepeatGetsTheFirstAnswerInAnotherZone(t *testing.T) {
 	t.Parallel()
@@ -65,7 +65,7 @@ func (k *acknowledged) upTo(position string) map[string]string {
 	return newest
 }
 
-// writeUntil starts four brokers, which change their assets until the channel stop is closed. It adds each
+// writeUntil starts four brokers, which change their assets until the channel `stop` is closed. It adds each
 // acknowledged change to the given list (known).
 func (a api) writeUntil(t *testing.T, stop <-chan struct{}, f fields, known *acknowledged) (wait func()) {
 	t.Helper()

@@ -30,7 +30,7 @@ var moves = []struct {
 	{"active", "complete", []string{"concierge", "administrator"}},
 }
 
-// mayMove looks into the variable moves, and reports whether a role may take an asset from one state to another.
+// mayMove looks into the variable `moves`, and reports whether a role may take an asset from one state to another.
 func mayMove(role, from, to string) bool {
 	for _, m := range moves {
 		if m.from == from && m.to == to {
@@ -93,7 +93,7 @@ type walker struct {
 	random  *rand.Rand
 	asset   created
 	now     map[string]any // data of the asset after the last request
-	reached map[string]int // number of answers by status; under "moved" the number of changed states
+	reached map[string]int // the number of answers with each status; "moved": how often the asset changed its state
 }
 
 // one returns one of its arguments, chosen at random.

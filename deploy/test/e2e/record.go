@@ -34,7 +34,8 @@ func (a api) record(t *testing.T, id, key, token string) (all []any) {
 	}
 }
 
-// testLongLife reads all changes of an asset whose record has more than one page (docs/contract.md, "Revisions").
+// testLongLife reads all changes of an asset whose record has more than one page (docs/contract.md,
+// "Revisions"). The pages must have each change once, the newest first.
 // Promises: revisions
 func testLongLife(t *testing.T, a api) {
 	c := a.liveLong(t)

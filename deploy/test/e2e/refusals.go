@@ -77,8 +77,8 @@ func testBadFields(t *testing.T, a api) {
 	}
 }
 
-// testBadBodies sends bodies that are not a JSON object with the member "data", or that are too large
-// (docs/contract.md, "Requests and answers" and "Limits").
+// testBadBodies sends bodies that are not a JSON object with the member "data", or that are too large. The registry
+// must refuse them (docs/contract.md, "Requests and answers" and "Limits").
 func testBadBodies(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	good, err := json.Marshal(data(validAsset()))

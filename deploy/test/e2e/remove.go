@@ -32,7 +32,7 @@ func (a api) isGone(t *testing.T, c created) {
 	}
 }
 
-// testRemoval removes drafts. Nobody except the owner may do this, and only while the asset is a draft
+// testRemoval removes drafts. Only the owner may remove an asset, and only while it is a draft
 // (docs/contract.md, "Removal of drafts").
 // Promises: removed-gone, removed-number, removed-drafts-only
 func testRemoval(t *testing.T, a api) {
@@ -49,7 +49,7 @@ func testRemoval(t *testing.T, a api) {
 	got := a.remove(t, "broker", c.id, c.token).must(t, 204)
 	equal(t, "body of the answer", got.text, "")
 	a.isGone(t, c)
-	for range 3 { // when there are several services, numbers are not given out in order
+	for range 3 { // several services do not give out numbers in order, so one number is not enough
 		if next := a.create(t, validAsset()).data()["assetID"]; next == c.data()["assetID"] {
 			t.Errorf("got the number %v of the removed draft again, want another", next)
 		}

@@ -47,7 +47,7 @@ func newFront(t *testing.T, upstreams ...string) (f *front, address string) {
 	return f, server.URL
 }
 
-// Values of front.cut: the requests to swallow.
+// Values of front.cut. The front gives no answer to a request whose path contains the value.
 const (
 	nothing    = "\x00"
 	pushes     = "keys/watch"

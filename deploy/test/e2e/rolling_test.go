@@ -75,8 +75,8 @@ func (f *fleet) start(t *testing.T, m *member) {
 	t.Cleanup(func() { p.Kill() })
 }
 
-// TestARollingRestartLosesNoRequest restarts every process of a fleet, one after another, while clients write and
-// read. The load balancer checks /readyz. The balancer does not repeat a request that it has sent.
+// TestARollingRestartLosesNoRequest restarts every process of a fleet, one after another, while clients write and read.
+// Every answer must be right. The load balancer checks /readyz, and does not repeat a request that it has sent.
 func TestARollingRestartLosesNoRequest(t *testing.T) {
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
 	f := startFleet(t, newStores(t, mongo, redis), "--drain-delay", "3s")

@@ -24,7 +24,7 @@ type drill struct {
 	cookie string  // the cookie SERVER_ID from before the rotation
 
 	repeat     call // a creation from before the rotation; the test sends it again
-	repeatable any  // id of the asset that repeat created; nil when the registry no longer recognizes the repeat
+	repeatable any  // id of the created asset; nil once the registry takes the second sending for a new creation
 }
 
 // begin creates data that is sealed with the old secret.
@@ -126,7 +126,9 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 		}
 	}
 	keep(fresh)
-	d.repeatable = nil // the old secret sealed the answer; the documented steps wait a day, until repeats expire
+	// The registry needs the old secret to recognize the repeat. An operator who follows the documentation waits a day
+	// before this step, until no creation can be repeated any more.
+	d.repeatable = nil
 	d.roll(t, f, "the old one is gone")
 	if got := reseal(t, stores, "authsvc", "--store", stores.Tokens, "--secret-file", file); !strings.Contains(got,
 		"in order. 0 entries") {
@@ -134,7 +136,7 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 	}
 }
 
-// roll restarts the processes of a fleet one after another, and calls the method holds after each restart.
+// roll restarts the processes of a fleet one after another, and calls the method `holds` after each restart.
 func (d *drill) roll(t *testing.T, f *fleet, when string) {
 	t.Helper()
 	for i, m := range f.members {
@@ -176,7 +178,8 @@ func reseal(t *testing.T, stores processes.Stores, program string, args ...strin
 	return string(text)
 }
 
-// TestTheSecretOfADataDirectoryIsRotated follows the documented steps for one process.
+// TestTheSecretOfADataDirectoryIsRotated follows the documented steps for one process. Data from before the rotation
+// must still be accepted afterwards.
 func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -211,7 +214,8 @@ func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	backup, restored := filepath.Join(t.TempDir(), "backup.tar"), filepath.Join(t.TempDir(), "restored")
 	mustRun(t, "backup", "--data", dir, "--to", backup)
 	mustRun(t, "restore", "--from", backup, "--data", restored)
-	dir, d.repeatable = restored, nil // the old secret sealed the answer to the repeated creation
+	// The registry needs the old secret to recognize the repeat. The old secret is gone.
+	dir, d.repeatable = restored, nil
 	registry = run()
 	d.holds(t, "finished")
 	stop()

@@ -38,7 +38,7 @@ func idsOf(got answer) (ids []string) {
 	return ids
 }
 
-// awaitFound searches until the hits are exactly the assets in the parameter want.
+// awaitFound searches until the hits are exactly the assets in the parameter `want`.
 func (a api) awaitFound(t *testing.T, query url.Values, want ...string) answer {
 	t.Helper()
 	slices.Sort(want)
@@ -65,7 +65,7 @@ func (a api) awaitSearch(t *testing.T) {
 	})
 }
 
-// testFoundAssets searches in a registry that has a search service.
+// testFoundAssets checks searches in a registry that has a search service.
 // Promises: search-public
 func testFoundAssets(t *testing.T, a api) {
 	a.awaitSearch(t)
@@ -78,7 +78,8 @@ func testFoundAssets(t *testing.T, a api) {
 	t.Run("a search is a file", func(t *testing.T) { testExports(t, a) })
 }
 
-// testDictionaries compares the dictionaries with the values that the description of the API lists.
+// testDictionaries compares the dictionaries with the values that the description of the API lists. Both must
+// have the same values.
 // Promises: dictionaries
 func testDictionaries(t *testing.T, a api) {
 	got := a.do(t, call{method: "GET", path: "/api/2.5/dictionaries"}).must(t, 200)
@@ -205,8 +206,9 @@ func (a api) findsPages(t *testing.T) {
 	}
 }
 
-// hides searches for hidden assets by canaries: words that no other asset has. It waits each time until a published
-// asset with a later position is found. This proves that the index has read the change.
+// hides checks that searches find no hidden asset. Each hidden asset has a word that no other asset has (a
+// canary). hides then publishes one more asset, and waits until a search finds it. This proves that the index
+// has read the earlier changes.
 func (a api) hides(t *testing.T) {
 	canaries := map[string]string{"a draft": nonsense(), "a test asset": nonsense(), "a deleted asset": nonsense(),
 		"an asset that became a test asset": nonsense()}

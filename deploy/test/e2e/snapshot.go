@@ -105,7 +105,7 @@ func (a api) follow(t *testing.T, offset string, into map[string]string) {
 	a.wholePages(t, offset, func(asset []byte) { keep(t, asset, into) })
 }
 
-// wholePages calls the function take with each entry of the feed after an offset. The entries have all fields.
+// wholePages calls the function `take` with each entry of the feed after an offset. The entries have all fields.
 func (a api) wholePages(t *testing.T, offset string, take func(entry []byte)) {
 	t.Helper()
 	for {

@@ -31,9 +31,9 @@ func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) p
 }
 
 // startSpread starts three asset services, two gateways, a search service and an auth service on the stores. It
-// returns the address of a load balancer. Of every two requests, the balancer sends one to each gateway. This
-// is necessary for the test function everywhere (admin.go). Which gateway comes first is random. Each gateway spreads
-// its requests over the asset services.
+// returns the address of a load balancer. Of every two requests, the balancer sends one to each gateway, in random
+// order. The scenarios of the admin API need this: everywhere() in admin.go asks eight times in a row to reach each
+// gateway. Each gateway spreads its requests over the asset services.
 func startSpread(t *testing.T, dir string, stores processes.Stores) string {
 	t.Helper()
 	stores.Search, stores.AssetServices, stores.Gateways = true, 3, 2
@@ -98,7 +98,8 @@ func TestSpreadOnMongoAndRedis(t *testing.T) {
 	})
 }
 
-// changeOwnAssets starts six brokers that change their assets, with the right token and with a wrong one.
+// changeOwnAssets starts six brokers that change their assets. A change with the right token must succeed, and a
+// change with a wrong token must be refused.
 func changeOwnAssets(t *testing.T, a api) {
 	var working sync.WaitGroup
 	for range 6 {
@@ -114,7 +115,7 @@ func changeOwnAssets(t *testing.T, a api) {
 	working.Wait()
 }
 
-// flushUntil empties Redis every 5 ms until the channel stop is closed.
+// flushUntil empties Redis every 5 ms until the channel `stop` is closed.
 func flushUntil(t *testing.T, stop <-chan struct{}, redis *redistest.Server) {
 	for {
 		select {

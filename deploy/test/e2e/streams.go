@@ -173,7 +173,8 @@ func testStreams(t *testing.T, a api) {
 	}
 }
 
-// testResumption resumes streams after a position, and checks their headers and errors.
+// testResumption resumes a stream after a position. The stream must have only later entries, and the headers of a
+// stream. A malformed or foreign position must be refused.
 func testResumption(t *testing.T, a api) {
 	start := a.now(t)
 	first, second := a.publish(t, validAsset()), a.publish(t, validAsset())
@@ -278,8 +279,8 @@ func testStreamLimit(t *testing.T, a api) {
 	}
 	a.do(t, call{method: "GET", path: path + "&wait=1", key: key}).fails(t, 429, "header/X-RateLimit-Limit")
 	a.do(t, call{method: "GET", path: path, key: key}).must(t, 200) // without "wait", the limit does not apply
-	// This check needs a single gateway. Behind a proxy, a gateway notices that a client has left only when it sends a
-	// heartbeat.
+	// This check needs a single gateway without a proxy. Behind a proxy, a gateway notices only at its next
+	// heartbeat that a client has left.
 	if len(all) == clientStreams {
 		all[0].close()
 		soon(t, "a closed stream makes room", streamWithin, func() bool {

@@ -60,7 +60,7 @@ func TestACopyIsEqualAfterKills(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // the error says that it was killed
+		_ = cmd.Wait() // the error only says that the process was killed
 		if !sound(t, into).Complete {
 			unfinished++
 		}
@@ -224,7 +224,7 @@ func damageSegments(t *testing.T, data string) {
 	}
 }
 
-// forge changes the stored data of an asset in a copy. It replaces one text (the parameter part) by another.
+// forge changes the stored data of an asset in a copy. It replaces one text (the parameter `part`) by another.
 func forge(t *testing.T, dir, id, part, by string) {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(dir, "copy.db"), 0o600, nil)

@@ -26,8 +26,8 @@ var likeHTTP = []string{
 	"id: 1\ndata: {}\n\n",
 }
 
-// testTextsLikeHTTP creates assets with the texts of likeHTTP over raw connections, and reads them with every kind
-// of request. All answers must be the same, byte by byte.
+// testTextsLikeHTTP creates assets with the texts of likeHTTP over raw connections, and reads each asset with every
+// kind of request. All reads of an asset must return the same bytes.
 // Promises: texts
 func testTextsLikeHTTP(t *testing.T, a api) {
 	for _, one := range likeHTTP {

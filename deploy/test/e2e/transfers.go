@@ -29,8 +29,8 @@ func (a api) takeOver(t *testing.T, key, asset, transfer, token string) answer {
 		body: data(fields{"id": transfer, "transfer": token})})
 }
 
-// testTransfer gives an asset to another broker, and back (docs/contract.md,
-// "Ownership" and "Transfers").
+// testTransfer gives an asset to another broker, and back (docs/contract.md, "Ownership" and "Transfers"). Only the new
+// owner may then change the asset.
 // Promises: ids, ownership-fields, transfer-fields
 func testTransfer(t *testing.T, a api) {
 	c, token := a.publishWithTransfer(t)
@@ -87,7 +87,7 @@ func (a api) refuseTransfers(t *testing.T, c created, token string, made transfe
 		return a.do(t, call{method: "POST", path: path, key: "broker3", body: data(sent)})
 	}
 	ownership := "/assets/" + c.id + "/ownership"
-	ask(ownership, fields{"id": 17, "transfer": token}).fails(t, 404, "url/transfer_id") // an integer is cast to text
+	ask(ownership, fields{"id": 17, "transfer": token}).fails(t, 404, "url/transfer_id") // an integer counts as text
 	ask(ownership, fields{"id": 1.5, "transfer": []string{token}, "colour": 1}).
 		fails(t, 400, "body/id", "body/transfer", "body/colour")
 	ask("/transfers", fields{"colour": 1}).fails(t, 400, "body/colour")
@@ -108,8 +108,8 @@ func (a api) publishWithTransfer(t *testing.T) (created, string) {
 	return c, token
 }
 
-// testTransferRaces first sends four requests for one asset at the same time. Then it uses one transfer for four
-// assets at the same time.
+// testTransferRaces first sends four requests for one asset at the same time. Then it uses one transfer for four assets
+// at the same time. Each time, exactly one request must succeed.
 func testTransferRaces(t *testing.T, a api) {
 	raceForAsset(t, a)
 	raceForTransfer(t, a)

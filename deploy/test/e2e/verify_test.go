@@ -75,7 +75,7 @@ func TestThePublicLogIsVerified(t *testing.T) {
 	}
 }
 
-// readKeys reads the public keys of the log, the newest first. The parameter want says how many keys there must be.
+// readKeys reads the public keys of the log, the newest first. The parameter `want` says how many keys there must be.
 func (v *verifying) readKeys(t *testing.T, want int) {
 	t.Helper()
 	keys, err := logkey.Read(filepath.Join(v.data, "log.key"))
@@ -88,7 +88,7 @@ func (v *verifying) readKeys(t *testing.T, want int) {
 	}
 }
 
-// withdraw makes a public asset a test asset, which is no longer public.
+// withdraw makes a public asset a test asset. Then the asset is no longer public.
 func (v *verifying) withdraw(t *testing.T, c created) {
 	t.Helper()
 	v.do(t, call{method: "PATCH", path: "/assets/" + c.id, key: "administrator", body: data(fields{"mode": "test"})}).
@@ -122,7 +122,7 @@ func (v *verifying) mustRun(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// refuses runs a command that must fail with an error that contains the text in the parameter want.
+// refuses runs a command that must fail with an error that contains the text in the parameter `want`.
 func (v *verifying) refuses(t *testing.T, want string, args ...string) {
 	t.Helper()
 	if stdout, stderr, err := v.run(t, args...); err == nil || stdout != "" || !strings.Contains(stderr, want) {

@@ -53,7 +53,7 @@ func (a api) hook(t *testing.T, method, key, path string, f fields) answer {
 // unreachable is an address of a name that never resolves (RFC 2606).
 const unreachable = "https://broker.example/hook"
 
-// testWebhooks creates, lists, changes and removes webhooks whose address nobody answers.
+// testWebhooks creates, lists, changes and removes webhooks. No server answers at the address of these webhooks.
 // Promises: ids, keys-needed, hook-secret
 func testWebhooks(t *testing.T, a api) {
 	mine := a.makeHook(t, "broker3", fields{"url": unreachable, "mode": "_all_", "opt_fields": "*"})
@@ -97,7 +97,7 @@ func testWebhooks(t *testing.T, a api) {
 	a.hook(t, "GET", "broker3", path, nil).fails(t, 404, "url/webhook")
 }
 
-// refuseWebhooks sends requests that the registry must refuse. The parameter path is the path of a webhook of
+// refuseWebhooks sends requests that the registry must refuse. The parameter `path` is the path of a webhook of
 // "broker3".
 func (a api) refuseWebhooks(t *testing.T, path string) {
 	t.Helper()
@@ -158,7 +158,7 @@ type receiver struct {
 	mu      sync.Mutex
 	hook    hook
 	former  hook              // the webhook's keys before the rotation
-	answers int               // the status with which it answers
+	answers int               // HTTP status with which the receiver answers
 	seen    map[string]string // id of an asset -> newest dateModified
 	times   map[string]int    // id of an asset -> number of entries
 	sums    map[string]string // id of an asset -> SHA-256 of its last document, in the newest entry
@@ -319,8 +319,9 @@ func testDelivery(t *testing.T, a api) {
 	a.hook(t, "DELETE", "broker", path, nil).must(t, 200)
 }
 
-// testFilteredDelivery publishes assets, and a webhook with filters gets some of them: when they are published,
-// when they change, and in a replay. A second webhook gets all assets, which shows when no more messages will come.
+// testFilteredDelivery publishes and changes assets. A webhook with filters must get only assets that meet the filters:
+// when they are published, when they change, and in a replay. A second webhook gets all assets. It shows when no more
+// messages will come.
 // Promises: hook-filters
 func testFilteredDelivery(t *testing.T, a api) {
 	filters := fields{"region": []string{"ОДЕСЬКА область", "Волинська"}, "classification": []string{"06110000"},

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// testOnWire sends bytes that no client library would send (docs/contract.md, "Framing"). The function dial must
+// testOnWire sends bytes that no client library would send (docs/contract.md, "Framing"). The function `dial` must
 // connect directly to the registry, because a load balancer would change or refuse some of these bytes.
 func testOnWire(t *testing.T, dial func() (net.Conn, error)) {
 	const next = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -29,7 +29,7 @@ const (
 	headerSize = 4 // bytes of the header, which contains the length of the whole message, little-endian
 )
 
-// newNetwork returns a network that does not accept connections until the method serve is called.
+// newNetwork returns a network that does not accept connections until the method `serve` is called.
 func newNetwork(t *testing.T) *network {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

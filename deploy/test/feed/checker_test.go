@@ -18,7 +18,7 @@ type load struct {
 	writers, followers int
 	changes            int     // acknowledged changes after which the writers stop
 	assets             int     // the number of assets that the writers create in all
-	live               []taste // one live follower for each taste
+	live               []taste // the run has one live follower for each of these
 }
 
 // report is the result of a run.
@@ -33,7 +33,7 @@ type report struct {
 	delays                          []time.Duration
 	live                            []wayReport // in the order of the list ways
 	deliveries                      int         // entries that the live followers got
-	connections, bookmarks, repeats int         // counted for the live followers
+	connections, bookmarks, repeats int         // counts of all live followers together
 	mu                              sync.Mutex
 }
 
@@ -103,7 +103,7 @@ type history struct {
 	tried  map[string]bool     // descriptions that writers have sent
 	seen   map[place]time.Time // when the first follower saw an entry at this place
 
-	unknown map[string]string  // for changes without a clear answer: the asset, by the description that was sent
+	unknown map[string]string  // changes without a clear answer: the description that was sent -> the asset
 	doubts  map[string][]int64 // for changes without a clear answer: the ticks of the requests, by asset
 
 	lives   []*live
@@ -120,7 +120,7 @@ func newHistory(s *services, l load) *history {
 		unknown: map[string]string{}, doubts: map[string][]int64{}, lasts: map[string]owned{}}
 }
 
-// run runs the load and checks its history. When the writers have ended, it calls the function calm, which must
+// run runs the load and checks its history. When the writers have ended, it calls the function `calm`, which must
 // return only after the faults have ended.
 func (h *history) run(ctx context.Context, calm func()) *report {
 	h.create(ctx) // a descending follower needs an entry to start at

@@ -136,8 +136,8 @@ func (l *live) checkLosses(final []place, acks map[string][]ack) {
 	r.count(0, checks)
 }
 
-// replaced reports whether a later change of the asset had begun when the follower passed the position of the
-// change in the parameter a.
+// replaced reports whether the change a may already have been replaced when the follower passed its position. This
+// is so if a later change of the same asset had begun by then.
 func (l *live) replaced(a ack, later []ack) bool {
 	i := sort.Search(len(l.passed), func(i int) bool { return l.passed[i].to >= a.modified })
 	if i == len(l.passed) {

@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// callTimeout is how long a call waits for an answer. A frozen service does not answer.
+// callTimeout is how long a call waits for an answer. A call to a frozen service ends after this time.
 const callTimeout = 4 * time.Second
 
 // services are the asset services, or registries that run in one process. Each request goes to one of them at
@@ -69,7 +69,7 @@ func (s *services) call(ctx context.Context, method, path, token string, body, i
 	return resp.StatusCode
 }
 
-// asset returns a small valid asset. The parameter mode is "test", or "" for a real asset.
+// asset returns a small valid asset. The parameter `mode` is "test", or "" for a real asset.
 func asset(description, mode string) map[string]any {
 	address := map[string]any{"countryName": "Україна"}
 	a := map[string]any{

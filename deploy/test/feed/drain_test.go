@@ -19,7 +19,7 @@ const within = 30 * time.Second
 // tail is a stream that a test reads to its end.
 type tail struct {
 	way      way
-	text     bytes.Buffer // complete after a value was sent to the channel err
+	text     bytes.Buffer // complete after a value was sent to the channel `err`
 	messages chan message
 	err      chan error
 }
@@ -203,9 +203,9 @@ func TestStreamsOutliveAssetServices(t *testing.T) {
 	}
 }
 
-// endInTurn stops the first asset service and kills the second one, in turn, until ctx is done. Each is started
-// again, so all run when endInTurn returns. The parameter rounds is a counter: it grows by 1 after each stop with
-// the kill that follows it.
+// endInTurn stops the first asset service and kills the second one, in turn, until ctx is done. It starts each
+// service again, so all run when endInTurn returns. The counter `rounds` grows by 1 after each pair of a stop and a
+// kill.
 func (f *fleet) endInTurn(ctx context.Context, rounds *int) error {
 	for ctx.Err() == nil {
 		for i, s := range f.services {

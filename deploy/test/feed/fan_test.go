@@ -21,7 +21,7 @@ type fan struct {
 
 const (
 	fanPage  = 10      // entries on a page
-	fanSound = 100_000 // a size at which a buffer never becomes full
+	fanSound = 100_000 // size of a buffer that never becomes full in these tests
 )
 
 // changed sends a change to each follower. The caller holds the registry's lock, so changes come in order.
@@ -36,7 +36,7 @@ func (f *fan) changed(a naiveAsset) {
 	}
 }
 
-// join adds a follower. The returned function leave removes it.
+// join adds a follower. The returned function `leave` removes it.
 func (f *fan) join() (changes chan naiveAsset, leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

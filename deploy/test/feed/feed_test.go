@@ -82,8 +82,9 @@ func build(t *testing.T) string {
 	return bin
 }
 
-// TestFeedUnderFaults checks the feed of several asset services on one MongoDB store. It runs once for each number
-// of services that the flag -services lists.
+// TestFeedUnderFaults checks the feed of several asset services on one MongoDB store, while faults happen. No
+// change may be lost, come twice or come out of order. The test runs once for each number of services that the
+// flag -services lists.
 // Promises: bookmark, feed-no-loss, feed-whole
 func TestFeedUnderFaults(t *testing.T) {
 	for number := range strings.SplitSeq(*numbersWanted, ",") {
@@ -125,15 +126,16 @@ func check(t *testing.T, count int) {
 // onFile is the load for a service whose store is a file.
 var onFile = load{writers: 64, assets: 100}
 
-// TestFeedOfOneFileUnderFaults checks the feed of one asset service whose store is a file. The service is killed
-// and frozen.
+// TestFeedOfOneFileUnderFaults checks the feed of one asset service whose store is a file. The service is
+// killed and frozen. No follower may miss a change.
 func TestFeedOfOneFileUnderFaults(t *testing.T) {
 	dir := t.TempDir()
 	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}, 1, onFile, &network{})
 }
 
-// TestFeedOfMirrorsUnderFaults checks the feed of a mirror and of a mirror of that mirror, together with the feed
-// of the gateways. Live followers switch between all of them. All processes are killed and frozen.
+// TestFeedOfMirrorsUnderFaults checks the feed of a mirror and of a mirror of that mirror, together with the
+// feed of the gateways. Live followers switch between all of them. All processes are killed and frozen. No
+// follower may miss a change.
 func TestFeedOfMirrorsUnderFaults(t *testing.T) {
 	dir := t.TempDir()
 	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir, mirrors: 2}, 1, onFile,
@@ -314,7 +316,7 @@ func (f *fleet) tail() string {
 	return text[max(0, len(text)-5000):]
 }
 
-// launches is how often the method restart tries to start a process. On a busy machine, a process may take longer
+// launches is how often the method `restart` tries to start a process. On a busy machine, a process may take longer
 // to start than processes.Start waits.
 const launches = 2
 

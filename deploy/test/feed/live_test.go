@@ -29,7 +29,7 @@ var ways = []way{pages, polls, events, lines}
 
 // taste says what a live follower asks for, and in which ways.
 type taste struct {
-	ways         []way // the follower uses the next one for each connection
+	ways         []way // each connection uses the next way in this list
 	mode, fields string
 	// How long the follower stays in a stream. If 0, it stays until a silence, or until a bookmark of test assets.
 	stay time.Duration
@@ -189,7 +189,7 @@ func (l *live) request(ctx context.Context, w way) *http.Request {
 	return req
 }
 
-// takePage passes the entries of a page to the function take.
+// takePage passes the entries of a page to the function `take`.
 func (l *live) takePage(w way, body io.Reader) error {
 	text, err := io.ReadAll(body)
 	if err != nil {
@@ -214,7 +214,7 @@ func (l *live) take(w way, m message) bool {
 			l.report.violation(&l.report.outOfOrder, "%s from %q: got the bookmark %s after %s", w, l.from, m.Bookmark, l.last)
 		}
 		l.pass(m.Bookmark)
-		return l.mode != "test" || randtest.IntN(2) == 0 // if the follower leaves, it resumes at the bookmark
+		return l.mode != "test" || randtest.IntN(2) == 0 // a follower that leaves resumes at the bookmark
 	}
 	// Positions rise within a connection. Entries may repeat only if the connection began at an earlier position.
 	if m.DateModified <= l.last {

@@ -56,7 +56,7 @@ func newFresh(t *testing.T, s *services, count int) *fresh {
 	return f
 }
 
-// run makes at least a given number of reads (the argument reads). Meanwhile, there must be at least one change for
+// run makes at least a given number of reads (the argument `reads`). Meanwhile, there must be at least one change for
 // every thousand reads.
 func (f *fresh) run(ctx context.Context, readers, writers int, reads int64) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -172,7 +172,7 @@ func hits(t *testing.T, metrics string) int64 {
 }
 
 // TestReadingsFromMemoryAreFresh reads from a registry in one process, which answers from memory. Meanwhile, the
-// registry is killed, stopped and frozen.
+// registry is killed, stopped and frozen. No answer may be stale.
 func TestReadingsFromMemoryAreFresh(t *testing.T) {
 	fleet := &fleet{bin: build(t), dir: t.TempDir()}
 	metrics := fleet.startOne(t)

@@ -16,16 +16,15 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// naive is a registry with a simple feed and a simple record, like those of many systems. Unless the field sound is
+// naive is a registry with a simple feed and a simple record, like those of many systems. Unless the field `sound` is
 // true, it first chooses dateModified, and stores the change later. So a change can appear in the feed at a
 // position that a follower has already passed, and the dates in a record can be in the wrong order.
 type naive struct {
-	sound bool // whether it makes each change in one step
-	// Whether it adds a change to the record first, and then refuses the change if another request has changed the
-	// asset.
+	sound bool // naive makes each change in one step
+	// naive adds a change to the record first. Then it refuses the change if another request has changed the asset.
 	ahead bool
-	apart bool // whether it extends a record without a check that nobody else has changed it
-	hides bool // whether an asset is off the list while a change of it is stored
+	apart bool // naive extends a record, and does not check whether another request has changed it
+	hides bool // an asset is off the list while a change of it is stored
 	fan   *fan // sends the feed to followers; nil if there are no streams
 
 	mu      sync.Mutex

@@ -26,7 +26,7 @@ var errMalformed = errors.New("the answer is malformed")
 // way.
 var errTorn = fmt.Errorf("%w: it is complete, but its last message is not", errMalformed)
 
-// readStream reads messages until the stream ends or the function take returns false. It calls the function alive
+// readStream reads messages until the stream ends or the function `take` returns false. It calls the function `alive`
 // for each line.
 func readStream(body io.Reader, w way, alive func(), take func(message) bool) error {
 	r := bufio.NewReader(body)

@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// The folders of deploy/k8s that an operator applies: also production with each of its components.
+// The folders of deploy/k8s that an operator applies. Each of the three folders in testdata is production with one
+// component.
 var (
 	withFiles     = filepath.Join("..", "test", "k8s", "testdata", "files")
 	withSearch    = filepath.Join("..", "test", "k8s", "testdata", "search")

@@ -196,7 +196,8 @@ func TestOnlyTheWantedConnectionsAreAllowed(t *testing.T) {
 	}
 }
 
-// TestEveryPolicyIsNeeded leaves out one policy at a time. Without it, other connections must be allowed.
+// TestEveryPolicyIsNeeded leaves out one policy at a time. The allowed connections must then differ from the
+// connections that all policies allow.
 func TestEveryPolicyIsNeeded(t *testing.T) {
 	for _, dir := range []string{"base", withSearch, withFiles} {
 		services, stores := stackOf(t, dir), stackOf(t, "stores")

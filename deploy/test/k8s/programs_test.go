@@ -43,8 +43,8 @@ func buildPrograms(t *testing.T) (bin string) {
 	return bin
 }
 
-// TestProgramsKnowTheirVariables finds environment variables with a wrong name. A program would ignore them without
-// an error.
+// TestProgramsKnowTheirVariables checks the environment variables in the manifests. Each program must know all its
+// variables: it would ignore a variable with a wrong name without an error.
 func TestProgramsKnowTheirVariables(t *testing.T) {
 	bin := buildPrograms(t)
 	variable := regexp.MustCompile(`\$([A-Z_]+)`)

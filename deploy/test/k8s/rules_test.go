@@ -23,7 +23,7 @@ const (
 	drawing = 256 << 20
 )
 
-// rules are rules for a deployment's manifests that no Kubernetes server checks. The function plant puts a fault
+// rules are rules for a deployment's manifests that no Kubernetes server checks. The function `plant` puts a fault
 // into the stack, and the rule must find that fault.
 var rules = []struct {
 	name  string

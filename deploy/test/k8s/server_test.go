@@ -15,8 +15,8 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// create sends manifests to the API server's code, in the command kubeapi, to create objects. It returns the answer
-// for each manifest, which is "" if there was neither an error nor a warning.
+// create sends manifests to the API server's code, in the command kubeapi, to create objects. It returns one answer
+// for each manifest. The answer is "" if there was no error and no warning.
 func create(t *testing.T, manifests []string) (answers []string) {
 	t.Helper()
 	tool, err := exec.CommandContext(t.Context(), "../tool.sh", "kubeapi").Output()

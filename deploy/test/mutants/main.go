@@ -76,7 +76,7 @@ func run(packages []string) error {
 	return nil
 }
 
-// rows returns the fields of each line of a file. It skips comments. The parameter between is the text that
+// rows returns the fields of each line of a file. It skips comments. The parameter `between` is the text that
 // separates two fields.
 func rows(path, between string) ([][]string, error) {
 	data, err := os.ReadFile(path)

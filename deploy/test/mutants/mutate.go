@@ -14,8 +14,8 @@ type mutant struct {
 	file, function string
 	line           int
 	text           string // for example "never: if err != nil"
-	// The same as the field text. If the function has several mutants with this text, a number is added from the second
-	// one on.
+	// The field `text`. If the function has several mutants with the same text, the second and later ones also have a
+	// number.
 	change string
 }
 
@@ -170,8 +170,8 @@ func (m *maker) cases(n *ast.SwitchStmt) {
 	}
 }
 
-// condition adds the mutants "never" and "always" of a condition. It leaves one of them out if a mutant that the
-// function operator adds has the same effect.
+// condition adds the mutants "never" and "always" of a condition. For ||, it leaves out "never", and for &&,
+// "always": the mutants that the method `operator` adds have the same effect.
 func (m *maker) condition(of string, e ast.Expr) {
 	inner, _ := ast.Unparen(e).(*ast.BinaryExpr)
 	before, after := "((", ")"
@@ -240,8 +240,8 @@ func (m *maker) result(of *ast.FuncType, r *ast.ReturnStmt) {
 	}
 }
 
-// released are the names of methods without mutants: a test of behaviour cannot notice that their call is missing.
-// A missing call of a lock's methods is noticed by the race detector.
+// released are methods whose calls are never left out, because tests of behaviour could not notice it. The race
+// detector notices a lock that is missing.
 var released = []string{"Lock", "Unlock", "RLock", "RUnlock", "cancel", "Close", "Stop", "End", "Rollback"}
 
 // statements adds mutants that leave out a call, an assignment, or a send, defer or go statement.

@@ -74,8 +74,9 @@ func module(t *testing.T, files map[string]string) string {
 	return folder
 }
 
-// TestATrialTellsWhatDies tries the mutants of a module, and checks how many of them are killed. The module's test
-// does not notice changes of bounds, and does not call the function empty.
+// TestATrialTellsWhatDies tries the mutants of a module, and checks how many of them are killed. Mutants of a bound
+// must not be killed, because the module's test does not notice them. Mutants in the function `empty` must count as
+// unreached, because the test does not call this function.
 func TestATrialTellsWhatDies(t *testing.T) {
 	folder := module(t, map[string]string{
 		"go.mod": "module m\n\ngo 1.26\n",

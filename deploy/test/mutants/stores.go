@@ -19,7 +19,7 @@ type guard struct {
 	// A test of the file's package, such as TestA/a case; it passes with the guard and fails without it.
 	test    string
 	text    string // the source of the guard
-	instead string // the source that replaces it
+	instead string // the source that replaces the guard
 	keeps   string // what the guard keeps safe
 }
 
@@ -111,9 +111,9 @@ func tryStore(folder string, guards []guard) (survived int, err error) {
 	return survived, nil
 }
 
-// leaveOut returns a changed source of a file. A process that runs it leaves out the guard whose number is in
-// MUTANT. For that, copies of a function's body, each without one guard, are inserted at the beginning of the
-// function. If a guard is in a text outside functions, such as a script, the text is copied instead.
+// leaveOut returns a changed source of a file. A process that runs this source leaves out the guard whose number is in
+// MUTANT. For each guard, leaveOut copies the body of the guard's function to the beginning of that function, without
+// the guard. If a guard is in a text outside functions, such as a script, leaveOut copies the text instead.
 func (m *maker) leaveOut(guards []guard, file string, source []byte) ([]byte, error) {
 	m.source, m.set, m.inserts = source, token.NewFileSet(), nil
 	parsed, err := parser.ParseFile(m.set, file, source, parser.SkipObjectResolution)

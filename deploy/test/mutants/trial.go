@@ -44,7 +44,7 @@ type result struct {
 }
 
 // try tries the mutants in the first folder with the tests of all folders, and prints the mutants that no test
-// kills. The parameter only is the name of a file in that folder, or "" for all files.
+// kills. The parameter `only` is the name of a file in that folder, or "" for all files.
 func try(tests []string, only string, same [][]string) (result, error) {
 	began := time.Now()
 	work, err := os.MkdirTemp("", "mutants-")
@@ -101,14 +101,14 @@ func try(tests []string, only string, same [][]string) (result, error) {
 type test struct {
 	name    string
 	took    time.Duration
-	reached map[string]bool // numbers of the mutants that it reached
+	reached map[string]bool // numbers of the mutants that the test reached
 }
 
 // quick is the duration up to which a test counts as quick. Quick tests run before the slower ones.
 const quick = 300 * time.Millisecond
 
 // measure runs each test without a mutant; the test must pass. It records which mutants the test reaches. Later,
-// the test is run only with these mutants (the method dies).
+// the test is run only with these mutants (the method `dies`).
 func (t *trial) measure() error {
 	for i := range t.programs {
 		p := &t.programs[i]
@@ -182,8 +182,8 @@ func (t *trial) dies(n string) (reached, dies bool, err error) {
 // errLate is the error for a program that has not ended in time.
 var errLate = errors.New("the time is over")
 
-// fails reports whether tests fail with a mutant, or become much slower. The parameter took is how long the tests
-// take without the mutant. The time limit is four times as long, plus the time in the parameter spare. When tests
+// fails reports whether tests fail with a mutant, or become much slower. The parameter `took` is how long the tests
+// take without the mutant. The time limit is four times as long, plus the time in the parameter `spare`. When tests
 // are late, the machine may only be busy. So they run again, first without the mutant to measure how long they take
 // now, and then with it.
 func (t *trial) fails(p *program, n string, spare, took time.Duration, args ...string) (bool, error) {

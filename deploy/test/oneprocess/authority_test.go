@@ -37,7 +37,7 @@ type authority struct {
 }
 
 // newAuthority creates an authority whose certificates are valid for the given number of seconds. To check who owns
-// a host, it connects to 127.0.0.1 at the port of the address in the parameter plain.
+// a host, it connects to 127.0.0.1 at the port of the address in the parameter `plain`.
 func newAuthority(t *testing.T, plain string, seconds int) *authority {
 	t.Helper()
 	a := &authority{program: needtest.Tool(t, "pebble"), dir: t.TempDir(), listens: freeAddr(t), manages: freeAddr(t),
@@ -173,7 +173,7 @@ func nameAnswer(question []byte) (answer []byte, ok bool) {
 }
 
 // clientOf returns a client for registry.example at addr, and a function that returns the serial number of the
-// certificate there. The function returns "" if no certificate is there that the pool trusts.
+// certificate there. The function returns "" if there is no certificate, or if the pool does not trust it.
 func clientOf(t *testing.T, addr string, pool *x509.CertPool) (client *http.Client, serial func() string) {
 	t.Helper()
 	trust := &tls.Config{RootCAs: pool, ServerName: host}

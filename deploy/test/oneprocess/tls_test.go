@@ -59,8 +59,9 @@ func (s secured) told(t *testing.T, name string, labels ...string) string {
 	return ""
 }
 
-// TestTheCertificateComesFromAnAuthority starts a registry, first while its authority is down, and then while the
-// authority runs. It checks the files, restarts the registry, and makes backups with and without the keys.
+// TestTheCertificateComesFromAnAuthority starts a registry while its authority is down. The registry must report why
+// it has no certificate. Then the authority runs, and the registry must get a certificate. Only the owner may access
+// the files with the keys. A restart must not need the authority. A backup must have the keys only on demand.
 func TestTheCertificateComesFromAnAuthority(t *testing.T) {
 	s := newSecured(t, 90*24*3600)
 	output := &processes.Output{}
@@ -224,7 +225,7 @@ func wantPrivate(t *testing.T, data string) {
 }
 
 // wantInBackup makes a backup, and checks whether it contains the keys of the certificate. The backup must contain
-// them if the parameter want is true.
+// them if the parameter `want` is true.
 func wantInBackup(t *testing.T, data string, want bool) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "backup.tar")

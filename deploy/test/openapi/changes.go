@@ -13,9 +13,9 @@ import (
 // tree is a JSON object in a document.
 type tree = map[string]any
 
-// Breaks returns the changes from an old document to a new one that can break a client of the old one, in sorted
-// order. A change breaks a client if it forbids a request that was permitted, or if it lets an answer contain
-// something that the answer could not contain before.
+// Breaks returns the changes from an old document to a new one that can break a client of the old one. The changes are
+// sorted. A change breaks a client if it forbids a request that was permitted. It also breaks a client if an answer may
+// now contain something that it could not contain before.
 func Breaks(old, new []byte) ([]string, error) {
 	c := comparison{visited: map[string]bool{}}
 	if err := json.Unmarshal(old, &c.old); err != nil {
@@ -38,7 +38,7 @@ func Breaks(old, new []byte) ([]string, error) {
 }
 
 // inOrder returns the members of an object, sorted by name. So a schema that several operations share is always
-// compared in the same operation, and a change in the schema always gets the same name.
+// compared in the same operation. A change in the schema then always gets the same name.
 func inOrder(o tree) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for _, name := range slices.Sorted(maps.Keys(o)) {
@@ -180,7 +180,7 @@ func (c *comparison) sent(at string, old, new any) {
 	c.inner(at, was, now, c.sent)
 }
 
-// shown compares schemas of answers. The new schema must permit nothing that the old one did not permit.
+// shown compares schemas of answers. The new schema may permit only what the old one permitted.
 func (c *comparison) shown(at string, old, new any) {
 	was, now, again := c.both("shown", old, new)
 	if again {

@@ -106,7 +106,7 @@ var ranged = map[int]string{
 	206: "Range: bytes=0-1", 416: "Range: bytes=9999-", 304: "If-None-Match: *", 412: `If-Match: "x"`,
 }
 
-// illustrated creates an illustration of "broker", and returns the path of its small picture.
+// illustrated adds an illustration to an asset, and returns the path of the illustration's small picture.
 func illustrated(t *testing.T, r *registry) string {
 	t.Helper()
 	places, err := r.furnish(t.Context())

@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// serve starts a registry in one process, with search and without rate limits. The parameter args has further
+// serve starts a registry in one process, with search and without rate limits. The parameter `args` has further
 // arguments.
 func serve(t *testing.T, args ...string) *registry {
 	t.Helper()

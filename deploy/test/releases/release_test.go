@@ -24,7 +24,7 @@ import (
 // release for other platforms, because compiling takes minutes for each.
 var platform = runtime.GOOS + "-" + runtime.GOARCH
 
-// release makes a release with two programs for this machine, and returns its folder. The parameter args has
+// release makes a release with two programs for this machine, and returns its folder. The parameter `args` has
 // further flags.
 func release(t *testing.T, version, key string, args ...string) string {
 	t.Helper()
@@ -122,7 +122,7 @@ func unpack(t *testing.T, archive []byte) map[string][]byte {
 func checkImage(t *testing.T, dist, name string) {
 	image := unpack(t, readFile(t, filepath.Join(dist, "images", name+"-"+platform+".tar")))
 	type part struct{ Digest string }
-	// The function at returns a part of the image. The name of a part is its checksum.
+	// The function `at` returns a part of the image. The name of a part is its checksum.
 	at := func(p part) []byte {
 		t.Helper()
 		text, found := image["blobs/sha256/"+strings.TrimPrefix(p.Digest, "sha256:")]

@@ -57,7 +57,7 @@ func newStory(t *testing.T, address string, search bool) *story {
 	return s
 }
 
-// goOn checks that no data has changed, and then changes and adds data. The parameter when says which versions run.
+// goOn checks that no data has changed, and then changes and adds data. The parameter `when` says which versions run.
 func (s *story) goOn(when string) {
 	s.t.Helper()
 	must := func(what string, err error) {

@@ -84,7 +84,7 @@ func newMixed(t *testing.T, stores processes.Stores) *mixed {
 	return &mixed{newStory(t, "http://"+addr, true), t.TempDir(), addr, filepath.Join(t.TempDir(), "data"), stores}
 }
 
-// use sets the folder of the programs for the given services. The method serve then starts these programs.
+// use sets the folder of the programs for the given services. The method `serve` then starts these programs.
 func (m *mixed) use(from string, services ...string) {
 	m.t.Helper()
 	for _, service := range services {

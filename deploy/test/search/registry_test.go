@@ -17,7 +17,7 @@ import (
 
 var bin = flag.String("bin", "", "folder of the programs")
 
-// stage is a registry, and a search service in a separate process, which the tests kill.
+// stage is a registry, and a search service in a separate process. The tests kill this process.
 type stage struct {
 	registry, search *client.Client // search sends requests to the search service itself
 	of, addr, dir    string
@@ -201,7 +201,7 @@ func (s *stage) awaitEqual(t *testing.T) int {
 	}
 }
 
-// difference returns an error that names an asset whose dates differ, or nil if there is none.
+// difference returns an error that names an asset whose dates differ. It returns nil if all dates are equal.
 func difference(got, want map[string]client.Timestamp) error {
 	var ids []string
 	for id := range want {

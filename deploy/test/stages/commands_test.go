@@ -83,7 +83,7 @@ func words(line string) (split []string) {
 	return split
 }
 
-// lists is a cache of the results of the function listed.
+// lists is a cache of the results of the function `listed`.
 var lists = map[string][]string{}
 
 // listed returns the folders of the packages that a shell expression lists.

@@ -22,7 +22,7 @@ type read struct {
 	calls            []call
 }
 
-// parsed caches the result of the function packages.
+// parsed caches the result of the function `packages`.
 var parsed map[string]read
 
 // packages parses the tests of all packages, and returns them by folder.
@@ -162,7 +162,7 @@ func TestEveryListNamesTests(t *testing.T) {
 }
 
 // unmatched returns the alternatives of a pattern that select nothing. Before the first slash, an alternative must
-// match a test function of the packages; behind it, a text in their tests.
+// match a test function of the packages. After the slash, it must match a text in their tests.
 func unmatched(c testCommand, flag string, all map[string]read) (lost []string) {
 	var functions, texts []string
 	for dir, p := range all {
@@ -230,8 +230,8 @@ func TestAListThatNamesNoTestIsFound(t *testing.T) {
 	}
 }
 
-// TestEveryTestIsInAStage finds packages whose tests are not run by any stage of test-all, and targets for tests
-// that are in no lane.
+// TestEveryTestIsInAStage checks that a stage of test-all runs the tests of each package. It also checks that each make
+// target test-..., except test-all and test-mongo, is a stage.
 func TestEveryTestIsInAStage(t *testing.T) {
 	stages := staged(t)
 	for _, name := range targets(t) {

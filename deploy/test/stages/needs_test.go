@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// chosen lists files with skips that do not depend on the machine, with the reason: the caller wants the skip, or
-// another stage runs the test.
+// chosen lists files that may skip tests, with the reason. These skips do not depend on the machine: the caller wants
+// the skip, or another stage runs the test.
 var chosen = map[string]string{
 	"assetsvc/internal/mongostore/node_test.go": "MONGODB_URI names a real server",
 	"deploy/test/e2e/e2e_test.go":               "E2E_BASE_URL names a registry that somebody runs",
@@ -39,8 +39,8 @@ func needs(t *testing.T) map[string][]string {
 	return rows
 }
 
-// TestNoSkipIsSilent finds each skip in the code of tests. Each must go through needtest, which reports it, unless
-// its file is in the map "chosen".
+// TestNoSkipIsSilent finds each skip in the code of tests. A skip must go through needtest, which reports it. Only the
+// files in the map "chosen" may skip tests in another way.
 func TestNoSkipIsSilent(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range packages(t) {

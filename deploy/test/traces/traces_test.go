@@ -55,7 +55,7 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-// start starts the services. The parameter share, from 0 to 1, says how many requests get a trace.
+// start starts the services. The parameter `share`, from 0 to 1, says how many requests get a trace.
 func start(t *testing.T, share float64) *registry {
 	t.Helper()
 	r := &registry{spans: tracetest.NewInMemoryExporter(), metrics: sdkmetric.NewManualReader(), log: &safeBuffer{}}

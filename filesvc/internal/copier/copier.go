@@ -21,7 +21,7 @@ import (
 
 // Assets is a copy of the assets of the upstream. It is safe for concurrent use.
 type Assets interface {
-	// Changes calls the function visit for each asset that changed after a position, in the order of positions.
+	// Changes calls the function `visit` for each asset that changed after a position, in the order of positions.
 	// It stops when the function returns false. The text is valid only during the call.
 	Changes(after int64, visit func(position int64, id string, text []byte) bool) error
 	// Text returns the text of an asset, or nil if the copy does not have the asset.
@@ -48,7 +48,7 @@ type Config struct {
 	Now      func() time.Time
 }
 
-// Counts counts what a Copier did.
+// Counts has the totals of the work that a Copier has done.
 type Counts struct {
 	Copied  atomic.Int64 // copied files
 	Bytes   atomic.Int64 // bytes of the copied files
@@ -105,8 +105,8 @@ var sumForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // errContradiction is returned if documents give different hashes or sizes for one file.
 var errContradiction = errors.New("two documents have different hashes of one file")
 
-// wanted returns the files of the upstream that the documents of an asset name. Each has a SHA-256 and a size
-// that the copier accepts. A text that is not an asset has no files.
+// wanted returns the files of the upstream to which the documents of an asset refer. It leaves out a document without a
+// SHA-256, or with a size that the copier does not accept. If the text is not an asset, wanted returns no files.
 func (c *Copier) wanted(text []byte) (found []file.File) {
 	if !bytes.Contains(text, []byte(mark)) {
 		return nil
@@ -126,7 +126,7 @@ func (c *Copier) wanted(text []byte) (found []file.File) {
 // isSame reports whether two files have the same id, hash and size.
 func isSame(a, b file.File) bool { return a.ID == b.ID && a.SHA256 == b.SHA256 && a.Size == b.Size }
 
-// want stores that an asset names a file. It reports whether the bytes of the file are missing.
+// want stores that the asset with this id refers to the file f. It reports whether the bytes of the file are missing.
 func (c *Copier) want(ctx context.Context, asset string, f file.File) (isMissing bool, err error) {
 	if err := c.name(ctx, file.Naming{File: f.ID, Asset: asset}); err != nil {
 		return false, err
@@ -155,9 +155,11 @@ func (c *Copier) want(ctx context.Context, asset string, f file.File) (isMissing
 	return true, c.drop(ctx, known)
 }
 
-// name stores a naming. It writes nothing if the naming is already stored, because each start reads all assets.
+// name stores a naming. Each start of the copier reads all assets again, so most namings are already stored. For these,
+// name writes nothing.
 func (c *Copier) name(ctx context.Context, n file.Naming) error {
-	// At most 15 other namings can be between this one and n.
+	// The namings between before and n differ from n only in the last of the hexadecimal digits. So there are at most
+	// 15.
 	before := file.Naming{File: n.File, Asset: n.Asset[:len(n.Asset)-1]}
 	near, err := c.Metadata.Awaiting(ctx, before, 16)
 	if err != nil || slices.Contains(near, n) {
@@ -214,8 +216,8 @@ func (c *Copier) names(asset string, f file.File) (bool, error) {
 	return slices.ContainsFunc(c.wanted(text), func(other file.File) bool { return isSame(other, f) }), nil
 }
 
-// MayServe returns a fault if a file may not be served now. It may be served if an asset of the copy names it
-// and its bytes are copied.
+// MayServe returns a fault if a file may not be served now. A file may be served if an asset of the copy refers to the
+// file, and the bytes of the file are copied.
 func (c *Copier) MayServe(ctx context.Context, f file.File) error {
 	named, err := c.isNamed(ctx, f, false)
 	switch {

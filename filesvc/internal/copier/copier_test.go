@@ -382,7 +382,8 @@ func TestRunFollows(t *testing.T) {
 	}
 }
 
-// TestAnotherStartWritesNothing reads all assets again after their files were copied. The store must not change.
+// TestAnotherStartWritesNothing starts a copier again after it has copied all files. The copier reads all assets
+// again, but it must not change the store.
 func TestAnotherStartWritesNothing(t *testing.T) {
 	r := newRig(t)
 	r.serveText(1, "x")

@@ -21,12 +21,12 @@ const (
 	retries     = 3 // how often CatchUp fetches failed files again
 )
 
-// blobDigits is how many digits of the SHA-256 stand in a name of bytes.
+// blobDigits is how many digits of the SHA-256 are a part of the name under which a file's bytes are stored.
 const blobDigits = 16
 
-// Run copies files and reads removals until ctx is done. After each round of copies it calls its second argument,
-// and after each reading of removals its third argument, with the error or with nil. The copy of the assets must be
-// complete.
+// Run copies files and reads removals until ctx is done. It calls the function `copied` after each round of copies, and
+// the function `removed` after each reading of removals. Both functions get the error, or nil. The copy of the assets
+// must be complete before Run is called.
 func (c *Copier) Run(ctx context.Context, copied, removed func(error)) {
 	for {
 		err := c.prepare(ctx)
@@ -52,7 +52,7 @@ func (c *Copier) Run(ctx context.Context, copied, removed func(error)) {
 	_ = group.Wait() // no function returns an error
 }
 
-// told calls the function tell with the error of a round, unless ctx is done.
+// told calls the function `tell` with the error of a round, unless ctx is done.
 func (c *Copier) told(ctx context.Context, tell func(error), err error) {
 	if ctx.Err() == nil {
 		tell(err)

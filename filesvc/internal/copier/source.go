@@ -47,7 +47,7 @@ type answer struct {
 	stop context.CancelCauseFunc
 	late *time.Timer
 	pace httpserver.Pace
-	came int // bytes since the timer was set
+	came int // bytes that have come since the timer was set
 }
 
 // get sends a request. If the upstream is busy, it repeats the request after the time that the upstream asks
@@ -119,7 +119,7 @@ func retryAfter(resp *http.Response) time.Duration {
 	return min(time.Duration(seconds)*time.Second, longestWait)
 }
 
-// removed returns the next page of ids of removed files, all greater than the argument after, and whether more
+// removed returns the next page of ids of removed files, all greater than the argument `after`, and whether more
 // may follow.
 func (s Source) removed(ctx context.Context, after string) (ids []string, more bool, err error) {
 	q := url.Values{"limit": {strconv.Itoa(file.MaxRemoved)}}
@@ -191,6 +191,6 @@ func describe(f *file.File, h http.Header) {
 	f.Title = file.Title(parameters["filename"])
 	detected, _, _ := mime.ParseMediaType(f.Detected)
 	if kind == "attachment" && filelink.IsPicture(detected) && f.Declared == detected {
-		f.Declared = "" // sent as an attachment, so the upload declared another type, or none
+		f.Declared = "" // as it is sent as an attachment, the upload declared another type, or none
 	}
 }

@@ -26,7 +26,7 @@ const (
 	directoryMode = 0o700
 	unfinished    = "new"     // directory of files that are being written
 	removals      = "removed" // directory with the metadata of files that were taken down
-	shardDigits   = 2         // the first digits of a blob's name are its directory
+	shardDigits   = 2         // so many digits at the start of a blob's name are the name of its directory
 	bufferBytes   = 256 << 10
 )
 
@@ -79,7 +79,8 @@ func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 	if err != nil {
 		return file.NoRoom(err)
 	}
-	large := bufio.NewWriterSize(struct{ io.Writer }{w}, bufferBytes) // one read of a form gives only 4 KiB
+	// The buffer makes writes large, although one read of a form gives only 4 KiB.
+	large := bufio.NewWriterSize(struct{ io.Writer }{w}, bufferBytes)
 	if _, err = large.ReadFrom(&ending{ctx, from}); err == nil {
 		err = large.Flush()
 	}

@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/disktest"
 )
 
-// TestAFullDiskKeepsWhatItHas fills the disk in the middle of a Put. Other bytes must stay.
+// TestAFullDiskKeepsWhatItHas fills the disk in the middle of a Put. The bytes that were stored before must stay.
 func TestAFullDiskKeepsWhatItHas(t *testing.T) {
 	const kept, refused = "00000000000000000000000000000000-0000000000000000", "00000000000000000000000000000000-0000000000000001"
 	dir := disktest.New(t, 8)

@@ -26,8 +26,8 @@ type Awaited interface {
 
 // Documents changes the documents of assets.
 type Documents interface {
-	// Complete adds the SHA-256 and the size of a file to those documents of an asset that name the file and
-	// lack them. It returns a fault of kind NotFound if the asset does not exist.
+	// Complete adds the SHA-256 and the size of a file to documents of an asset. It changes the documents that name the
+	// file and lack these values. It returns a fault of kind NotFound if the asset does not exist.
 	Complete(ctx context.Context, asset string, f File) error
 }
 

@@ -65,9 +65,9 @@ func (s *Service) Collect(ctx context.Context) (Collection, error) {
 	return done, err
 }
 
-// isUnused reports whether no document names a file now, and none will name it later. The second is certain if the
-// reading began at least a day after the file was last touched: by then, every document that claimed the file was
-// committed or given up.
+// isUnused reports whether no document names a file now, and no document will name it later. No document will name
+// the file later if the reading began at least a day after the file was last touched. By that time, every document
+// that claimed the file was committed or given up.
 func (f File) isUnused(r Reading) bool {
 	return !f.Named && !r.Complete.Before(f.Touched.Add(keep))
 }
@@ -93,7 +93,7 @@ func (s *Service) collect(ctx context.Context, f File, r Reading) (collected boo
 		f.State = Collected
 		f.Revision++
 		if err := s.files.Replace(ctx, f); errors.Is(err, ErrStale) {
-			return false, nil // the file is in use
+			return false, nil // somebody has used the file meanwhile
 		} else if err != nil {
 			return false, err
 		}
@@ -134,8 +134,9 @@ func (s *Service) sweep(ctx context.Context) (removed int, err error) {
 	}
 }
 
-// sweepBlob removes an old blob that its file does not name. First it increases Swept in the file. So an upload
-// that continues after a day is refused, and cannot name the blob.
+// sweepBlob removes an old blob that its file does not name. First it increases Swept in the metadata of the file.
+// The upload that made the blob may still run: because Swept has changed, it is refused at its end, so that it
+// cannot name the blob.
 func (s *Service) sweepBlob(ctx context.Context, name string, before time.Time) (removed bool, err error) {
 	id, _, _ := strings.Cut(name, "-")
 	f, err := s.find(ctx, id)

@@ -99,7 +99,7 @@ func TestTheSweepTakesWhatUploadsLeft(t *testing.T) {
 	removed.State, again.Small = Removed, ""
 	for _, c := range []struct {
 		name  string
-		file  File // without an id: there is no file
+		file  File // the file of the bytes; if it has no id, there is no file
 		age   time.Duration
 		swept bool
 		notes int64 // File.Swept after the run
@@ -160,9 +160,9 @@ func TestAFileThatOthersChangeIsNotCollected(t *testing.T) {
 	}
 }
 
-// TestATouchOfTheFuture has files that were touched by a clock that is ahead of the collector's clock. If it
-// was more than a day ahead, the run must set Touched to now, unless a document names the file. A file that is
-// already collected must be deleted.
+// TestATouchOfTheFuture has files whose time Touched is later than the time of the collector's clock. If Touched is
+// more than a day later, the run must set it to the present time. Two kinds of files are exceptions: a file that a
+// document names must stay as it is, and a file that is already collected must be deleted.
 func TestATouchOfTheFuture(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -27,7 +27,8 @@ type Counts struct {
 	Removed   atomic.Int64 // files removed by an administrator, including other files with the same bytes
 }
 
-// errQuota marks a refusal because the broker has too many waiting files, or files with too many bytes.
+// errQuota is the error of a refused upload: the broker has too many waiting files, or they have too many
+// bytes.
 var errQuota = errors.New("the broker has too many files")
 
 // count counts an upload of the given number of bytes that ended with err.

@@ -210,8 +210,8 @@ func TestAReadingIsCompleteAtTheEndOfTheFeedOnly(t *testing.T) {
 	}
 }
 
-// TestWhatIsHeldOrCollectedIsNotShown opens a file while the removals cannot be read, and gets a file that was
-// collected. Both must be refused.
+// TestWhatIsHeldOrCollectedIsNotShown opens a file while the service cannot read the removals. Then it asks for a
+// file that was collected. The service must refuse both.
 func TestWhatIsHeldOrCollectedIsNotShown(t *testing.T) {
 	b := newBench()
 	f, err := b.Add(t.Context(), broker, upload("content"))

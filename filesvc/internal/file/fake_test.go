@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// memory is a fake of both stores, in memory. Before each operation, it calls the function step with the name of
+// memory is a fake of both stores, in memory. Before each operation, it calls the function `step` with the name of
 // the operation. If step returns an error, the operation fails with this error. It then has an effect only if
 // the error is errLost.
 type memory struct {
@@ -239,7 +239,8 @@ func (m *memory) Names(_ context.Context, after string, limit int) ([]string, er
 	return first(maps.Keys(m.blobs), after, limit), nil
 }
 
-// first returns the lowest of the names that are greater than the given one, sorted. It returns at most limit names.
+// first returns the names that are greater than the argument `after`, in sorted order. If there are more than limit
+// names, it returns the lowest ones.
 func first(names iter.Seq[string], after string, limit int) (found []string) {
 	for name := range names {
 		if name <= after {

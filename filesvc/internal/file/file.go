@@ -41,9 +41,9 @@ type File struct {
 	Title    string // the name, without a path
 	Blob     string // the name of the bytes; "": they have not arrived
 	State    State
-	Touched  time.Time // when it was last registered, uploaded or claimed; in milliseconds
+	Touched  time.Time // when it was last registered, uploaded or claimed; whole milliseconds
 	Named    bool      // a document has named it
-	Swept    int64     // how many blobs of this file, left by unfinished uploads, the sweep has removed
+	Swept    int64     // number of blobs that unfinished uploads of this file left, and that the sweep has removed
 	Revision int64     // 1 for a new file; each change adds 1
 
 	Picture Picture // whether small versions are needed, or made
@@ -70,7 +70,7 @@ func (f File) blobs() []string {
 	return slices.DeleteFunc([]string{f.Blob, f.Small, f.Large}, func(name string) bool { return name == "" })
 }
 
-// Errors of the stores, of a Drawer and of Verified.
+// Errors that the stores, a Drawer and the function Verified return.
 var (
 	ErrNoPicture = errors.New("there is no picture in the file, or it takes too much to draw")
 
@@ -94,7 +94,7 @@ type Files interface {
 	// Delete deletes the file with the id f.ID, if the stored revision is f.Revision. It returns ErrStale if the
 	// stored revision is another one, or if there is no file.
 	Delete(ctx context.Context, f File) error
-	// Page returns at most limit files whose id is greater than the argument after, in the order of ids.
+	// Page returns at most limit files whose id is greater than the argument `after`, in the order of ids.
 	Page(ctx context.Context, after string, limit int) ([]File, error)
 	// Usage returns how many files and bytes a broker has.
 	Usage(ctx context.Context, broker string) (Usage, error)
@@ -111,7 +111,7 @@ type Usage struct {
 
 // Readings stores how far the feed of assets was read.
 type Readings interface {
-	// Reading returns the newest reading; the zero value if there was none.
+	// Reading returns the newest reading, or the zero value if there was none.
 	Reading(ctx context.Context) (Reading, error)
 	// SetReading stores a reading. The fields never decrease: a value lower than the stored one is ignored.
 	SetReading(ctx context.Context, r Reading) error
@@ -120,7 +120,7 @@ type Readings interface {
 // Reading says how far the feed of assets was read.
 type Reading struct {
 	Position int64     // the files of all documents up to this position are marked as named
-	Complete time.Time // start of the last reading that reached the end of the feed; in milliseconds
+	Complete time.Time // start of the last reading that reached the end of the feed; whole milliseconds
 }
 
 // blobForm matches the names of bytes. A name has no path.
@@ -156,11 +156,11 @@ type Bytes interface {
 	Open(ctx context.Context, name string) (Blob, error)
 	// Remove removes bytes. It does nothing if they do not exist.
 	Remove(ctx context.Context, name string) error
-	// Names returns at most limit names that are greater than the argument after, sorted.
+	// Names returns at most limit names that are greater than the argument `after`, sorted.
 	Names(ctx context.Context, after string, limit int) ([]string, error)
 	// IsBefore reports whether bytes were stored before a time. It returns false if they do not exist.
 	IsBefore(ctx context.Context, name string, at time.Time) (bool, error)
-	// Tidy removes the unfinished bytes of calls of Put that began before a time.
+	// Tidy removes the unfinished bytes of each call of Put that began before the given time.
 	Tidy(ctx context.Context, before time.Time) error
 	// NoteRemoval durably stores the metadata of a file that was taken down. A removal that is already stored
 	// for the id stays unchanged.

@@ -73,7 +73,7 @@ func (b *bench) has(t *testing.T, id, want string) {
 }
 
 // TestUploads makes uploads to a file that was registered with the MD5 of "content". An upload that is refused
-// must change nothing, and a later one with the right bytes must succeed.
+// must change nothing. A later upload with the right bytes must succeed.
 func TestUploads(t *testing.T) {
 	cut := errors.New("the client has left")
 	for _, c := range []struct {
@@ -153,8 +153,8 @@ func TestUploadsAtOnce(t *testing.T) {
 	}
 }
 
-// TestAFailureAtEachStep makes each operation of an upload fail, before or after it takes effect. Nobody may
-// read other bytes, and repeating the upload must succeed.
+// TestAFailureAtEachStep makes each operation of an upload fail, before or after it takes effect. Readers must never
+// get any bytes other than the uploaded ones. A repeat of the upload must succeed.
 func TestAFailureAtEachStep(t *testing.T) {
 	broken := errors.New("broken")
 	for _, failing := range []string{"get", "put", "replace", "open", "remove"} {

@@ -72,7 +72,7 @@ func (f Follower) Read(ctx context.Context) error {
 const completeEvery = time.Minute
 
 // Run reads the feed again and again until ctx is done, and completes documents after their files were uploaded.
-// After each round it calls the function tell with the error of the round, or with nil.
+// After each round it calls the function `tell` with the error of the round, or with nil.
 func (f Follower) Run(ctx context.Context, every time.Duration, tell func(error)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

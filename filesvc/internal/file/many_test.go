@@ -57,7 +57,7 @@ func TestAFileOfAThousandAssets(t *testing.T) {
 // TestTenThousandFiles removes a file, and runs the collector, among ten thousand files. Files with the same
 // bytes, unused files and additional blobs must go, and all others must stay.
 func TestTenThousandFiles(t *testing.T) {
-	// Of every 1000 files (the constant rare), one has the bytes of the removed file, one is not named, and one
+	// Of every 1000 files (the constant `rare`), one has the bytes of the removed file, one is not named, and one
 	// has an additional blob.
 	const count, rare = 10_000, 1000
 	b := newBench()

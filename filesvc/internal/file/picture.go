@@ -40,7 +40,7 @@ func (s *Service) want(f File) {
 }
 
 // Draw makes the pictures that illustrations need, one file after another, until ctx is done. It calls the
-// function tell with the error of each file, or with nil.
+// function `tell` with the error of each file, or with nil.
 func (s *Service) Draw(ctx context.Context, by Drawer, tell func(error)) {
 	ticker := time.NewTicker(drawEvery)
 	defer ticker.Stop()

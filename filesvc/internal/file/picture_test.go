@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// painter is a Drawer that calls the function do, and counts the calls.
+// painter is a Drawer that calls the function `do`, and counts the calls.
 type painter struct {
 	calls int
 	do    func() error
@@ -102,7 +102,7 @@ func TestIllustrationsGetPictures(t *testing.T) {
 	}
 }
 
-// TestPicturesOfLateBytes has an illustration that names a file before its bytes arrive. The pictures must be
+// TestPicturesOfLateBytes names a file as an illustration before the bytes of the file arrive. The pictures must be
 // made once the bytes are there.
 func TestPicturesOfLateBytes(t *testing.T) {
 	b := newBench()
@@ -117,7 +117,7 @@ func TestPicturesOfLateBytes(t *testing.T) {
 	b.looksLike(t, "after the upload", f, Made, 3)
 }
 
-// TestAnIllustrationComesDuringTheUpload has an illustration that names a file while its bytes arrive. The
+// TestAnIllustrationComesDuringTheUpload names a file as an illustration while the bytes of the file arrive. The
 // pictures must be made after the upload.
 func TestAnIllustrationComesDuringTheUpload(t *testing.T) {
 	b := newBench()
@@ -171,7 +171,7 @@ func TestPicturesGoWithTheirFile(t *testing.T) {
 	b.looksLike(t, "removed after", f, Made, 0)
 }
 
-// TestPicturesAreKept runs the sweep when pictures are older than a day. It must keep them.
+// TestPicturesAreKept runs the sweep when pictures are older than a day. The sweep must keep the pictures.
 func TestPicturesAreKept(t *testing.T) {
 	b := newBench()
 	f := b.add(t, image, true)

@@ -46,7 +46,8 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id, reason s
 	}
 }
 
-// takeDown marks a file as removed, and then deletes its bytes. If that fails, the collector deletes them later.
+// takeDown marks a file as removed, and then deletes its bytes. If the deletion fails, the collector deletes
+// the bytes later.
 func (s *Service) takeDown(ctx context.Context, id, by, reason string) (File, error) {
 	f, err := s.change(ctx, id, func(f *File) error {
 		switch f.State {

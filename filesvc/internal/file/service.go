@@ -30,10 +30,10 @@ type Service struct {
 	now      func() time.Time
 
 	Counts   Counts
-	held     atomic.Bool  // the removals could not be read yet, so no file is opened
+	held     atomic.Bool  // true: the removals could not be read yet, so no file is opened
 	arrivals atomic.Int64 // number of uploads, and of documents that were found without the SHA-256 of their files
-	wanted   chan string  // ids of files that may need pictures
-	missed   atomic.Bool  // files that are not in the channel wanted may need pictures
+	wanted   chan string  // true: files that are not in the channel `wanted` may need pictures, too
+	missed   atomic.Bool  // files that are not in the channel `wanted` may need pictures
 }
 
 // NewService returns a service that uses the given stores.
@@ -61,7 +61,7 @@ func random(bytes int) string {
 }
 
 // Register creates a file without bytes. The bytes come later and must have this MD5, which is 32 hexadecimal
-// digits. Faults: Forbidden beyond a quota.
+// digits. Register returns a fault of kind Forbidden if the broker would exceed a quota.
 func (s *Service) Register(ctx context.Context, by identity.Identity, md5 string) (File, error) {
 	if err := s.checkQuota(ctx, by, 1, 0); err != nil {
 		return File{}, err
@@ -166,8 +166,8 @@ type Claim struct {
 	Signed bool   // the address had a valid signature
 }
 
-// fresh is how old Touched must be before a claim updates it. So claims of one file at the same time do not
-// conflict with each other.
+// fresh is the age from which a claim updates the field Touched of a file. So claims of one file at the same time
+// do not conflict with each other.
 const fresh = time.Minute
 
 // Claim keeps a file for at least a day minus a minute, so that a document that names it can be committed. It

@@ -84,7 +84,8 @@ func (w *world) pause(steps int) {
 	}
 }
 
-// document claims a file, and commits a document that names it, unless nearly a day has passed in between.
+// document claims a file, and commits a document that names it. If nearly a day has passed since the claim, it
+// commits nothing.
 func (w *world) document(f File) {
 	w.pause(12)
 	begun := w.clock
@@ -138,7 +139,7 @@ func (w *world) collect() {
 	}
 }
 
-// simulate runs a world, and returns what is wrong at the end. The function spoil may switch off a guard.
+// simulate runs a world, and returns what is wrong at the end. The function `spoil` may switch off a guard.
 func simulate(seed uint64, spoil func(*world)) []string {
 	w := newWorld(seed)
 	free := w.memory.step
@@ -228,7 +229,7 @@ func TestTheSimulationSeesEachGuard(t *testing.T) {
 	}
 }
 
-// forgetful lists all files as not named.
+// forgetful lists all files as files that no document names.
 type forgetful struct{ *memory }
 
 func (s forgetful) Page(ctx context.Context, after string, limit int) ([]File, error) {

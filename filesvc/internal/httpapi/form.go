@@ -33,8 +33,8 @@ type form struct {
 	kept   int64                      // bytes of the fields that were read so far
 }
 
-// openForm returns the form of a request. For another kind of body, it returns a fault: the one that the systems
-// from which this API comes return for a missing file.
+// openForm returns the form of a request. If the body is not a form, it returns the fault for a missing file. Earlier
+// systems with the same API return this fault, too.
 func openForm(r *http.Request, body io.Reader) (*form, error) {
 	boundary, isForm := filesapi.FormBoundary(r.Header)
 	if !isForm {
@@ -180,7 +180,7 @@ func mediaType(sent string) string {
 type fileBody struct {
 	form *form
 	part *multipart.Part
-	end  error // error at the end of the whole form; nil: the form has not ended yet
+	end  error // how the whole form ended: io.EOF, or an error; nil: it has not ended yet
 }
 
 // Read implements io.Reader.
@@ -200,7 +200,8 @@ func (b *fileBody) Read(p []byte) (int, error) {
 func (f *form) rest() error {
 	for {
 		part, err := f.next()
-		if err != io.EOF && errors.Is(err, io.EOF) { // the body ended before the form's last boundary
+		// An error that only wraps io.EOF means that the body ended before the form's last boundary.
+		if err != io.EOF && errors.Is(err, io.EOF) {
 			return io.ErrUnexpectedEOF
 		}
 		if err != nil {

@@ -25,7 +25,7 @@ func part(head, body string) string {
 const end = "--" + boundary + "--\r\n"
 
 // FuzzForm reads forms of random bytes. If a form is accepted, its file must be the file that mime/multipart
-// finds, and its fields must be within the limits. Any other form must be a fault of the client.
+// finds, and its fields must be within the limits. For any other form, the error must be a fault of the client.
 func FuzzForm(f *testing.F) {
 	text := part(`name="title"`, "акт")
 	data := part(`name="data"`, `{"a":[1]}`)

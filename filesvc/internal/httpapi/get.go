@@ -69,7 +69,7 @@ func (a *API) picture(c *gin.Context) error {
 	defer blob.Close()
 	h := c.Writer.Header()
 	protect(h, file.File{Declared: jpegType, Detected: jpegType, Title: name + ".jpg"})
-	h.Set("Cross-Origin-Resource-Policy", "cross-origin") // pages of brokers show it
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin") // the web pages of brokers may show the picture
 	return a.serve(c, f, blob, name)
 }
 
@@ -86,7 +86,8 @@ func (a *API) serve(c *gin.Context, f file.File, blob file.Blob, tag string) err
 	return w.fault(f)
 }
 
-// maySee returns a fault if no document names a file yet and the caller may not read it.
+// maySee returns a fault if the caller may not read a file. Everybody may read a file that a document has named. Other
+// files need a key of their broker, or a link that is valid now.
 func (a *API) maySee(c *gin.Context, f file.File) error {
 	if f.Named {
 		return nil

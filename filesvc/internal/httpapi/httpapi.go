@@ -1,5 +1,5 @@
-// Package httpapi is the HTTP side of the file service. It has the interface of the family's document service,
-// and the claims of the asset service (docs/files.md).
+// Package httpapi is the HTTP side of the file service. It has the interface of the family's document service. It also
+// answers the claims of the asset service (docs/files.md).
 package httpapi
 
 import (
@@ -92,8 +92,8 @@ func TimeoutOf(c *gin.Context) time.Duration {
 	return 0
 }
 
-// mayWrite refuses a caller without an API key. If the registry does not know its public address, it refuses
-// every caller.
+// mayWrite refuses a caller without an API key. It refuses every caller if the registry does not know its own public
+// address.
 func (a *API) mayWrite(c *gin.Context) error {
 	if httpserver.Caller(c).IsAnonymous() {
 		return fault.New(fault.Unauthorized, fault.Header, "Authorization", "An API key is needed.")

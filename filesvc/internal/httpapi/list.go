@@ -26,7 +26,7 @@ type listed struct {
 	Title     string    `json:"title,omitempty"`
 	Format    string    `json:"format,omitempty"`
 	Touched   time.Time `json:"date"`
-	Named     bool      `json:"named"` // a document has named it
+	Named     bool      `json:"named"` // a document has referred to the file
 	RemovedBy string    `json:"removed_by,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 }
@@ -65,7 +65,7 @@ func (a *API) list(c *gin.Context) error {
 	return a.answer(c, http.StatusOK, pageOf(c, data, next, limit))
 }
 
-// limitOf returns the parameter limit of a request for a list. If the request does not have it, limitOf returns
+// limitOf returns the parameter `limit` of a request for a list. If the request does not have it, limitOf returns
 // the largest limit that is allowed, which is the second argument.
 func limitOf(c *gin.Context, most int) (int, error) {
 	text := c.Query("limit")

@@ -23,8 +23,8 @@ const (
 )
 
 // readRegistration returns the data of a registration: the member data of a JSON body, or the fields of a form. A
-// body that is declared as JSON must be JSON. If the body is neither, it returns the fault for a missing hash, as
-// the family of systems that this API comes from does.
+// body that is declared as JSON must be JSON. If a body is neither JSON nor a form, readRegistration returns the
+// fault for a missing hash. The systems from which this API comes do the same.
 func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxField+1))
 	if err != nil {

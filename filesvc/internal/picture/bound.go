@@ -21,8 +21,8 @@ func bound(work time.Duration) error {
 			return fmt.Errorf("limit the process: %w", err)
 		}
 	}
-	// If the whole machine is short of memory, the system kills this process first. Some systems do not have the
-	// file.
+	// If the whole machine is short of memory, the system kills this process first. Some systems do not have this
+	// file, so an error does not matter.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	return nil
 }

@@ -32,7 +32,7 @@ func draw(in io.Reader) (small, large []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	runtime.GC() // frees the memory of the whole picture, beside which the scaling would not fit
+	runtime.GC() // frees the memory of the whole picture, because the scaling would not fit beside it
 	second := turn(scale(whole, filelink.LargePicture), turned)
 	first := scale(second, filelink.SmallPicture)
 	if small, err = encode(first); err != nil {

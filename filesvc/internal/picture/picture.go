@@ -19,11 +19,11 @@ import (
 
 const (
 	work      = 10 * time.Second // processor time of a child
-	within    = time.Minute      // time for a child; it needs more only if it gets no processor
+	within    = time.Minute      // time for a child, including the time in which it waits for a processor
 	maxMemory = 256 << 20        // memory of a child, in bytes
 	maxDrawn  = 4 << 20          // bytes of a child's answer
 	maxPixels = 16e6             // pixels of a picture
-	maxHead   = 8 << 20          // length of the beginning of a file that must contain the size of its picture
+	maxHead   = 8 << 20          // a file must name the size of its picture within this number of bytes
 	quality   = 80               // quality of the JPEGs, from 1 to 100
 )
 
@@ -38,7 +38,7 @@ const (
 
 // Drawer draws in child processes. It is safe for concurrent use.
 type Drawer struct {
-	Command []string      // a program, which must call Child, and its arguments, one of which is Argument
+	Command []string      // a program that calls Child, and its arguments; one argument must be Argument
 	Within  time.Duration // how long a child may run; 0: a minute
 }
 

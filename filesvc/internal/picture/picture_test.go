@@ -133,7 +133,8 @@ func size(t *testing.T, text []byte) image.Point {
 
 const webPicture = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA" // one pixel, lossy
 
-// TestPicturesOfAllFormats draws one picture of each format in a child process.
+// TestPicturesOfAllFormats draws one picture of each format in a child process. The small versions must have the
+// expected sizes.
 func TestPicturesOfAllFormats(t *testing.T) {
 	var moving bytes.Buffer
 	frame := image.NewPaletted(image.Rect(0, 0, 640, 480), palette.Plan9)
@@ -303,7 +304,7 @@ func TestAChildIsBounded(t *testing.T) {
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
 		t.Fatal(err)
 	}
-	if got := used.Maxrss << 10; !raced && got > maxMemory+maxMemory/8 { // maxMemory does not count code
+	if got := used.Maxrss << 10; !raced && got > maxMemory+maxMemory/8 { // maxMemory does not include code
 		t.Errorf("got a child of %d bytes, want about %d at most", got, maxMemory)
 	}
 }
@@ -333,11 +334,11 @@ func TestAFailureIsNoVerdict(t *testing.T) {
 	}
 }
 
-// TestTheParentKeepsItsMemory draws the largest picture that is allowed, and checks the memory that the parent
-// allocates.
+// TestTheParentKeepsItsMemory draws the largest picture that is allowed. The parent may allocate only twice the size of
+// the largest answer.
 func TestTheParentKeepsItsMemory(t *testing.T) {
 	side := uint32(4_000)
-	if raced { // the child would need a minute
+	if raced { // with the race detector, the child would need a minute for the largest picture
 		side = 1_500
 	}
 	text := giant(side, side, int(side))

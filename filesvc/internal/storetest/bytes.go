@@ -14,7 +14,7 @@ import (
 	"asset-registry/filesvc/internal/file"
 )
 
-// name returns the name of the bytes with a number.
+// name returns a name for bytes. Each number gives another name.
 func name(n int) string { return fmt.Sprintf("%032x-%016x", n, n) }
 
 // RunBytes tests an empty store of bytes.
@@ -86,7 +86,7 @@ func testFailingReader(t *testing.T, s file.Bytes) {
 	names, err := s.Names(t.Context(), "", 10)
 	must(t, err)
 	equal(t, len(names), 0)
-	must(t, s.Put(t.Context(), name(2), strings.NewReader("abc"))) // the name can be used after a failure
+	must(t, s.Put(t.Context(), name(2), strings.NewReader("abc"))) // the name must be usable after a failure
 	must(t, s.Remove(t.Context(), name(2)))
 }
 

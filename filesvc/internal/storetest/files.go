@@ -26,7 +26,7 @@ type Metadata interface {
 // at is a time in the precision of the stores.
 var at = time.Date(2026, 11, 26, 9, 0, 0, 123e6, time.UTC)
 
-// id returns the id with a number.
+// id returns an id of a file, which is made from the number n.
 func id(n int) string { return fmt.Sprintf("%032x", n) }
 
 func waiting(n int, broker string) file.File {
@@ -46,7 +46,7 @@ func stored(f file.File, bytes int64) file.File {
 	return f
 }
 
-// RunMetadata tests a store of metadata. The function open returns an empty store. The function reopen returns a
+// RunMetadata tests a store of metadata. The function `open` returns an empty store. The function `reopen` returns a
 // store with the data of the store that open returned last.
 func RunMetadata(t *testing.T, open, reopen func(t *testing.T) Metadata) {
 	s := open(t)

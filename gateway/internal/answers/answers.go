@@ -67,7 +67,7 @@ type activity struct {
 // isWritten reports whether a batch writes the asset. A nil activity means that nothing happens to the asset.
 func (a *activity) isWritten() bool { return a != nil && a.changes > 0 }
 
-// New returns a cache for answers that take up to the given number of bytes in all. The argument now is the
+// New returns a cache for answers that take up to the given number of bytes in all. The argument `now` is the
 // clock.
 func New(bytes int64, now func() time.Time) *Cache {
 	return &Cache{
@@ -104,7 +104,7 @@ func (m *Cache) Find(id string, f Form) *Answer {
 type Reading struct {
 	memory  *Cache
 	id      string
-	changes int // activity.last when the read began
+	changes int // value of activity.last when the read began
 }
 
 // Begin begins a read of an asset. If it returns a Reading, the caller must end the Reading. It returns nil if
@@ -123,7 +123,7 @@ func (m *Cache) Begin(id string) *Reading {
 	return &Reading{memory: m, id: id, changes: a.last}
 }
 
-// End ends the read. The argument answer is nil if the read has failed. The answer is kept if no batch has
+// End ends the read. The argument `answer` is nil if the read has failed. The answer is kept if no batch has
 // changed the asset meanwhile.
 func (r *Reading) End(answer *Answer) {
 	m := r.memory
@@ -149,7 +149,7 @@ func (m *Cache) keep(id string, answer *Answer) {
 }
 
 // Change announces that a batch will write some assets. After Change has returned, the memory has no answers of
-// these assets, and keeps none until the function done is called. The caller must not write before Change has
+// these assets, and keeps none until the function `done` is called. The caller must not write before Change has
 // returned. It must call done when nothing of the batch can be written any more.
 func (m *Cache) Change(ids []string) (done func()) {
 	m.mu.Lock()

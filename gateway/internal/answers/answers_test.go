@@ -18,7 +18,8 @@ var form = Form{Version: "2.5"}
 
 func answer(text string) *Answer { return &Answer{Form: form, Body: []byte(text)} }
 
-// put keeps an answer, as the second of two reads does.
+// put keeps an answer in the memory. It acts like the second of two reads, because the memory keeps no answer of a
+// first read.
 func put(t *testing.T, m *Cache, id string, a *Answer) {
 	t.Helper()
 	m.recent.again(id, m.now())
@@ -147,7 +148,7 @@ func (r *rig) look() {
 	}
 }
 
-// interleave calls the function visit with each possible order of the steps of several actors. Actor i takes
+// interleave calls the function `visit` with each possible order of the steps of several actors. Actor i takes
 // steps[i] steps. An order lists the actors, one for each step.
 func interleave(steps []int, visit func(order []int)) {
 	var order []int

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Measure adds the metrics of the memory to a meter, until the function unregister is called.
+// Measure adds the metrics of the memory to a meter, until the function `unregister` is called.
 func (m *Cache) Measure(meter metric.Meter) (unregister func() error, err error) {
 	lookups, err1 := meter.Int64ObservableCounter("registry.answers.lookups", metric.WithUnit("{request}"),
 		metric.WithDescription("Readings of assets by result: hit (answered from memory) or miss."))

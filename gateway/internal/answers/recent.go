@@ -18,7 +18,7 @@ type recent struct {
 
 func newRecent() *recent { return &recent{seed: maphash.MakeSeed()} }
 
-// again reports whether somebody asked for the asset in this minute or in the one before. It notes that
+// again reports whether somebody asked for the asset in this minute or in the minute before. It notes that
 // somebody asks now.
 func (r *recent) again(id string, now time.Time) bool {
 	const bits = 16 // number of bits for the minute

@@ -31,7 +31,7 @@ type world struct {
 
 const (
 	assetsOfWorld = 8
-	hotAssets     = 6 // the other assets are asked for every few minutes
+	hotAssets     = 6 // assets that are asked for often; each of the others is asked for every few minutes
 	worldLasts    = 15 * time.Minute
 	bytesOfWorld  = 6 * overhead // less than the answers of all assets take
 	longestMemory = 2 * time.Minute
@@ -47,7 +47,7 @@ func (w *world) choose(n int) int {
 	return w.random.IntN(n)
 }
 
-// pause waits for a random time, usually a short one. The argument most is the longest time.
+// pause waits for a random time, usually a short one. The argument `most` is the longest time.
 func (w *world) pause(most time.Duration) {
 	w.mu.Lock()
 	if w.random.IntN(5) > 0 {
@@ -194,8 +194,8 @@ func (w *world) find(id string, f Form) *Answer {
 	return w.memory.Find(id, f)
 }
 
-// begin does the same as Cache.Begin, but without the guard in w.leftOut. An answer may be kept only if somebody
-// else asked for the asset shortly before.
+// begin does the same as Cache.Begin, but leaves out the guard that w.leftOut names. One guard is the rule that an
+// answer is kept only if somebody else asked for the asset shortly before.
 func (w *world) begin(asset int) *Reading {
 	m, id, now := w.memory, nameOf(asset), time.Now()
 	if w.leftOut == "KEEP_ONCE" {
@@ -222,7 +222,7 @@ func (w *world) begin(asset int) *Reading {
 	return r
 }
 
-// noteKept notes how many changes of the asset have begun, if the memory has the answer.
+// noteKept checks whether the memory has the answer. If so, it notes how many changes of the asset have begun.
 func (w *world) noteKept(asset int, f Form) {
 	has := w.memory.Find(nameOf(asset), f) != nil
 	w.mu.Lock()
@@ -243,7 +243,7 @@ func (w *world) noteEviction(asset int, f Form) {
 	delete(w.kept, key)
 }
 
-// repeat calls f again and again until ctx ends. The argument most is the longest pause between two calls.
+// repeat calls f again and again until ctx ends. The argument `most` is the longest pause between two calls.
 func (w *world) repeat(ctx context.Context, most time.Duration, f func()) {
 	for ctx.Err() == nil {
 		f()

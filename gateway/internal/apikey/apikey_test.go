@@ -305,7 +305,7 @@ func TestCacheTrustsWhatIsConfirmed(t *testing.T) {
 func TestCacheForgetsWhatHasChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		what authapi.WatchKeysResponse
-		want int64 // number of calls after the change, for the keys a and b and a refused key
+		want int64 // after the change: calls of the verifier when a, b and a refused key are verified again
 	}{
 		"a key":              {authapi.WatchKeysResponse{Keys: []string{"id of a"}}, 2},
 		"a broker":           {authapi.WatchKeysResponse{Brokers: []string{"of b"}}, 2},
@@ -377,7 +377,8 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 			if c.early {
 				tell(before, nil)
 			}
-			go verify() // this request must neither share a call from before the change nor trust that call's answer
+			// This request must make a new call. It must use neither the call from before the change nor its answer.
+			go verify()
 			select {
 			case after := <-from:
 				tell(after, refused)

@@ -42,7 +42,7 @@ type Cache struct {
 
 	mu        sync.RWMutex
 	entries   map[string]entry // by the hash of a key
-	epoch     uint64           // number of calls of Forget; a call from an earlier epoch must not be shared
+	epoch     uint64           // number of calls of Forget; a caller never shares a call from an earlier epoch
 	confirmed time.Time        // the entries were right at this time
 }
 
@@ -53,8 +53,8 @@ type entry struct {
 	until time.Time
 }
 
-// Cached returns a cache in front of another Verifier, the argument from. Its answers are never older than ttl.
-// A key that becomes valid is accepted within a second.
+// Cached returns a cache in front of the Verifier from. Its answers are never older than ttl. A key that
+// becomes valid is accepted within a second.
 func Cached(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
 	return &Cache{from: from, ttl: ttl, now: now, entries: map[string]entry{}}
 }
@@ -69,7 +69,7 @@ func (c *Cache) Confirm(at time.Time) {
 }
 
 // Forget drops the entries that a change may have made wrong: the entries of all invalid keys, and of the keys
-// and brokers that the argument changed lists.
+// and brokers that the argument `changed` lists.
 func (c *Cache) Forget(changed authapi.WatchKeysResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,7 +26,7 @@ func (c *counts) countHit(e entry) {
 	c.hits.Add(1)
 }
 
-// Measure adds the metrics of the cache to a meter, until the function unregister is called.
+// Measure adds the metrics of the cache to a meter, until the function `unregister` is called.
 func (c *Cache) Measure(meter metric.Meter) (unregister func() error, err error) {
 	lookups, err1 := meter.Int64ObservableCounter("registry.keys.lookups", metric.WithUnit("{key}"),
 		metric.WithDescription("Looked up API keys by result: hit (valid), negative (invalid) or miss (not remembered)."))

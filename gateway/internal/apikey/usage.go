@@ -122,7 +122,7 @@ func (u *Usage) report(ctx context.Context) error {
 	}
 }
 
-// take removes from the counts as much as fits into one report, and returns this.
+// take removes as many counts as fit into one report, and returns a report with these counts.
 func (u *Usage) take() (r authapi.ReportUsageRequest) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -62,7 +62,7 @@ func TestUsageIsReportedEveryTwoSecondsAndAtTheEnd(t *testing.T) {
 			}
 			to.mu.Unlock()
 		}
-		to.fail(context.Canceled) // happens when the process ends, and needs no line in the log
+		to.fail(context.Canceled) // the error of a process that ends: it needs no line in the log
 		u.Count("k3", "read")
 		time.Sleep(reportEvery)
 		synctest.Wait()
@@ -117,7 +117,7 @@ func TestAnInvalidAddressIsNoUse(t *testing.T) {
 	}
 }
 
-// TestADayEndsInUTC counts requests while the clock passes midnight, and after it steps back over midnight. Each
+// TestADayEndsInUTC counts requests while the clock passes midnight, and after the clock steps back over midnight. Each
 // request must be counted on its day in UTC.
 func TestADayEndsInUTC(t *testing.T) {
 	midnight := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)

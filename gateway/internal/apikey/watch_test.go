@@ -75,12 +75,12 @@ func (w *failing) WatchKeys(_ context.Context, since string, _ time.Duration) (a
 	return authapi.WatchKeysResponse{At: "2", All: true}, errors.New("down")
 }
 
-// TestALostWatchIsToldOnce loses the watch for a short time and for a long one. Then no key may stay trusted,
-// and the watcher must be asked at most ten times a second.
+// TestALostWatchIsToldOnce loses the watch for a short time and for a long one. While it is lost, no key may stay
+// trusted. Only the long loss may be logged, and only once. The watcher must be asked at most ten times a second.
 func TestALostWatchIsToldOnce(t *testing.T) {
 	for _, c := range []struct {
 		lost  time.Duration
-		lines int // number of log lines "cannot watch"; the log must have as many lines "watched again"
+		lines int // wanted number of log lines "cannot watch"; there must be as many lines "watched again"
 	}{
 		{watchLost - watchPause, 0},
 		{3 * watchLost, 1},

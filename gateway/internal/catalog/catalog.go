@@ -102,8 +102,8 @@ const zipped = "application/gzip"
 
 func csvw(table string) string { return routes.Data + "/" + table + csvwEnd }
 
-// JSONLD returns the catalogue of the newest whole copies. Base is the public address of the registry. A text of
-// the operator is a value of JSON, in which < > and & are escaped.
+// JSONLD returns the catalogue of the newest whole copies. Base is the public address of the registry. The
+// encoder of JSON escapes < > and & in the texts of the operator.
 func JSONLD(s Settings, base string, m export.Manifest) ([]byte, error) {
 	licensed := func(o object) object {
 		if s.DataLicence != "" {

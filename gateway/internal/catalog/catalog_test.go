@@ -41,7 +41,8 @@ func at(value any, path ...any) any {
 	return value
 }
 
-// TestTheCatalogueHasEachFile makes a catalogue with texts that could end an HTML element.
+// TestTheCatalogueHasEachFile makes a catalogue. It must list each file of whole copies, and escape the texts that
+// could end an HTML element.
 // Promises: whole-catalogue
 func TestTheCatalogueHasEachFile(t *testing.T) {
 	text, err := JSONLD(Settings{DataLicence: "https://licence.example/4.0", DataPublisher: `Фонд </script><b>`}, "https://registry.example", manifest())
@@ -168,7 +169,7 @@ func TestEachTableIsDescribed(t *testing.T) {
 	}
 }
 
-// TestTheSchemaOfALineIsWhole looks for references that lead nowhere.
+// TestTheSchemaOfALineIsWhole checks that each reference in the schema leads to an existing definition.
 func TestTheSchemaOfALineIsWhole(t *testing.T) {
 	files, err := Descriptions()
 	if err != nil {

@@ -39,8 +39,8 @@ type Options struct {
 	OwnURL string
 	// Limits are the rate limits that the page shows. The list may be empty.
 	Limits []Limit
-	// Lifecycle returns the dates from which a version is deprecated and ends, such as "2027-01-31"; "" stands
-	// for no date. Lifecycle may be nil.
+	// Lifecycle returns two dates of a version, such as "2027-01-31": when it becomes deprecated, and when it ends. ""
+	// stands for no date. Lifecycle may be nil.
 	Lifecycle func(version string) (deprecated, sunset string)
 }
 

@@ -56,7 +56,7 @@ func TestAPageHoldsNothingThatItsPolicyForbids(t *testing.T) {
 	}
 }
 
-// TestForbiddenPartsAreFound puts forbidden parts into a page.
+// TestForbiddenPartsAreFound puts forbidden parts into a page. The function `forbidden` must find all of them.
 func TestForbiddenPartsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		page  string
@@ -236,7 +236,7 @@ func TestEachGuideWithCommandsHasItsExamplesInEachLanguage(t *testing.T) {
 }
 
 // TestAnswersHaveTheTypeOfTheirJSON reads an answer that may also be JavaScript. The type on the page must be
-// the one of the JSON.
+// the type of the JSON.
 func TestAnswersHaveTheTypeOfTheirJSON(t *testing.T) {
 	_, rest, _ := strings.Cut(served(t, Options{}, "/docs", false), `<div id="get-/assets/-id-">`)
 	row := regexp.MustCompile(`<code>200</code></th><td>.*?</td><td>(.*?)</td>`).FindStringSubmatch(
@@ -268,7 +268,8 @@ func TestHeadingsAreInOrder(t *testing.T) {
 	}
 }
 
-// TestDisorderedHeadingsAreFound checks a page with headings that skip a level.
+// TestDisorderedHeadingsAreFound checks a page with headings that skip a level. Each of these headings must be
+// found.
 func TestDisorderedHeadingsAreFound(t *testing.T) {
 	found, all := disordered(`<h1 id="a">x</h1><h2>x</h2><h4 id="b">x</h4><h1>x</h1><h2>x</h2><header>`)
 	if want := []string{"h4 after h2", "h1 after h4"}; !slices.Equal(found, want) || all != 5 {

@@ -334,7 +334,8 @@ func (d document) follow(value any) node {
 // content returns the schema of a response's body.
 func content(r node) any { return mediaOf(r)["schema"] }
 
-// mediaOf returns the content of a body, if possible the one in JSON; nil if the body has no content.
+// mediaOf returns the content of a body in JSON. If the body has only other contents, it returns one of them. If the
+// body has no content, it returns nil.
 func mediaOf(of node) node {
 	media := sub(of, "content")
 	if inJSON := sub(media, "application/json"); inJSON != nil {

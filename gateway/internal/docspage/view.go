@@ -59,7 +59,7 @@ type guideView struct {
 	Text        template.HTML
 }
 
-// view returns the data of the page of a version in a language.
+// view returns the data for the page about a version, in a language.
 func (s *Site) view(version, language string, sandbox bool) (view, error) {
 	reference, err := newReference(s.options.Document(version))
 	if err != nil {

@@ -38,8 +38,8 @@ type cors struct {
 
 func newCORS(origins []string) cors { return cors{origins, corsAnswer()} }
 
-// allow sets the header that lets pages of an origin read an answer. It returns false if they may not, or
-// origin is "".
+// allow sets the header that lets pages of an origin read an answer. It returns false if these pages may not read the
+// answer, or if origin is "".
 func (p cors) allow(header http.Header, origin string) bool {
 	switch {
 	case origin == "":
@@ -67,8 +67,8 @@ func RefusalHeaders(corsOrigins []string) func(origin string) http.Header {
 	}
 }
 
-// answer sets the CORS headers. The result done is true if the request is a preflight; then its answer is
-// complete.
+// answer sets the CORS headers. If the request is a preflight, the answer to it is then complete, and the result done
+// is true.
 func (p cors) answer(header http.Header, r *http.Request) (done bool) {
 	if !p.allow(header, r.Header.Get("Origin")) {
 		return false

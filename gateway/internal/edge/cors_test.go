@@ -11,11 +11,11 @@ import (
 // Headers in the contract that a script in a web page need not send, or need not read.
 var (
 	neverSent = []string{"Accept-Language", "Content-Encoding", "Content-Length", "Expect", "Origin", "Transfer-Encoding"}
-	neverRead = []string{"Cache-Control", "Content-Length", "Content-Type"} // a page may always read these
+	neverRead = []string{"Cache-Control", "Content-Length", "Content-Type"} // browsers always let a page read these
 )
 
-// TestAPageMayUseEveryHeaderOfTheContract looks for headers in the contract that pages may neither send nor
-// read.
+// TestAPageMayUseEveryHeaderOfTheContract checks each header that the contract names. Pages must be allowed to send
+// it or to read it.
 func TestAPageMayUseEveryHeaderOfTheContract(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/contract.md")
 	if err != nil {

@@ -28,15 +28,15 @@ type Config struct {
 // network packet anyway.
 const minCompressed = 1400
 
-// encoderSize is how many bytes of memory the compression of one answer takes. While so much memory is not
-// free, answers are sent uncompressed.
+// encoderSize is how many bytes of memory the compression of one answer takes. If less memory is free, the answer is
+// sent uncompressed.
 const encoderSize = 1 << 20
 
 // handler serves requests as the package comment describes.
 type handler struct {
 	plain      http.Handler
 	compressed http.Handler                        // does the same as plain, with compressed answers to GET
-	compress   func(http.Handler) http.HandlerFunc // makes a handler that compresses the answers of another one
+	compress   func(http.Handler) http.HandlerFunc // makes a handler that compresses the answers of the given one
 	encoders   *memory.Budget
 	proxies    clientaddr.Proxies
 	cors       cors
@@ -52,7 +52,7 @@ func isLong(r *http.Request) bool {
 		r.Header.Get("Prefer") != "" || strings.Contains(r.URL.RawQuery, "wait=")
 }
 
-// New returns a handler in front of another one, the argument next.
+// New returns a handler in front of another one, the argument `next`.
 func New(next http.Handler, c Config) (http.Handler, error) {
 	compress, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(minCompressed),
@@ -68,8 +68,8 @@ func New(next http.Handler, c Config) (http.Handler, error) {
 	return handler{next, compress(next), compress, c.Encoders, c.TrustedProxies, newCORS(c.CORSOrigins)}, nil
 }
 
-// vary has the two values of the Vary header. An answer that may be compressed begins with only the first
-// value, and gzhttp adds the second.
+// vary has the two values of the Vary header. Before an answer that may be compressed, only the first value is set:
+// gzhttp adds the second.
 var vary = []string{"Authorization, Origin, X-Access-Token", "Accept-Encoding"}
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

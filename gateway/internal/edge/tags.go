@@ -16,7 +16,7 @@ var encodings = []string{"gzip", "zstd"}
 var tagSuffixes = strings.NewReplacer(tagSuffix+`gzip"`, `"`, tagSuffix+`zstd"`, `"`)
 
 // removeTagSuffixes replaces the entity tags of compressed answers in a request by the tags of the plain
-// answers. The services only know these.
+// answers, because the services know only the tags of plain answers.
 func removeTagSuffixes(header http.Header) {
 	for _, name := range []string{"If-Match", "If-None-Match"} {
 		for i, tags := range header[name] {
@@ -25,8 +25,8 @@ func removeTagSuffixes(header http.Header) {
 	}
 }
 
-// notModified changes the entity tag of a 304 answer: if the client has the tag of a compressed answer, the 304
-// gets this tag (RFC 9110, 15.4.5).
+// notModified changes the entity tag of a 304 answer. If the client has sent the tag of a compressed answer, the
+// 304 answer gets this tag (RFC 9110, 15.4.5).
 type notModified struct {
 	http.ResponseWriter
 	sent string // the client's If-None-Match

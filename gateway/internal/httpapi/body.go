@@ -56,8 +56,8 @@ func (a *API) declaredSize(c *gin.Context) int64 {
 	return r.ContentLength
 }
 
-// reserveBody reserves room for the body until the request is answered. It comes before the rate limits, so
-// they do not count a request for whose body there is no room.
+// reserveBody reserves room for the body until the request is answered. If there is no room, the rate limits must
+// not count the request. So reserveBody comes before the rate limits.
 func (a *API) reserveBody(next handler) handler {
 	return func(c *gin.Context) error {
 		size := a.declaredSize(c)

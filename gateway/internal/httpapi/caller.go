@@ -30,8 +30,8 @@ type visitor struct {
 	refusal error // why the API key is not accepted
 }
 
-// The longest time for verifying the API key is the request's time limit divided by one of these. It is shorter
-// for a read, because a read can continue without a key.
+// Verifying the API key may take only a part of the request's time limit: the limit divided by one of these
+// numbers. A read gets the smaller part, because it can continue without a key.
 const (
 	readKeyShare  = 10 // a read may wait a tenth of its time limit
 	writeKeyShare = 4  // a request that needs a key may wait a quarter of its time limit
@@ -81,7 +81,7 @@ func (a *API) identify(needed bool) step {
 			a.config.Usage.Used(k, v.addr)
 			return nil
 		case fault.KindOf(err) == fault.Internal:
-			_ = c.Error(err) // for the log; a read may still succeed
+			_ = c.Error(err) // for the log; a read without a key may still succeed
 			err = fault.New(fault.Unavailable, fault.URL, "authorization", "Keys cannot be checked now; repeat the request.")
 		case fault.KindOf(err) == fault.Unavailable:
 			_ = c.Error(err)
@@ -92,7 +92,7 @@ func (a *API) identify(needed bool) step {
 }
 
 // verify returns the API key of the request, if it is valid and may be used from the client's address. A call to
-// authsvc may take at most the time in the argument within.
+// authsvc may take at most the time in the argument `within`.
 func (a *API) verify(c *gin.Context, addr netip.Addr, within time.Duration) (authapi.Key, error) {
 	guesser := guesserOf(c.Request, addr)
 	if err := a.config.Limits.CheckLockout(c.Request.Context(), guesser); err != nil {

@@ -15,7 +15,8 @@ import (
 // manifestBytes is the most bytes of a manifest of whole copies.
 const manifestBytes = 64 << 10
 
-// routeCatalog adds the manifest of whole copies and their descriptions. A mirror has none.
+// routeCatalog adds the routes of the manifest of whole copies and of the documents that describe these copies. A
+// mirror refuses these requests and names its origin.
 func (a *API) routeCatalog(engine *gin.Engine) {
 	add := func(path string, answer handler) {
 		if a.isMirror() {

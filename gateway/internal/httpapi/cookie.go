@@ -13,7 +13,7 @@ import (
 // changes the value when older or different data replace the data.
 const cookieName = "SERVER_ID"
 
-// serverCookie returns the value of Set-Cookie. The argument id names the registry's data.
+// serverCookie returns the value of Set-Cookie. The argument `id` names the registry's data.
 func serverCookie(id string) string {
 	cookie := http.Cookie{Name: cookieName, Value: id, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	return cookie.String()

@@ -9,7 +9,8 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// TestACookieOfOtherData tries every way to continue from a place in the feed (docs/contract.md, "Server
+// TestACookieOfOtherData sends a cookie of other data with every way to continue from a place in the feed. The
+// gateway must refuse each of these requests, and set the cookie of its own data (docs/contract.md, "Server
 // cookie").
 func TestACookieOfOtherData(t *testing.T) {
 	_, engine := open(t, http.HandlerFunc(ok), nil)

@@ -118,11 +118,11 @@ type exporting struct {
 	*API
 	ctx  context.Context
 	out  *parts
-	more func() bool // counts the next page of the search, if the limits admit it
+	more func() bool // counts the next page of the search; false: the limits do not admit it now
 	left int64       // how many bytes of assets may still be read
 }
 
-// run writes the file. The argument found is the first page of the search. After each page, run rests for as
+// run writes the file. The argument `found` is the first page of the search. After each page, run rests for as
 // long as it has worked. So an export takes at most half of the time of one processor.
 func (e *exporting) run(form export.Form, query url.Values, found foundIDs) error {
 	file, err := form.Open(e.out)
@@ -230,7 +230,7 @@ func (a *API) foundIDs(ctx context.Context, query url.Values) (found foundIDs, e
 	return found, nil
 }
 
-// patiently calls the function read. If a service is too busy, it calls the function again after a second.
+// patiently calls the function `read`. If a service is too busy, it calls the function again after a second.
 func (a *API) patiently(ctx context.Context, read func(context.Context) ([]byte, error)) (body []byte, err error) {
 	for try := 1; ; try++ {
 		within, cancel := context.WithTimeout(ctx, exportRead)

@@ -122,7 +122,8 @@ func (a *API) removeFile(c *gin.Context) error {
 	if err := json.Unmarshal(answer.body.Bytes(), &removed); err != nil {
 		return fmt.Errorf("read the answer of the file service: %w", err)
 	}
-	if by, f := caller(c), removed.Data; f.RemovedBy == by.KeyID { // otherwise somebody else had removed it before
+	// If another key has removed the file before, the removal is not noted again.
+	if by, f := caller(c), removed.Data; f.RemovedBy == by.KeyID {
 		err := a.config.Auth.NoteRemoval(c.Request.Context(), authapi.NoteRemovalRequest{
 			File: f.ID, Reason: f.Reason, SHA256: f.SHA256, Size: f.Size, Broker: by.Broker, KeyID: by.KeyID, From: from,
 		})
@@ -136,7 +137,7 @@ func (a *API) removeFile(c *gin.Context) error {
 	return err
 }
 
-// limitUpload counts bytes of an upload. It sets fields of the header in the argument answer; no other goroutine
+// limitUpload counts bytes of an upload. It sets fields of the header in the argument `answer`; no other goroutine
 // may use this header meanwhile.
 func (a *API) limitUpload(c *gin.Context, answer http.Header, size int64) error {
 	r := ratelimit.Request{Class: ratelimit.FileBytes, Client: client(c), Body: size}
@@ -151,7 +152,7 @@ func (a *API) limitUpload(c *gin.Context, answer http.Header, size int64) error 
 type upload struct {
 	io.ReadCloser
 	from      io.Reader
-	limit     func(n int64) error // counts bytes; nil: the bytes are already counted
+	limit     func(n int64) error // counts n more bytes; nil: the bytes were counted before
 	uncounted int64
 	failed    error
 }
@@ -179,8 +180,8 @@ func (u *upload) Read(p []byte) (int, error) {
 func (u *upload) Unwrap() io.ReadCloser { return u.ReadCloser }
 
 // refuseForeign refuses a form from a page of another origin, unless the operator allows this origin. A browser
-// sends a form without a preflight, and with the API key that it keeps (docs/files.md, D9). Other programs send
-// neither Origin nor Sec-Fetch-Site.
+// sends a form without a preflight, and with the API key that it keeps (docs/files.md, D9). Without this check, any
+// page could use this key. Programs other than browsers send neither Origin nor Sec-Fetch-Site.
 func (a *API) refuseForeign(c *gin.Context) error {
 	origin, site := c.GetHeader("Origin"), c.GetHeader("Sec-Fetch-Site")
 	isOwn := origin == a.baseURL(c.Request) || origin == "" && (site == "" || site == "same-origin" || site == "none")

@@ -214,7 +214,7 @@ func TestARemovalIsAudited(t *testing.T) {
 	for n, c := range []struct {
 		name   string
 		status int
-		first  bool // the caller is the one who has removed the file
+		first  bool // the file service answers that the caller has removed the file
 		away   bool // the auth service does not answer
 		want   int
 		noted  int

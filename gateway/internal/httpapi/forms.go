@@ -71,8 +71,8 @@ func (a *API) addForm(v routes.Version) handler {
 	}
 }
 
-// mostKept is the size in bytes of the largest answer that a value of type kept accepts. The limits of the file
-// service on the fields of a form are far lower.
+// mostKept is the size in bytes of the largest answer that a value of type kept accepts. The answers of the file
+// service are far smaller, because it limits the fields of a form.
 const mostKept = 4 << 20
 
 // kept is an http.ResponseWriter that keeps a small answer.

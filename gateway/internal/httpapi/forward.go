@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// forwardTo sends the request to a service, with the path that the function path returns, and copies the answer
+// forwardTo sends the request to a service, with the path that the function `path` returns, and copies the answer
 // to the client. If the answer breaks off, forwardTo ends the client's connection.
 func (a *API) forwardTo(to *proxy.Upstream, path func(*gin.Context) string) handler {
 	return func(c *gin.Context) error { return a.send(c, to, c.Writer, path(c)) }
@@ -28,7 +28,7 @@ func (a *API) send(c *gin.Context, to *proxy.Upstream, w http.ResponseWriter, pa
 		r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
 	}
 	if r.Method != http.MethodPost || !isList(c) && !strings.HasSuffix(c.FullPath(), routes.Webhooks) {
-		delete(r.Header, idempotencyKey) // no meaning here, and the transport would retry the request because of it
+		delete(r.Header, idempotencyKey) // only creations use it, and with it the transport would retry the request
 	}
 	seed, err := a.seed(r)
 	if err != nil {
@@ -54,7 +54,8 @@ func (a *API) send(c *gin.Context, to *proxy.Upstream, w http.ResponseWriter, pa
 // samePath returns the path of the request unchanged.
 func samePath(c *gin.Context) string { return c.Request.URL.Path }
 
-// pathIn returns a function that returns the path at the asset service for a request in version v.
+// pathIn returns a function for requests in version v. The function returns the path of a request at the asset
+// service.
 func pathIn(v routes.Version) func(*gin.Context) string {
 	return func(c *gin.Context) string { return upstreamPath(c, v) }
 }
@@ -99,8 +100,8 @@ func upstreamPath(c *gin.Context, v routes.Version) string {
 }
 
 // baseURL returns the public address of the registry, for links in answers. If none is configured, it is the
-// address in the request, or the one that a trusted proxy reports. Then the address depends on the client, so
-// nothing that is stored, signed or kept for others may contain it.
+// address in the request, or the address that a trusted proxy reports. Then the address depends on the client,
+// so nothing that is stored, signed or kept for others may contain it.
 func (a *API) baseURL(r *http.Request) string {
 	if a.config.BaseURL != "" {
 		return a.config.BaseURL
@@ -120,7 +121,7 @@ func (a *API) baseURL(r *http.Request) string {
 	return scheme + "://" + host
 }
 
-// lastOf returns the last element of a header that is a list. The nearest proxy has added it.
+// lastOf returns the last element of a header that is a list. The nearest proxy has added this element.
 func lastOf(values []string) string {
 	if len(values) == 0 {
 		return ""

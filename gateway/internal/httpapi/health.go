@@ -37,7 +37,7 @@ func (a *API) answerHealth(c *gin.Context) error {
 	return httpserver.JSON(c, http.StatusOK, gin.H{"status": "ok"})
 }
 
-// Health calls the method writable. If another call of this method has not ended yet, Health waits for the
+// Health calls the method `writable`. If another call of this method has not ended yet, Health waits for the
 // result of that call. A call continues until the deadline of ctx, even if the client leaves.
 func (a *API) Health(ctx context.Context) error {
 	answer := a.health.shared.DoChan("", func() (any, error) {

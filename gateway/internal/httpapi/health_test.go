@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestHealthHasABoundOfItsOwn sends one health request more than may be answered at the same time. This one must
-// be refused, and the others must share calls.
+// TestHealthHasABoundOfItsOwn sends as many health requests as may be answered at the same time, and then one more.
+// The last one must be refused. The others must share calls to the asset service.
 // Promises: health-bound
 func TestHealthHasABoundOfItsOwn(t *testing.T) {
 	var asked atomic.Int64

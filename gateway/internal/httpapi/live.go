@@ -31,7 +31,7 @@ import (
 const (
 	maxWait        = 60 * time.Second
 	maxSelections  = 32       // most selections with named fields that one gateway follows
-	streamBytes    = 48 << 10 // memory of one open stream: 24 KiB were measured, or 42 KiB if its handler cannot return
+	streamBytes    = 48 << 10 // memory of one stream; measured: 24 KiB, or 42 KiB over HTTP/2 and HTTP/1.0
 	streamShare    = 8        // open streams may use 1/8 of the memory, and the kept entries another 1/8
 	leastStreams   = 512
 	keyShare       = 4                // 1/4 of the streams and of the selections is kept for callers with an API key
@@ -96,9 +96,9 @@ func (a *API) openFeeds() (err error) {
 	return nil
 }
 
-// asked returns what a request for a page of the feed really wants: a stream in a format, or to wait while the
-// page is empty, or neither. It returns neither for a malformed query, because the answer with the page reports
-// the error.
+// asked returns what a request for a page of the feed asks for besides the page: a stream in a format, a time to wait
+// while the page is empty, or neither. If the query is malformed, asked returns neither. The answer with the page
+// reports the error.
 func asked(r *http.Request) (format stream.Format, wait time.Duration, query url.Values) {
 	format = stream.FormatOf(r.Header.Get("Accept"))
 	prefer := r.Header.Get("Prefer")
@@ -124,8 +124,8 @@ func isText(query url.Values) bool {
 	return true
 }
 
-// waitOf returns how long a client wants to wait. The query parameter "wait" says this, or else the header Prefer
-// (RFC 7240, 4.3).
+// waitOf returns how long a client wants to wait. The query parameter "wait" says this. Without it, the header Prefer
+// says this (RFC 7240, 4.3).
 func waitOf(parameter, prefer string) time.Duration {
 	for item := range strings.FieldsFuncSeq(prefer, func(r rune) bool { return r == ',' || r == ';' }) {
 		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
@@ -157,7 +157,7 @@ func selectionOf(version string, query url.Values) stream.Selection {
 		selection.Fields = "*"
 	}
 	if selection.Fields == "" {
-		selection.Version = routes.Current // id and dateModified are the same in each version
+		selection.Version = routes.Current // without fields, the entries of all versions are equal
 	}
 	return selection
 }
@@ -218,8 +218,8 @@ func (a *API) takePlace(c *gin.Context) (held, error) {
 	return taken, nil
 }
 
-// streamClient returns a name of a client for the limits of streams. It is made of the client's key, or else of
-// its address; for IPv6, of the /64 of the address.
+// streamClient returns the name under which the limits of streams count a client. The name is the id of the client's
+// key. Without a key, it is the client's address, or the /64 of an IPv6 address.
 func streamClient(c *gin.Context) string {
 	of := client(c)
 	if key := of.Identity.KeyID; key != "" {
@@ -248,11 +248,11 @@ func (a *API) admitStream(refusal concurrency.Refusal) error {
 	return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many streams now; read pages, or try again.")
 }
 
-// wait waits until the page for which the request asks has an entry. The argument "most" is the longest time to wait.
+// wait waits until the page that the request asks for has an entry. The argument "most" is the longest time to wait.
 func (a *API) wait(c *gin.Context, query url.Values, most time.Duration) {
 	hub, leave, err := a.feeds.hubs.Join(stream.Selection{Version: routes.Current, Mode: selectionOf("", query).Mode})
 	if err != nil {
-		return // the page is answered immediately
+		return // do not wait: the page is answered immediately
 	}
 	defer leave()
 	httpserver.Long(c)
@@ -279,8 +279,9 @@ func (a *API) follower(c *gin.Context, hub *stream.Hub, query url.Values) *strea
 	}
 }
 
-// morePages returns a function that counts one more page as a request of a client, and reports whether the rate
-// limits admit it. So a stream from the beginning of the feed counts as much as its pages.
+// morePages returns a function for a stream that begins in the past. The stream calls the function before it
+// reads a further page. The function counts the page as a request of the client, and reports whether the rate limits
+// permit it.
 func (a *API) morePages(of ratelimit.Client) func() bool {
 	return func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), limitWithin)
@@ -291,8 +292,8 @@ func (a *API) morePages(of ratelimit.Client) func() bool {
 	}
 }
 
-// stream sends the feed in a format until the client leaves. If the stream continues after this method has
-// returned, the method takes over the functions in held.
+// stream sends the feed in a format until the client leaves. The stream may go on after this method has returned. The
+// method then takes the functions out of held, and calls them at the end of the stream.
 func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values, held *held) error {
 	selection := selectionOf(v.Target, query)
 	if selection.IsChosen() {

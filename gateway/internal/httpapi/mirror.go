@@ -9,7 +9,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// needsOrigin reports whether a mirror refuses the requests of a route. It does so if they write or need a key.
+// needsOrigin reports whether a mirror refuses the requests of a route. A mirror refuses writes, and requests that
+// need a key.
 func needsOrigin(r routes.Route) bool { return r.Class == routes.Write || r.Key }
 
 // toOrigin refuses a request that only the origin of the mirror can answer.

@@ -10,8 +10,8 @@ import (
 // handler answers a request, or returns an error that says why it does not.
 type handler func(*gin.Context) error
 
-// step returns a handler that checks or prepares a request, and then passes it on to the argument next, or
-// refuses it.
+// step returns a handler that checks or prepares a request. This handler then refuses the request, or passes it on to
+// the argument `next`.
 type step func(next handler) handler
 
 // route says which steps the requests of a route pass. A field that is zero adds no step.

@@ -12,8 +12,9 @@ import (
 // operators has the paths of a gateway that clients outside the registry must not reach.
 var operators = []string{"/livez", "/readyz"}
 
-// TestEveryRouteIsPublicOrForOperators compares the routes of a gateway with the public paths. Each route must
-// be in one of the two lists. The manifests and load balancers only let public paths through.
+// TestEveryRouteIsPublicOrForOperators compares the routes of a gateway with two lists: the public paths and
+// the paths for operators. Each route must be in one of the two lists. The manifests and load balancers only
+// let public paths through.
 func TestEveryRouteIsPublicOrForOperators(t *testing.T) {
 	_, engine := open(t, http.NotFoundHandler(), nil)
 	unused := routes.Public()

@@ -11,7 +11,7 @@ import (
 )
 
 // recall answers a plain read of an asset from memory. If the memory has no answer, recall gets the answer from
-// the handler in the argument next, and offers it to the memory.
+// the handler in the argument `next`, and offers it to the memory.
 func (a *API) recall(v routes.Version, next handler) handler {
 	return func(c *gin.Context) error {
 		if a.config.Answers == nil || !isPlain(c.Request) {

@@ -52,7 +52,7 @@ func newRoom(budget *memory.Budget, maxBody int64, requests int) *room {
 	return r
 }
 
-// hold reserves room for a caller's body until the function release is called. If the caller already uses its
+// hold reserves room for a caller's body until the function `release` is called. If the caller already uses its
 // part, it returns a fault of kind TooMany; if there is no room, a fault of kind Unavailable.
 func (r *room) hold(of identity.Identity, bytes int64) (release func(), err error) {
 	var held held

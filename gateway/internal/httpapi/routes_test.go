@@ -36,7 +36,7 @@ func anyKey(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"broker":"b","key_id":"k%s","role":"broker","levels":"1234"}`, hash)
 }
 
-// open returns an API in front of an asset service, and the handler of its requests. The function change may
+// open returns an API in front of an asset service, and the handler of its requests. The function `change` may
 // change the configuration; nil changes nothing.
 func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.Engine) {
 	t.Helper()
@@ -97,8 +97,8 @@ func send(handler http.Handler, method, path string, headers ...string) *httptes
 	return w
 }
 
-// boundByThemselves has the routes that have no rate limit and do not count as concurrent requests, with the
-// reason.
+// boundByThemselves has the routes that have no rate limit and do not count as concurrent requests. The value says why
+// a route needs neither.
 var boundByThemselves = map[string]string{
 	"/livez":          "answers a constant",
 	"/readyz":         "all who wait share one question to the services",
@@ -141,8 +141,9 @@ var forms = [][]string{nil, {"Accept", "text/html"}, {"Accept", "text/event-stre
 
 func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }
 
-// TestEveryRouteHasALimit sends each request once, and then again in each of its forms. All of these come from one
-// client, which may send one request a minute. So all but the first must be refused.
+// TestEveryRouteHasALimit sends a request to each route, and then the same request in each of the forms. All of these
+// requests come from one client, which may send one request a minute. So the gateway must refuse all of them but the
+// first.
 func TestEveryRouteHasALimit(t *testing.T) {
 	for _, variant := range variants {
 		_, engine := open(t, http.HandlerFunc(ok), variant.change)
@@ -188,8 +189,8 @@ func TestEveryRouteHasABound(t *testing.T) {
 	}
 }
 
-// TestStreamsAndLongPollsHaveTheirOwnBound asks for one stream or long poll more than a client may have at the
-// same time. It must be refused.
+// TestStreamsAndLongPollsHaveTheirOwnBound gives a client as many streams as it may have at the same time. Then the
+// client asks for one more stream or long poll. The gateway must refuse this request.
 func TestStreamsAndLongPollsHaveTheirOwnBound(t *testing.T) {
 	a, engine := open(t, http.HandlerFunc(ok), nil)
 	live := [][]string{{"Accept", "text/event-stream"}, {"Accept", "application/x-ndjson"}, {"Prefer", "wait=1"}}

@@ -9,9 +9,9 @@ import (
 // clientSelections is how many selections with named fields one caller may follow at the same time.
 const clientSelections = 4
 
-// selections records who follows which selection with named fields. A caller may follow only a few. All callers
-// without an API key together may follow only a part of what a gateway can follow. So nobody can keep others
-// from following a selection. It is safe for concurrent use.
+// selections records which caller follows which selection with named fields. A caller may follow only a few of these
+// selections. All callers without an API key together may follow only a part of the selections that the gateway can
+// follow. So nobody can keep others from following a selection. It is safe for concurrent use.
 type selections struct {
 	mu        sync.Mutex
 	of        map[string]map[stream.Selection]int // number of streams of each caller, by selection
@@ -22,7 +22,7 @@ func newSelections() *selections {
 	return &selections{of: map[string]map[stream.Selection]int{}, anonymous: map[stream.Selection]int{}}
 }
 
-// enter reports whether a caller may follow a selection. An admitted caller must call the function leave once.
+// enter reports whether a caller may follow a selection. An admitted caller must call the function `leave` once.
 func (s *selections) enter(caller string, hasKey bool, followed stream.Selection) (leave func(), admitted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

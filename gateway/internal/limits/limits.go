@@ -73,7 +73,7 @@ func (l *Limits) open(o Options) (ratelimit.Store, error) {
 	return l.redis, nil
 }
 
-// Count counts a decision for the metrics. The argument err is nil for an admitted request, otherwise the error
+// Count counts a decision for the metrics. The argument `err` is nil for an admitted request, otherwise the error
 // with which the request was refused.
 func (l *Limits) Count(class routes.Class, err error) { l.decisions.count(class, err) }
 
@@ -123,7 +123,7 @@ func (d decisions) count(class routes.Class, err error) {
 	d[decision{class, outcome}].Add(1)
 }
 
-// measure adds the counts to a meter, until the function unregister is called.
+// measure adds the counts to a meter, until the function `unregister` is called.
 func (d decisions) measure(meter metric.Meter) (unregister func() error, err error) {
 	counter, err := meter.Int64ObservableCounter("registry.limits.decisions", metric.WithUnit("{request}"),
 		metric.WithDescription("Requests by decision of the rate limits: admitted, refused, "+

@@ -49,8 +49,8 @@ func (u *Upstream) Live(ctx context.Context, s stream.Selection) (io.ReadCloser,
 	return body, nil
 }
 
-// feed asks the asset service for a part of the feed. If the answer does not begin in time (the last argument), the
-// timer in the returned body ends the request.
+// feed asks the asset service for a part of the feed. The argument "within" is the longest time until the answer
+// begins. After this time, the timer in the returned body ends the request.
 func (u *Upstream) feed(ctx context.Context, path string, query url.Values, within time.Duration) (*feedBody, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	body := &feedBody{cancel: cancel, timer: time.AfterFunc(within, func() { cancel(errSilent) })}

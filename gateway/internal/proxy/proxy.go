@@ -98,7 +98,7 @@ func (u *Upstream) Get(ctx context.Context, path string) error {
 	return faulthttp.Read(resp)
 }
 
-// Read returns the answer to a GET of an anonymous caller. The argument most is the largest size of the answer,
+// Read returns the answer to a GET of an anonymous caller. The argument `most` is the largest size of the answer,
 // in bytes. If the service answers with a fault, Read returns this fault. A read gets no span in traces, because
 // a file may need thousands of reads.
 func (u *Upstream) Read(ctx context.Context, path string, query url.Values, most int64) ([]byte, error) {
@@ -159,14 +159,14 @@ func unavailable(cause error) error {
 	return fmt.Errorf("%w: %w", f, cause)
 }
 
-// removed has the headers of a client that the asset service does not get, in addition to X-Forwarded-*. With
-// them a client could make false claims, or they contain secrets, or they are about the connection.
+// removed has the headers of a client that the asset service does not get, in addition to X-Forwarded-*. Some of
+// them contain secrets. With others, a client could make false claims. The rest are about the connection.
 var removed = []string{
 	"Authorization", "Cookie", "Expect", "Forwarded", "X-Real-Ip",
 	"Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Upgrade",
 }
 
-// prepare changes a client's request into one for the asset service.
+// prepare changes a client's request into a request to the asset service.
 func (u *Upstream) prepare(r *http.Request, about Request) error {
 	// The headers that Connection names must not be forwarded (RFC 9110, 7.6.1). They are removed before our
 	// own headers are set: otherwise a client could remove our headers by naming them.
@@ -227,8 +227,8 @@ func takeToken(query string) (rest, token string) {
 }
 
 // fieldValue returns a token in a form that a header can carry (RFC 9110, 5.5). If the token has blanks or
-// control characters, it is escaped. Such a token is wrong, and must arrive as a wrong one: if the header were
-// missing, a token in the body would be used, and a trimmed token might be right.
+// control characters, it is escaped. No valid token has them, so the asset service must get a wrong token. Without
+// the header, the service would use a token in the body. Without the blanks, the token might be right.
 func fieldValue(token string) string {
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return url.QueryEscape(token)

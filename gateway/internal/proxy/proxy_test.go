@@ -73,8 +73,8 @@ func call(t *testing.T, url string) *upstream.Pool {
 	return pool
 }
 
-// upstreams returns two upstreams with the same handler: one calls a server, the other one calls the handler in
-// this process.
+// upstreams returns two upstreams with the same handler: one upstream calls a server, and the other upstream
+// calls the handler in this process.
 func upstreams(t *testing.T, signer *identity.Signer, handler http.Handler) map[string]*Upstream {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -169,8 +169,8 @@ func TestGetTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestMissingTransfersNoAsset calls Missing for a path that exists and for one that does not. No GET may be
-// sent for the first one, so that its bytes are not transferred.
+// TestMissingTransfersNoAsset calls Missing for a path that exists and for one that does not. For the first
+// path, no GET may be sent, so that no bytes of the asset are transferred.
 func TestMissingTransfersNoAsset(t *testing.T) {
 	var asked []string
 	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -229,7 +229,7 @@ func TestATokenThatNoHeaderCanCarryStaysWrong(t *testing.T) {
 			want  string
 		}{
 			{"plain", "plain"},
-			{"%20", "+"}, // not " ": that would count as no token, and the one in the body would be used
+			{"%20", "+"}, // not " ": this would count as no token, and the token in the body would be used
 			{"%20plain%20", "+plain+"},
 			{"a%0D%0AX-Evil:1", "a%0D%0AX-Evil%3A1"},
 			{"%00", "%00"},
@@ -269,7 +269,8 @@ func TestPathsArriveAsTheyAre(t *testing.T) {
 	}
 }
 
-// FuzzTakeToken compares takeToken with url.ParseQuery.
+// FuzzTakeToken compares takeToken with url.ParseQuery. Both must find the same token, and the same other
+// parameters.
 func FuzzTakeToken(f *testing.F) {
 	for _, seed := range []string{
 		"", "acc_token=t", "acc_token=&limit=5&acc_token=t", "%61cc_token=a%2Bb&offset=a+b", "acc_token=%zz&&=",

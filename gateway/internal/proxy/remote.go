@@ -12,8 +12,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// remote forwards requests over the network. It does not forward those headers of an answer that are only about the
-// connection.
+// remote forwards requests over the network. It drops the headers of an answer that are only about the connection.
 type remote struct {
 	transport http.RoundTripper
 	pace      httpserver.Pace
@@ -72,9 +71,9 @@ func removeHopByHop(header http.Header) {
 	}
 }
 
-// pass copies the body. If the length of the body is unknown, it flushes each part. If the body is large or its
-// length is unknown, it is sent at the client's pace. Then sending may go on after the deadline of the request,
-// which is only meant for making the answer.
+// pass copies the body. If the length of the body is unknown, it flushes each part. If the body is large or its length
+// is unknown, it is sent at the client's pace. Sending may then go on after the deadline of the request, because the
+// deadline only limits the time for making the answer.
 func (p remote) pass(w http.ResponseWriter, resp *http.Response) error {
 	var to io.Writer = w
 	if size := resp.ContentLength; size < 0 || size > int64(p.pace.Bytes) {
@@ -108,5 +107,5 @@ func (p remote) pass(w http.ResponseWriter, resp *http.Response) error {
 
 const bufferSize = 16 << 10
 
-// buffers has buffers for the method pass.
+// buffers has buffers for the method `pass`.
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}

@@ -58,7 +58,7 @@ type Borrower struct {
 	running    sync.WaitGroup
 }
 
-// NewBorrower returns a store on r. Close closes r, too.
+// NewBorrower returns a Borrower that uses r. Its method Close closes r, too.
 func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
 	if c.Meter == nil {
 		c.Meter = noop.NewMeterProvider().Meter("")
@@ -105,8 +105,8 @@ func (s *Borrower) Take(ctx context.Context, buckets []Bucket, states []State) (
 	}
 }
 
-// takeLent takes from the loans and reserves. If a loan must be renewed first, it takes nothing and returns the
-// renewals for which the caller must wait.
+// takeLent takes tokens from the loans and the reserves. If a loan must be renewed first, it takes nothing and returns
+// the renewals for which the caller must wait.
 func (s *Borrower) takeLent(buckets []Bucket, states []State) (Verdict, []*renewal) {
 	now := s.clock.elapsed()
 	var few [4]*entry
@@ -134,8 +134,8 @@ func (s *Borrower) takeLent(buckets []Bucket, states []State) (Verdict, []*renew
 	return v, nil
 }
 
-// renewals returns the renewals of all entries that have too few tokens. It queues a renewal if none is queued
-// yet.
+// renewals returns the renewals of all entries that have too few tokens. For such an entry without a queued renewal, it
+// queues one.
 func (s *Borrower) renewals(entries []*entry, buckets []Bucket, now int64) (renewals []*renewal) {
 	for i := range buckets {
 		l := &entries[i].loan
@@ -294,7 +294,7 @@ func (s *Borrower) wake() {
 	}
 }
 
-// work sends queued renewals to Redis, in each round trip as many as are waiting.
+// work sends queued renewals to Redis. Each round trip has the renewals that wait at this moment, at most maxBatch.
 func (s *Borrower) work(ctx context.Context) {
 	for {
 		select {
@@ -310,7 +310,8 @@ func (s *Borrower) work(ctx context.Context) {
 		}
 		err := ErrStoreDown
 		if !s.down.Load() {
-			// If no connection was free, nobody has asked Redis, so this does not mean that Redis is down.
+			// If no connection was free, the worker has not asked Redis. So this error does not mean that Redis is
+			// down.
 			if err = s.roundTrip(ctx, renewals); err != nil && !redisclient.IsShortage(err) {
 				s.markDown(err)
 			}

@@ -376,7 +376,7 @@ func TestWithoutRedis(t *testing.T) {
 	}
 }
 
-// failing has connections on which the next reports fail: the reports of tokens that were used while Redis was
+// failing has connections to Redis on which some calls fail: the next reports of tokens that were used while Redis was
 // down.
 type failing struct {
 	connections
@@ -398,9 +398,9 @@ func (c *failing) take(ctx context.Context, keys []string, args [][]any) ([][]in
 	return c.connections.take(ctx, keys, args)
 }
 
-// TestWhatWasUsedWithoutRedisIsToldToIt lets Redis work again, but makes some reports of used tokens fail.
-// Another gateway must then see these tokens as used. If the answer to a report is late, the tokens are reported
-// twice; then fewer may be left.
+// TestWhatWasUsedWithoutRedisIsToldToIt uses tokens while Redis is down, and then lets Redis work again. Some of the
+// reports of the used tokens fail. Another gateway must then see these tokens as used. If the answer to a report was
+// late, the gateway reports the tokens twice. In this case fewer tokens may be left.
 func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	for _, fails := range []int64{0, 1, 2} {
 		server := redistest.Start(t)
@@ -431,13 +431,13 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	}
 }
 
-// held holds back the calls for one key, and lets them fail later. It also calls the function inReport while the
-// use of this key is reported.
+// held holds back each call for one key until the channel `fail` is closed. Then the call fails. When a call reports
+// used tokens of this key, held first runs the function inReport.
 type held struct {
 	connections
 	key      string        // part of the name of the key
 	fail     chan struct{} // closed when the calls must fail
-	arrived  chan struct{} // closed when the first of these calls has come
+	arrived  chan struct{} // closed when the first call for the key has come
 	arrive   sync.Once
 	inReport func()
 	once     sync.Once
@@ -447,7 +447,7 @@ func (c *held) take(ctx context.Context, keys []string, args [][]any) ([][]int64
 	const unreported = 6 // the index of the number of unreported tokens in the arguments
 	for i, key := range keys {
 		if args[i][unreported] != int64(0) {
-			if strings.Contains(key, c.key) { // this is the last report
+			if strings.Contains(key, c.key) { // only the last report before the end of the outage has this key
 				c.once.Do(c.inReport)
 			}
 			continue
@@ -461,9 +461,9 @@ func (c *held) take(ctx context.Context, keys []string, args [][]any) ([][]int64
 	return c.connections.take(ctx, keys, args)
 }
 
-// TestAllThatWasUsedWithoutRedisIsToldToIt sends a call before Redis fails, and holds its answer back until
-// Redis works again. It also sends requests during the last report. Another gateway must see what both keys
-// have used.
+// TestAllThatWasUsedWithoutRedisIsToldToIt sends a call before Redis fails, and holds its answer back until Redis
+// works again. It uses one key during the outage, and another key during the last report. Another gateway must see
+// what all three keys have used.
 func TestAllThatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	server := redistest.Start(t)
 	one, other := borrowerAt(t, server.URL(), nil, nil), borrowerAt(t, server.URL(), nil, nil)

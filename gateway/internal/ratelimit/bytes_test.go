@@ -33,8 +33,8 @@ func member(broker, key string) Client {
 	}
 }
 
-// clocked returns stores with a simulated clock: one in memory, one in Redis, and one in Redis for the first of
-// two gateways.
+// clocked returns three stores with a simulated clock: one in memory, one in Redis, and one in Redis for a
+// gateway that shares the limits with a second gateway.
 func clocked(t *testing.T, clock *simulated) map[string]Store {
 	one, two := redistest.Start(t, "--appendonly", "no").URL(), redistest.Start(t, "--appendonly", "no").URL()
 	return map[string]Store{
@@ -140,9 +140,9 @@ func TestARefusalTellsEachCostItsWait(t *testing.T) {
 		}
 		clock.pass(15 * time.Second)
 	}
-	// At 45 s, 10 tokens are left. The tokens used at 0 s and 15 s are free again after a minute. The ones used
-	// at 30 s are free a minute after the end of their loan, which lasts 10 s. Each may be free one slot later
-	// than that.
+	// At 45 s, 10 tokens are left. The tokens used at 0 s and 15 s are free again after a minute. The tokens
+	// used at 30 s are free a minute after the end of their loan. A loan lasts 10 s. Each token may be free one
+	// slot later.
 	before := asked.trips.Load()
 	for _, c := range []struct {
 		cost int64

@@ -6,8 +6,8 @@ import "context"
 // to run the script without loans, and benchmarks to compare it with loans.
 type direct struct{ redis *Redis }
 
-// Take implements Store. A refusal needs a second round trip, to give back the tokens of the buckets that had
-// enough.
+// Take implements Store. If one bucket has too few tokens, the request is refused. Take then gives back the tokens of
+// the other buckets in a second round trip.
 func (d direct) Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error) {
 	calls := callsFor(buckets)
 	if err := d.redis.run(ctx, calls); err != nil {

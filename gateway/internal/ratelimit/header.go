@@ -35,7 +35,7 @@ var (
 )
 
 // policyHeader returns the value of RateLimit-Policy: "key-read-1s";q=1000;w=1. A rate counts requests unless
-// the parameter qu names another unit.
+// the parameter `qu` names another unit.
 func policyHeader(rules []*rule) string {
 	var items []string
 	for _, r := range rules {
@@ -50,9 +50,9 @@ func policyHeader(rules []*rule) string {
 	return strings.Join(items, ", ")
 }
 
-// writeHeaders sets the headers of an answer. RateLimit shows every rate. The X-RateLimit headers show only
-// one: the rate that refuses the request, or, if none does, the one with the least left among the rates that
-// count requests. To save allocations, all values are parts of one string.
+// writeHeaders sets the headers of an answer. RateLimit shows every rate. The X-RateLimit headers show only one
+// rate. If a rate refuses the request, they show that rate. Otherwise they show the rate of which the least is left;
+// only rates that count requests are compared. To save allocations, all values are parts of one string.
 func writeHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 	var room [512]byte
 	text := room[:0]

@@ -9,7 +9,7 @@ import (
 	"github.com/ulule/limiter/v3"
 )
 
-// stateOf returns the state of a rate with the given name. Its limit distinguishes it from other rates.
+// stateOf returns the state of a rate with the given name. Tests distinguish rates by their limits.
 func stateOf(name string, limit, left int64, next time.Duration) State {
 	return State{Rate: limiter.Rate{Formatted: name, Limit: limit}, Left: left, Next: next}
 }
@@ -24,10 +24,10 @@ func of(h http.Header) (all headers) {
 	return all
 }
 
-// TestTheOldHeadersTellOfTheTightestRate has answers about one rate and about several ones. The older headers
-// must show the rate that refuses, or else the rate with the least left.
+// TestTheOldHeadersTellOfTheTightestRate has answers about one rate and about several ones. The older headers must show
+// the rate that refuses. If no rate refuses, they must show the rate with the least left.
 func TestTheOldHeadersTellOfTheTightestRate(t *testing.T) {
-	now := time.Unix(1000, 1) // the fraction shows that the time of a reset is rounded up
+	now := time.Unix(1000, 1) // not a full second, so that the headers show that the time of a reset is rounded up
 	const next = 1500 * time.Millisecond
 	for _, c := range []struct {
 		name    string
@@ -57,8 +57,8 @@ func TestTheOldHeadersTellOfTheTightestRate(t *testing.T) {
 	}
 }
 
-// TestBytesThatAreCountedLaterAreInTheHeaders counts bytes after a request was admitted. The headers must then
-// show what is left.
+// TestBytesThatAreCountedLaterAreInTheHeaders counts bytes after a request was admitted. The headers must show what is
+// left after these bytes.
 func TestBytesThatAreCountedLaterAreInTheHeaders(t *testing.T) {
 	now := time.Unix(1000, 0)
 	request := Verdict{States: []State{stateOf("a", 10, 9, 0), stateOf("b", 500, 400, 0)}}
@@ -67,7 +67,7 @@ func TestBytesThatAreCountedLaterAreInTheHeaders(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		before Verdict // without states: there are no headers yet
+		before Verdict // if it has no states, the answer has no headers yet
 		v      Verdict
 		want   headers
 	}{

@@ -50,7 +50,7 @@ type Limiter struct {
 type rule struct {
 	Policy
 	rates []limiter.Rate
-	mark  string // end of the names of the counts, if the limits differ from the table's; otherwise ""
+	mark  string // suffix of the names of the counts; "" if the limits are those of the table
 }
 
 // planOf identifies a plan: by the class of a request, and by whether the request has an API key.
@@ -160,7 +160,7 @@ func (l *Limiter) Admit(ctx context.Context, answer http.Header, r Request) erro
 	return l.tooMany(ctx, p, v)
 }
 
-// fill makes the buckets that a request of a client takes, by the rules of a plan. The argument body is the size
+// fill makes the buckets that a request of a client takes, by the rules of a plan. The argument `body` is the size
 // of the request's body.
 func (s *scratch) fill(p *plan, client Client, body int64) {
 	s.buckets = s.buckets[:0]

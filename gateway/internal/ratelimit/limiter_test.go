@@ -26,10 +26,12 @@ func TestEachClientHasItsOwnLimits(t *testing.T) {
 	}
 	window := map[string]int64{"1m": 1}
 	for _, c := range []struct {
-		name   string
-		by     By
-		first  Client
-		others map[string]bool   // by name of a client: whether it is refused once the first one has reached the limit
+		name  string
+		by    By
+		first Client
+		// others says for each client in the field `client`, by its name: whether the client must be refused after the
+		// client in the field `first` has reached the limit.
+		others map[string]bool
 		client map[string]Client // by name
 	}{
 		{"an address", ByAddress, at("192.0.2.1"), map[string]bool{"itself": true, "another": false},

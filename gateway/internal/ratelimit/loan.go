@@ -19,18 +19,19 @@ type loan struct {
 	left    int64   // unused tokens of the grant
 	until   int64   // when the loan ends
 	most    int64   // how many tokens to ask for next time
-	last    int64   // when a token was last used, from the grant or without Redis
+	last    int64   // last use of a token, whether Redis had lent it or not
 	known   []State // for each rate: its state in Redis's answer with the grant
 	knownAt int64
 
 	unreported      int64 // tokens used while Redis was down, which Redis does not know about yet
-	unreportedUntil int64 // when these tokens have left every window
+	unreportedUntil int64 // when the unreported tokens have left every window
 
 	refusal refusal
 	renewal *renewal // the call that is not finished yet; nil: none
 }
 
-// refusal remembers a shortage of tokens. While it is remembered, requests above the limit need no round trips.
+// refusal remembers a shortage of tokens. While it is remembered, requests above the limit are refused without
+// asking Redis.
 type refusal struct {
 	at, until int64 // when the refusal came, and until when it is remembered
 	shortage  shortage
@@ -46,8 +47,8 @@ type rateShortage struct {
 	uses   []int64 // pairs, the oldest first: µs until the cost has left the window, and this cost
 }
 
-// wait returns how long a cost must wait, and the rate with the longest wait. The argument since is the age of
-// the shortage. A cost above the limit always waits for one period.
+// wait returns how long a cost must wait, and the index of the rate with the longest wait. The argument `since` is
+// the time since Redis reported the shortage. A cost above the limit always waits for one period.
 func (s shortage) wait(since time.Duration, cost int64) (wait time.Duration, rate int) {
 	for i, r := range s {
 		free, end := r.left, time.Duration(0)
@@ -81,8 +82,9 @@ func (l *loan) wait(now, cost int64) (time.Duration, int) {
 	return 0, 0
 }
 
-// state returns the state of a rate. It adds up what is left in Redis, in the loan and in the reserve. The argument
-// local is the state by this gateway's own counts; the result never has more tokens left than this state.
+// state returns the state of a rate. It adds the tokens that are left in Redis, in the loan and in the reserve. The
+// argument `local` is the state that this gateway has counted itself. If local has fewer tokens left than this sum,
+// the result has only these.
 func (l *loan) state(now int64, rate int, reserve int64, local State) State {
 	if rate >= len(l.known) {
 		return local
@@ -105,7 +107,7 @@ type renewal struct {
 	entry  *entry
 	sent   int64
 	done   chan struct{} // closed when the answer has come and is in the entry
-	failed bool          // no answer has come; set only if the renewal only reads
+	failed bool          // true: no answer has come; set only for a renewal that only reads
 }
 
 // renew ends the entry's loan, and returns the call that asks for a new loan with at least the number of tokens

@@ -11,8 +11,8 @@ import (
 
 const second = int64(time.Second)
 
-// TestALoanAndARefusalEnd asks at the last moment before their ends, and at their ends. Only before its end may
-// a loan or a refusal have an effect.
+// TestALoanAndARefusalEnd asks at the last moment before their ends, and at their ends. A loan or a refusal may have an
+// effect only before its end.
 func TestALoanAndARefusalEnd(t *testing.T) {
 	l := loan{left: 4, until: 10 * second}
 	for _, c := range []struct {
@@ -86,8 +86,8 @@ func TestTheStateOfALoanIsThatOfRedisAndItsOwn(t *testing.T) {
 	}
 }
 
-// TestALoanFollowsWhatIsUsed asks for a new loan. It must be larger than the loan before only if that loan was used
-// up early.
+// TestALoanFollowsWhatIsUsed asks for a new loan. The new loan must be larger than the loan before it only if that
+// earlier loan was used up early.
 func TestALoanFollowsWhatIsUsed(t *testing.T) {
 	rates := []limiter.Rate{{Limit: 1600, Period: time.Minute}}
 	given := grant{tokens: 20}

@@ -43,8 +43,9 @@ func (m *Memory) Peek(_ context.Context, buckets []Bucket, states []State) ([]St
 // request, unless the limit is lower.
 func share(limit, cost, gateways int64) int64 { return max(limit/gateways, min(limit, max(cost, 1))) }
 
-// localWait returns how long a request must wait, judged only by what this process has admitted. The result
-// refused is the index of the rate with the longest wait, among the rates of all buckets.
+// localWait returns how long a request must wait. It counts only the requests that this process has admitted.
+// All rates of all buckets are numbered in their order. The result refused is the number of the rate with the
+// longest wait.
 func localWait(entries []*entry, buckets []Bucket, now, gateways int64) (wait time.Duration, refused int) {
 	n := 0
 	for i := range buckets {
@@ -60,7 +61,7 @@ func localWait(entries []*entry, buckets []Bucket, now, gateways int64) (wait ti
 	return wait, refused
 }
 
-// localStates appends the state of every rate, judged only by what this process has admitted.
+// localStates appends the state of every rate. It counts only the requests that this process has admitted.
 func localStates(entries []*entry, buckets []Bucket, now int64, states []State, gateways int64) []State {
 	for i := range buckets {
 		b := &buckets[i]

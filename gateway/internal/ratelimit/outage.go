@@ -58,7 +58,7 @@ func (s *Borrower) monitor(ctx context.Context) {
 			return
 		}
 		s.down.Store(false)
-		// Requests may have been decided without Redis during the last report.
+		// Report a second time: while the last report ran, requests may have been decided without Redis.
 		if err := s.report(ctx); err != nil && !errors.Is(err, errUnderWay) {
 			s.markDown(err)
 		}
@@ -89,7 +89,7 @@ func (s *Borrower) probe(ctx context.Context) error {
 // errUnderWay says that calls from before the outage are not finished. If they fail, there is more to report.
 var errUnderWay = errors.New("calls to Redis are under way")
 
-// report reports to Redis what was used during the outage. This comes before this gateway borrows again.
+// report reports to Redis what was used during the outage. The gateway does this before it borrows tokens again.
 func (s *Borrower) report(ctx context.Context) error {
 	var reports []*renewal
 	var underWay bool

@@ -16,14 +16,14 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// scripted is a Redis that lends as many tokens as it is asked for. The function before is called first in each
+// scripted is a Redis that lends as many tokens as it is asked for. The function `before` is called first in each
 // call, and may make the call fail.
 type scripted struct {
 	before func(key string, unreported int64) error
 
 	mu    sync.Mutex
 	calls int
-	told  map[string]int64 // by name of the key: the reported tokens, which were used without Redis
+	told  map[string]int64 // for each key, by its name: how many tokens used without Redis were reported
 }
 
 func (s *scripted) take(_ context.Context, keys []string, args [][]any) (answers [][]int64, err error) {
@@ -91,8 +91,8 @@ func isUp(s *Borrower) func() bool { return func() bool { return !s.IsDown() } }
 
 const isBack = "answers again"
 
-// TestRedisIsDownUntilItAnswers has nothing to report to Redis, which fails three times and then answers. The
-// outage must end with the first answer.
+// TestRedisIsDownUntilItAnswers uses a Redis that fails three times and then answers. No use of tokens has to be
+// reported to Redis. The outage must end with the first answer.
 func TestRedisIsDownUntilItAnswers(t *testing.T) {
 	failures := 3 // only monitor calls Redis, so this needs no lock
 	s, server, log := outage(t, FallbackClosed, time.Now, func(string, int64) error {
@@ -141,8 +141,9 @@ func TestAReportInSeveralCallsLosesNothing(t *testing.T) {
 	}
 }
 
-// TestAFailureAfterTheLastReportIsAnotherOutage sends a request while the last report is made. Redis fails when
-// the use of this request is reported. A second outage must begin, and its end must report the use.
+// TestAFailureAfterTheLastReportIsAnotherOutage sends a request while the limiter makes its last report to Redis.
+// Redis fails when the limiter then reports this request's use. A second outage must begin. At its end, the limiter
+// must report the use again.
 func TestAFailureAfterTheLastReportIsAnotherOutage(t *testing.T) {
 	var s *Borrower
 	ready, during, failed := make(chan struct{}), false, false
@@ -203,8 +204,8 @@ func TestACallUnderWayIsNoOutage(t *testing.T) {
 	request.Wait()
 }
 
-// TestOneCallUnderWayIsSeenAmongOtherKeys looks for one unfinished call among several keys. It asks several
-// times, because maps have a random order.
+// TestOneCallUnderWayIsSeenAmongOtherKeys has one key with an unfinished call among many other keys. The method
+// reports must see that call each time. The test calls it several times, because maps have a random order.
 func TestOneCallUnderWayIsSeenAmongOtherKeys(t *testing.T) {
 	p := part{entries: map[Key]*entry{}}
 	for i := range 50 {

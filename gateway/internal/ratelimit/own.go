@@ -34,7 +34,7 @@ func (l *Limiter) planOf(r Request) *plan {
 }
 
 // rulesFor returns the rules for a client: the rules of the table, raised for its broker, and the limits of its
-// key. Limits that differ from the table's are counted separately. So when such limits begin or end, a client
+// key. Limits that differ from the table's are counted separately. So when these limits begin or end, a client
 // may use up the old and the new limits within one window.
 func (l *Limiter) rulesFor(c Client) []rule {
 	if !l.hasOwn(c) {
@@ -58,7 +58,7 @@ func (l *Limiter) rulesFor(c Client) []rule {
 	return rules
 }
 
-// raised returns the rule with its limits multiplied by the argument times.
+// raised returns the rule with its limits multiplied by the argument `times`.
 func (r rule) raised(times int64) rule {
 	r.rates = slices.Clone(r.rates)
 	for i := range r.rates {
@@ -68,8 +68,8 @@ func (r rule) raised(times int64) rule {
 	return r
 }
 
-// markOf returns the mark of a key's limits. Different limits have different marks. They are counted separately,
-// because the limits of a count must not change.
+// markOf returns the mark of a key's limits. Different limits have different marks. Limits with different marks
+// are counted separately, because the limits of a count must not change.
 func markOf(windows map[string]int64) string {
 	var mark strings.Builder
 	for _, window := range slices.Sorted(maps.Keys(windows)) {

@@ -80,7 +80,8 @@ func TestWithoutATableThereAreNoLimits(t *testing.T) {
 	}
 }
 
-// TestQuotasShowTheLimitsOfABrokerAndOfAKey checks the quotas that GET /me shows.
+// TestQuotasShowTheLimitsOfABrokerAndOfAKey checks the quotas that GET /me shows. They must be the raised limits of
+// the broker and the additional limits of the key.
 func TestQuotasShowTheLimitsOfABrokerAndOfAKey(t *testing.T) {
 	table := Table{
 		{Name: "key-write", By: ByKey, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 4}},

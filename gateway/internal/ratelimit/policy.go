@@ -94,8 +94,9 @@ func (a *asWritten) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*string)(a))
 }
 
-// PerSecond returns a copy of the table that has another policy for one class: up to limit requests a second.
-// The policy has a name such as "key-read". A limit of 0 removes the policy.
+// PerSecond returns a copy of the table in which a policy permits up to limit requests of one class a second. The
+// policy has a name such as "key-read". It replaces a policy with the same name. If limit is 0, the copy has no policy
+// with this name.
 func (t Table) PerSecond(by By, class Class, limit int64) Table {
 	p := Policy{
 		Name: string(by) + "-" + string(class), By: by,
@@ -200,8 +201,8 @@ func (p Policy) windowFaults(maxBody int64) (faults []error) {
 // inBytes reports whether the policy counts bytes instead of requests.
 func (p Policy) inBytes() bool { return p.Costs[Bytes]+p.Costs[FileBytes] > 0 }
 
-// largestForm is a size in bytes. Every policy that counts uploads must permit it: it is the size of the largest
-// file by default, with the form around the file.
+// largestForm is a size in bytes: the default limit of a file's size, plus the form around the file. Every policy
+// that counts uploads must permit an upload of this size.
 const largestForm = 101 << 20
 
 // highestCost returns the most that one request can cost.

@@ -51,8 +51,8 @@ func openWithin(url string, timeout time.Duration) (*Redis, error) {
 	if err != nil {
 		return nil, named(err)
 	}
-	// The round trip must be longer than the wait for a connection. So a shortage of connections is not reported
-	// as a server that does not answer.
+	// A call can wait for a connection before it uses the connection. The time for the whole round trip must be longer
+	// than this wait. Otherwise a shortage of connections would be reported as a server that does not answer.
 	whole := dialTimeout + 2*timeout
 	return &Redis{connections: library{client, redis.NewScript(takeScript)}, timeout: whole}, nil
 }
@@ -76,8 +76,8 @@ type scriptCall struct {
 	most       int64 // tokens to lend at most
 	life       time.Duration
 	gateways   int64         // number of gateways that reserve a share of the limit; 0: nothing is reserved
-	settle     grant         // an earlier grant to settle
-	used       int64         // how many tokens of the earlier grant (the field settle) were used
+	settle     grant         // an earlier grant; the script takes back its unused tokens
+	used       int64         // how many tokens of the earlier grant (the field `settle`) were used
 	unreported int64         // tokens that were used without asking Redis
 	idle       time.Duration // time since the last token was used
 

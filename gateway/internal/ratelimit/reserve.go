@@ -2,12 +2,12 @@ package ratelimit
 
 import "time"
 
-// reservePart says which part of each limit the gateways reserve, an eighth, if their number is configured.
-// Each gateway admits requests from its share of the reserve without asking Redis; Redis lends the rest of the
-// limit. So a client that rarely sends requests needs no round trips.
+// reservePart is the part of each limit that the gateways reserve, if their number is configured: an eighth. Each
+// gateway admits requests from its share of the reserve without asking Redis. Redis lends the rest of the limit. So
+// a client that rarely sends requests needs no round trips.
 //
-// A gateway that has just started, or has read its settings again, does not know what it admitted from the
-// reserve before. So it uses the reserve of a rate only when one period of the rate has passed since the start.
+// A gateway that has just started, or has read its settings again, does not know how much it took from the reserve
+// before. So it uses the reserve of a rate only when one period of the rate has passed since the start.
 const reservePart = 8
 
 // reserveOf returns one gateway's share of the reserve. It is 0 if the number of gateways is unknown (0).
@@ -40,8 +40,8 @@ func (s *Borrower) hasReserve(e *entry, b *Bucket, now int64) bool {
 	return ok && wait == 0
 }
 
-// loanWait returns how long a request must wait for Redis or for the reserve, whichever is shorter. It also
-// returns the rate with the longest wait.
+// loanWait returns how long a request must wait until Redis may lend it tokens, or until the reserve has room for
+// it. It returns the shorter wait. It also returns the rate with the longest wait.
 func (s *Borrower) loanWait(e *entry, b *Bucket, now int64) (wait time.Duration, rate int) {
 	wait, rate = e.loan.wait(now, b.Cost)
 	if wait == 0 || e.loan.has(now, b.Cost) {

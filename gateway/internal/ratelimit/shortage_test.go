@@ -13,7 +13,7 @@ import (
 )
 
 // scarce makes some calls fail, as if no connection were free. It holds back the other calls until the channel
-// in the field open is closed.
+// in the field `open` is closed.
 type scarce struct {
 	connections
 	open chan struct{}

@@ -32,8 +32,8 @@ type part struct {
 	sweepAt int // number of entries at which the part is swept next
 }
 
-// entry is what this process knows about a key. A goroutine that holds the lock of a part may take the lock of
-// an entry, but not the other way round.
+// entry is what this process knows about a key. A goroutine that holds the lock of a part may take the lock of an
+// entry. A goroutine that holds the lock of an entry must not take the lock of a part.
 type entry struct {
 	mu      sync.Mutex
 	gone    bool     // the entry was removed from the table
@@ -112,7 +112,7 @@ func (t *table) lock(buckets []Bucket, now int64, found []*entry) []*entry {
 		}
 		for i, e := range found {
 			e.mu.Lock()
-			if e.gone { // it was swept before we locked it
+			if e.gone { // the entry was removed before we locked it
 				unlock(found[:i+1])
 				found = found[:0]
 				break

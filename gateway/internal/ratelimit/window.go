@@ -6,8 +6,8 @@ import (
 	"github.com/ulule/limiter/v3"
 )
 
-// slots is the number of slots in a window. A cost counts until its whole slot has left the window. So no
-// window exceeds its limit, and a cost is free again too late by at most 1/32 of the window.
+// slots is the number of slots in a window. A cost counts until its whole slot has left the window. So no window
+// exceeds its limit. A cost may count longer than a window, by at most 1/32 of the window.
 const slots = 32
 
 // slotWidth returns the length of one slot in nanoseconds.

@@ -30,7 +30,7 @@ func newClock() *simulated {
 	return s
 }
 
-// step is a pause, and the cost that a client tries to take after it at a gateway.
+// step is a pause, and the cost that a client tries to take at a gateway after this pause.
 type step struct {
 	pause   time.Duration
 	cost    int64
@@ -55,7 +55,7 @@ func steps(period time.Duration, least int) *rapid.Generator[[]step] {
 	return rapid.SliceOfN(one, least, 4*least)
 }
 
-// use is a cost, in the field n, that was admitted at the time in the field at.
+// use is an admitted request: the time of the admission, and the cost (n).
 type use struct {
 	at time.Time
 	n  int64
@@ -132,7 +132,7 @@ func TestRedisNeverLetsMoreThroughInAnyWindow(t *testing.T) {
 	})
 }
 
-// TestLibraryStoreBreaksTheProperty uses the library's store, which exceeds rates. The function breach must notice
+// TestLibraryStoreBreaksTheProperty uses the library's store, which exceeds rates. The function `breach` must notice
 // that.
 func TestLibraryStoreBreaksTheProperty(t *testing.T) {
 	for seed := range 200 {

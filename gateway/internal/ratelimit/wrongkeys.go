@@ -34,8 +34,9 @@ func wrongKeyRates(store Store, rules []rule, now func() time.Time) (rates []wro
 }
 
 // CountWrongKey counts a wrong API key for the address that sent it. When the address has reached a limit,
-// CheckLockout refuses its keys until the window has room for another one. If the address is above a limit,
-// CountWrongKey returns a fault of kind TooMany and sets the rate limit headers of the answer.
+// CheckLockout refuses all keys from this address. It does so until the window has room for another wrong key. If the
+// address is above a limit, CountWrongKey returns a fault of kind TooMany and sets the rate limit headers of the
+// answer.
 func (l *Limiter) CountWrongKey(ctx context.Context, answer http.Header, client netip.Addr) error {
 	address, now := clientaddr.Network(client), l.now()
 	var lockedUntil, refusedUntil time.Time
@@ -117,12 +118,12 @@ func (s addressStore) Increment(
 	return limiter.Context{Limit: rate.Limit, Remaining: v.States[0].Left, Reset: free.Unix(), Reached: v.Wait > 0}, nil
 }
 
-// Peek implements limiter.Store. Nothing needs it.
+// Peek implements limiter.Store. No code calls it.
 func (s addressStore) Peek(context.Context, string, limiter.Rate) (limiter.Context, error) {
 	return limiter.Context{}, errors.ErrUnsupported
 }
 
-// Reset implements limiter.Store. Nothing needs it.
+// Reset implements limiter.Store. No code calls it.
 func (s addressStore) Reset(context.Context, string, limiter.Rate) (limiter.Context, error) {
 	return limiter.Context{}, errors.ErrUnsupported
 }

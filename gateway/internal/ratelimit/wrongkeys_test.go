@@ -38,7 +38,7 @@ func TestWrongKeysAreRefusedAboveTheirLimit(t *testing.T) {
 		windows map[string]int64
 		within  int    // number of wrong keys within the limit
 		limit   string // the limit that refuses
-		state   string // beginning of the states of all rates
+		state   string // beginning of the value of the header StateHeader
 	}{
 		{"the shorter window", 1, map[string]int64{"1m": 3, "1h": 10}, 3, "3", `"f-1m";r=0;t=`},
 		{"the longer window", 1, map[string]int64{"1m": 10, "1h": 3}, 3, "3", `"f-1m";r=6;t=`},

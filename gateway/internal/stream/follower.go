@@ -20,7 +20,7 @@ const (
 	takeWithin = 10 * time.Second // time in which a client must receive what is sent
 	batchBytes = 64 << 10         // bytes of entries that are sent before the deadline is renewed
 	retryFirst = time.Second      // how long a client should wait before it begins again
-	retryDrain = 4 * time.Second  // most that a client should wait in addition if the server ends
+	retryDrain = 4 * time.Second  // longest additional wait of a client if the server ends
 	pageAgain  = time.Second      // pause between pages while the ring does not have what a follower needs
 )
 
@@ -37,15 +37,15 @@ type Follower struct {
 	Format    Format
 	Offset    string          // the offset at which the client begins, as the client wrote it
 	Draining  <-chan struct{} // closed when the server ends; nil: never
-	Enter     func() bool     // admits a request for a page; the request then calls Leave
+	Enter     func() bool     // asked before each request for a page; the end of the request calls Leave
 	Leave     func()
-	Again     func() bool   // admits each page after the first one, before Enter; nil: always
+	Again     func() bool   // asked before each page except the first; false: no page is read now; nil: always true
 	Heartbeat time.Duration // longest time without a message; 0: 15 s
 
 	first   page
 	w       http.ResponseWriter
 	control *http.ResponseController
-	begun   bool   // whether the field at is set: a page has said which position Offset stands for
+	begun   bool   // a page has said the position of Offset, which is now in the field "at"
 	at      int64  // everything up to this position was sent
 	mark    string // offset of the position in the field at; "" if the client already has this offset
 }
@@ -71,7 +71,7 @@ func (f *Follower) Close() { f.first.close() }
 // Run sends the feed to w until ctx ends, the server drains, or the client is too slow.
 func (f *Follower) Run(ctx context.Context, w http.ResponseWriter) error {
 	f.w, f.control = w, http.NewResponseController(w)
-	// Only a connection has deadlines, so this fails with the recorder of a test.
+	// This fails if a test records the answer: only a real connection has deadlines.
 	_ = f.control.SetReadDeadline(time.Time{})
 	if err := f.send(f.Format.retry(retryFirst)); err != nil {
 		f.Close()
@@ -91,7 +91,7 @@ func (f *Follower) follow(ctx context.Context) error {
 	defer beat.Stop()
 	for {
 		view := f.Hub.ring.Read(f.at, batchBytes)
-		if !f.begun { // Offset has no known position yet, so the ring cannot be used
+		if !f.begun { // the position of Offset is not known yet, so the ring cannot be used
 			view.Release()
 			view = follow.View{Changed: view.Changed}
 		}
@@ -133,8 +133,8 @@ func (f *Follower) follow(ctx context.Context) error {
 	}
 }
 
-// drain sends the last messages. If the follower has passed positions without an entry, it sends a bookmark.
-// Then it says when to begin again.
+// drain sends the last messages. If the follower has passed positions without an entry, it first sends a bookmark.
+// The last message tells the client when it may connect again.
 func (f *Follower) drain() error {
 	last := f.Format.retry(retryFirst + rand.N(retryDrain))
 	if f.mark != "" {
@@ -205,7 +205,7 @@ type page struct {
 }
 
 func (p page) close() {
-	_ = p.Close() // the page was read to its end, or the follower already has its error
+	_ = p.Close() // needs no check: the page was read to its end, or its error is known
 	p.leave()
 }
 
@@ -222,8 +222,8 @@ func (f *Follower) open(ctx context.Context, offset string) (page, error) {
 	return page{body, f.Leave}, nil
 }
 
-// readPage sends the next page. It reports whether the follower moved on. If no page can be opened, it is asked
-// for again later.
+// readPage sends the next page. It reports whether the follower moved on. If no page can be opened, the follower
+// asks for it again later.
 func (f *Follower) readPage(ctx context.Context) (moved bool, err error) {
 	if f.Again != nil && !f.Again() {
 		return false, nil

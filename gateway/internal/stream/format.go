@@ -18,7 +18,8 @@ const (
 	Lines  Format = "application/x-ndjson"
 )
 
-// FormatOf returns the format that a client accepts. If the client also accepts JSON, it wants a page.
+// FormatOf returns the format that a client accepts. If the client also accepts JSON, FormatOf returns None, because
+// the client then wants a page.
 func FormatOf(accept string) Format {
 	if accept == "" || accept == "*/*" {
 		return None
@@ -56,8 +57,8 @@ func event(offset string, data []byte) []byte {
 	return append(append(append(e, eventData...), data...), eventEnd...)
 }
 
-// entry converts an event to the format f. Events keeps it unchanged; any other format makes it a line with the
-// same entry.
+// entry converts an event to the format f. If f is Events, the result is the event itself. Otherwise the result is a
+// line with the same entry.
 func (f Format) entry(event []byte) []byte {
 	if f == Events {
 		return event

@@ -32,7 +32,7 @@ type Selection struct {
 func (s Selection) IsChosen() bool { return s.Fields != "" && s.Fields != "*" }
 
 // Source is the feed at the asset services. The messages of both methods end with the
-// error that reading from the returned io.ReadCloser gives. The caller must close the io.ReadCloser.
+// error that a read from the io.ReadCloser returns. The caller must close the io.ReadCloser.
 type Source interface {
 	// Page returns up to limit entries after an offset; "" stands for the start of the feed. Before the entries
 	// comes a bookmark with the offset itself. At the end comes a bookmark up to which the entries are
@@ -110,7 +110,7 @@ type Hub struct {
 	stop      context.CancelFunc
 }
 
-// Join returns the hub of a selection. The caller must call the function leave once. If there would be too many
+// Join returns the hub of a selection. The caller must call the function `leave` once. If there would be too many
 // selections with named fields, Join returns ErrTooMany.
 func (h *Hubs) Join(s Selection) (hub *Hub, leave func(), err error) {
 	h.mu.Lock()
@@ -130,7 +130,7 @@ func (h *Hubs) Join(s Selection) (hub *Hub, leave func(), err error) {
 	return hub, sync.OnceFunc(func() { h.leave(hub) }), nil
 }
 
-// makeRoom reports whether one more selection with named fields may be followed. If necessary, it ends one that
+// makeRoom reports whether one more selection with named fields may be followed. If necessary, it ends a hub that
 // nobody follows any more.
 func (h *Hubs) makeRoom() bool {
 	var idle *Hub

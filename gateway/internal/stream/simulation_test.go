@@ -34,8 +34,8 @@ type world struct {
 	faults  int // number of faults so far
 }
 
-// mostFaults is the most faults that a world makes; few runs have 400. After these faults the world works, so a hub
-// that is not stuck reaches the end.
+// mostFaults is the largest number of faults that a world makes; few runs have even 400. After the last fault, the
+// world works without faults. So a hub that is not stuck reaches the end.
 const mostFaults = 500
 
 type change struct {
@@ -98,8 +98,8 @@ func (w *world) last(late bool) int64 {
 	return w.history[n-1].position
 }
 
-// standing returns, in the order of positions, the newest change of each asset between two positions: after the
-// first one, and up to the second one.
+// standing returns the newest change of each asset between two positions, in the order of positions. It leaves out a
+// change at the first position, and includes a change at the second one.
 func (w *world) standing(s Selection, after, upto int64) (all []change) {
 	newer := map[int]bool{}
 	for _, c := range slices.Backward(w.history) {
@@ -152,7 +152,7 @@ func (w *world) Page(_ context.Context, s Selection, offset string, limit int) (
 	}
 	body = follow.AppendBookmark(body, upto, offsetText(upto))
 	if w.fails(w.random, 20) {
-		body = body[:ends[w.random.IntN(2)*w.random.IntN(len(ends))]] // cut before a message, often before the first
+		body = body[:ends[w.random.IntN(2)*w.random.IntN(len(ends))]] // cut the body before a message, often the first
 	}
 	return io.NopCloser(bytes.NewReader(body)), nil
 }
@@ -206,7 +206,7 @@ func (w *world) live(ctx context.Context, to io.Writer, s Selection, at int64, r
 			return errors.New("the asset service was killed")
 		}
 		text = nil
-		if len(entries) > 2 && !ended && random.IntN(20) == 0 { // as if the follower were too slow
+		if len(entries) > 2 && !ended && random.IntN(20) == 0 { // leave a gap, as if the follower were too slow
 			at = entries[len(entries)-1].position
 			if w.leftOut != "a live feed tells its gaps" {
 				text = follow.AppendGap(text, at, offsetText(at))
@@ -325,7 +325,7 @@ func startsLive(ctx context.Context, f *Follower, c *client) error {
 	return f.follow(ctx)
 }
 
-// forgetsItsOffset runs a follower with a defect: if its first page breaks off before it says where it begins,
+// forgetsItsOffset runs a follower with a defect. If its first page breaks off before the page says where it begins,
 // the follower continues from the start of the feed.
 func forgetsItsOffset(ctx context.Context, f *Follower, c *client) error {
 	f.begun = true
@@ -402,9 +402,8 @@ func simulate(t *testing.T, seed uint64, leftOut string, run run) (faults []stri
 	return faults, deliveries
 }
 
-// waitFor waits until each client has reached the end. It gives up when for 10 s nothing has come and nothing
-// has failed. A correct program never waits that long: after a fault, a hub waits for at most 1.5 times
-// retryMost.
+// waitFor waits until each client has reached the end. It gives up if nothing comes and nothing fails for 10 s. A
+// correct program never waits that long: after a fault, a hub waits for at most 1.5 times retryMost.
 func waitFor(w *world, clients []*client) {
 	for still, before := 0, 0; still < 1000; {
 		w.mu.Lock()

@@ -138,7 +138,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.ResponseRecorder.Write(p)
 }
 
-// openAndRun does with a follower what a gateway does.
+// openAndRun opens a follower and then runs it, as a gateway does.
 func openAndRun(ctx context.Context, f *Follower, w http.ResponseWriter) error {
 	if err := f.Open(ctx, w.Header()); err != nil {
 		return err
@@ -192,7 +192,8 @@ func TestAFaultBeforeTheStreamIsReturned(t *testing.T) {
 	})
 }
 
-// TestPagesOfAStreamAreAdmittedOneByOne has a ring that never starts. So the follower must ask for pages.
+// TestPagesOfAStreamAreAdmittedOneByOne has a ring that never starts. So the follower must ask for pages. It must get
+// a further page only while the function Again returns true.
 func TestPagesOfAStreamAreAdmittedOneByOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, source *fixed, hubs *Hubs) {
 		f, w := followerOf(t, source, hubs), newRecorder()
@@ -233,7 +234,8 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	})
 }
 
-// TestWait counts how many pages a long poll asks for.
+// TestWait lets long polls wait. Each case says how long the wait must last, and how many pages the long poll must ask
+// for.
 // Promises: long-poll
 func TestWait(t *testing.T) {
 	for _, c := range []struct {

@@ -82,8 +82,8 @@ func (l Lists) Classification(code string) Name {
 // classifications are the schemes of classifications. No code belongs to both of them.
 var classifications = []string{"CAV-PS", "CPV"}
 
-// keyOf returns the key of a code. For a code of a classification, the key is the digits with which all codes below
-// it begin, without zeros at the end, but at least two digits.
+// keyOf returns the key under which the name of a code is kept. For a code of a classification, the key is the digits
+// with which all codes below it begin, without zeros at the end. Such a key has at least two digits.
 func keyOf(scheme, code string) string {
 	prefix, ok := assetfilter.CodePrefix(code)
 	if !ok || !slices.Contains(classifications, scheme) {
@@ -152,7 +152,7 @@ func (r *reader) read(dir, name string) ([]byte, error) {
 		return nil, nil
 	}
 	if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
-		return nil, cmp.Or(err, errors.New("this is no file")) // opening a named pipe would block
+		return nil, cmp.Or(err, errors.New("this is no file")) // not opened, because opening a named pipe would block
 	}
 	file, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
@@ -191,7 +191,7 @@ func (r *reader) add(file string, text []byte) error {
 		if err := json.Unmarshal(text, &names); err != nil {
 			return fmt.Errorf(`it must be an object of codes and names such as {"03111000-2": "Насіння"}: %w`, err)
 		}
-		for _, code := range slices.Sorted(maps.Keys(names)) { // for one key, the last (longest) code wins
+		for _, code := range slices.Sorted(maps.Keys(names)) { // of codes with one key, the last (longest) wins
 			if code == "" || len(code) > maxCode {
 				return fmt.Errorf("%.100q is no code: a code has 1 to %d bytes", code, maxCode)
 			}

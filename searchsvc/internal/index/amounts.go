@@ -188,7 +188,8 @@ func (v *view) addSums(ctx context.Context, level int, matches []match, to []sea
 	return nil
 }
 
-// levelOf returns the value that a whole code has in the facet of a level. ok is false if the code has none.
+// levelOf returns the value that a whole code has in the facet of a level. If the code has no value in this
+// facet, ok is false.
 func levelOf(code string, level int) (value string, ok bool) {
 	if level == wholeLevel {
 		return code, true

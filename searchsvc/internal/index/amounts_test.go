@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// TestAreasAreBounded has the quantities of brokers who want to be listed first, or to make sums overflow. It
-// reads pages of one hit each, by their cursors. Areas that are too large or not positive must not count.
+// TestAreasAreBounded has the quantities of brokers who want to be listed first, or to make sums overflow. The test
+// follows the cursors of pages with one hit each. Areas that are too large or not positive must not count.
 func TestAreasAreBounded(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	defer x.Close()

@@ -22,7 +22,7 @@ type columns struct {
 	areas      []int64 // area of all items of an asset together; 0: none
 	quantities lists[float64]
 	amounts    lists[amount]     // amounts of single items
-	kinds      lists[kindAmount] // for each asset: a sum for each code of its items
+	kinds      lists[kindAmount] // for each asset, and each code and measure of its items: the sum of the amounts
 	facets     map[facetColumn]*facetValues
 	names      sync.Map     // from namedValue to string: names of values of facets
 	saids      sync.Map     // from namedValue to []said: how records describe codes
@@ -33,9 +33,9 @@ type columns struct {
 // different values, each value has a set of assets; otherwise each asset has the number of its value in a table.
 type facetValues struct {
 	totals []total
-	sets   []*roaring.Bitmap // the assets with each value of totals; nil: see the next field
-	of     []uint32          // by asset: the number of its value; noValue; or severalValues plus an index of lists
-	lists  []uint32          // lists of numbers of values; the length comes before each list
+	sets   []*roaring.Bitmap // for each value in totals, the assets that have it; nil: the next two fields are used
+	of     []uint32          // for each asset: the number of its value, noValue, or severalValues + an index of lists
+	lists  []uint32          // for assets with several values: first how many values, then the numbers of the values
 }
 
 // total is the number of assets of a segment that have a value.
@@ -44,14 +44,16 @@ type total struct{ value, assets uint32 }
 const (
 	noValue       = 0       // not the number of any value
 	severalValues = 1 << 31 // larger than the number of any value
-	mostSets      = 32      // sets of a column; more sets would need more memory than a number for each asset
+	// mostSets is the largest number of sets in a column. More sets would need more memory than a column that stores
+	// a number for each asset.
+	mostSets = 32
 )
 
-// pairs is a function that calls the function visit for each value of each asset, in the same order each time.
+// pairs is a function that calls the function `visit` for each value of each asset, in the same order each time.
 type pairs func(visit func(asset, value uint32)) error
 
-// newFacetValues makes a column for assets from their values. Every number of a value must be less than the second
-// argument.
+// newFacetValues makes a column from the values of assets. The first argument is the number of assets. The numbers of
+// values must be less than the second argument.
 func newFacetValues(assets, end int, all pairs) (*facetValues, error) {
 	v := &facetValues{of: make([]uint32, assets)}
 	counts, free := counterPool.zeros(end)
@@ -111,7 +113,7 @@ func (v *facetValues) fillNumbers(all pairs) error {
 // listAt returns the part of v.lists that begins with the length of a list.
 func (v *facetValues) listAt(several uint32) []uint32 { return v.lists[several&^severalValues:] }
 
-// each calls the function visit for each value of each asset.
+// each calls the function `visit` for each value of each asset.
 func (v *facetValues) each(visit func(asset, value uint32)) {
 	for i, set := range v.sets {
 		postings{many: set}.each(func(n uint32) { visit(n, v.totals[i].value) })
@@ -298,9 +300,9 @@ func readColumns(s segment.Segment, t *tables) (*columns, error) {
 const dropped = math.MaxUint64
 
 // mergeColumns makes the columns of a merged segment from the columns of the old segments. For each asset of
-// each old segment, the second argument has the number of the asset in the new segment. The number dropped means
-// that the new segment does not have the asset. Assets keep their order, segment after segment. The last argument
-// has the values of the tables.
+// each old segment, the second argument has the number of the asset in the new segment. If this number is the
+// constant `dropped`, the new segment does not have the asset. Assets keep their order, segment after segment. The last
+// argument has the values of the tables.
 func mergeColumns(old []*columns, numbers [][]uint64, values map[facetColumn][]string) (*columns, error) {
 	assets := 0
 	for _, of := range numbers {
@@ -355,7 +357,7 @@ type postings struct {
 	many  *roaring.Bitmap // nil: no asset, or only one
 }
 
-// each calls the function visit for each asset.
+// each calls the function `visit` for each asset.
 func (p postings) each(visit func(uint32)) {
 	if p.isOne {
 		visit(p.one)
@@ -414,7 +416,7 @@ func (r *reader) postings(term string) (p postings, err error) {
 	return postings{many: found.ActualBitmap()}, nil
 }
 
-// eachTerm calls the function visit for each term of a field, in the order of the terms.
+// eachTerm calls the function `visit` for each term of a field, in the order of the terms.
 func eachTerm(s segment.Segment, field string, visit func(term string, p postings)) error {
 	r, err := newReader(s, field)
 	if err != nil {
@@ -429,7 +431,7 @@ func eachTerm(s segment.Segment, field string, visit func(term string, p posting
 	})
 }
 
-// terms goes through the terms of a field in their order, and calls the function visit with each. It stops when visit
+// terms goes through the terms of a field in their order, and calls the function `visit` with each. It stops when visit
 // returns an error.
 func terms(s segment.Segment, field string, visit func(term string) error) error {
 	dictionary, err := s.Dictionary(field)

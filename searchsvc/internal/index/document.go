@@ -29,7 +29,7 @@ const (
 	maxShown   = 300                  // characters of a text that a hit shows; fewer if the hit would be too large
 	maxCode    = 100                  // characters of a code that a hit shows
 	shownItems = 3                    // items that a hit shows
-	maxTerms   = assetfilter.MaxTerms // different words of an asset; further words do not find it
+	maxTerms   = assetfilter.MaxTerms // different words of an asset; searches for further words do not find it
 	maxWords   = 50_000               // words read of an asset, so that reading takes half a second at most
 	maxTerm    = 64                   // bytes of a word; the rest is cut off
 	maxKey     = assetfilter.MaxTerm
@@ -196,7 +196,7 @@ var kyiv = sync.OnceValue(func() *time.Location {
 	return zone
 })
 
-// values calls the function add for each term of a property, with the value and its name for people.
+// values calls the function `add` for each term of a property, with the value and its name for people.
 func (a *asset) values(of search.Property, filtered *assetfilter.Asset, add func(term, value, name string)) {
 	zone, isMonth := map[search.FacetName]*time.Location{search.ByMonth: time.UTC, search.ByKyivMonth: kyiv()}[of.Name]
 	if !isMonth {
@@ -235,7 +235,7 @@ func (t *termSet) place(name string) {
 	}
 }
 
-// words adds the words of an asset. It leaves out contact points, because they are people.
+// words adds the words of an asset. It leaves out contact points, because they contain the names of people.
 func (a *asset) words(t *termSet) {
 	t.title(a.Title, a.TitleEn, a.TitleRu)
 	t.text(wordField, a.Description, a.DescriptionEn, a.DescriptionRu, a.ID, a.AssetID)
@@ -357,7 +357,7 @@ func begin(text string, most int) string {
 
 func (i *identifier) key() string { return assetfilter.OrganisationKey(i.Scheme, i.ID) }
 
-// shown returns the id for a hit: unchanged if it is short enough, otherwise the beginning of its text.
+// shown returns the id as a hit has it. A short id stays unchanged. Of a long id, a hit has the beginning of its text.
 func (i *identifier) shown(begin func(string) string) jsontext.Value {
 	whole := i.text()
 	if whole == "" {

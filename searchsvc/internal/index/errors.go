@@ -17,7 +17,7 @@ import (
 // errorCallback is the name by which scorch finds the function that it calls for errors in the background.
 const errorCallback = "asset-registry"
 
-// watched has the open indexes by their directories, because scorch has one registry of callbacks for all
+// watched has the open indexes by their directories. It is global, because scorch has one registry of callbacks for all
 // indexes.
 var watched struct {
 	once    sync.Once
@@ -25,7 +25,7 @@ var watched struct {
 	indexes map[string]*Index
 }
 
-// watch makes scorch report to x the errors that occur in the background.
+// watch makes scorch report its background errors to x.
 func watch(dir string, x *Index) {
 	watched.once.Do(func() {
 		scorch.RegistryAsyncErrorCallbacks[errorCallback] = backgroundError

@@ -84,11 +84,11 @@ func (m *match) addTo(ctx context.Context, columns []facetColumn, counts [][]uin
 	return m.add(ctx, m.found, others, ofOthers)
 }
 
-// add adds assets of a segment to the counts. If they are most of the segment, it takes the totals of the
-// segment and subtracts the other assets.
+// add adds the found assets of a segment to the counts. If most assets of the segment are found, it takes the totals of
+// the segment and subtracts the assets that are not found.
 func (m *match) add(ctx context.Context, found *roaring.Bitmap, columns []facetColumn, counts [][]uint32) error {
 	isMost := found.GetCardinality() > uint64(m.count)/2
-	var byNumber []int // indexes of columns without sets
+	var byNumber []int // indexes of the columns whose values have no sets
 	for i, column := range columns {
 		values := m.facets[column]
 		if values.sets != nil {

@@ -85,8 +85,8 @@ func TestWebhooksMeanWhatASearchFinds(t *testing.T) {
 	}
 }
 
-// compareFilters compares the search with the conditions of webhooks. Both must refuse the filters, or select
-// the same assets. It returns 1 if they select some assets but less than half of all, and otherwise 0.
+// compareFilters compares the search with the conditions of webhooks. Both must refuse the filters, or both must select
+// the same assets. The result is 1 if the filters select some assets, but less than half of all. Otherwise it is 0.
 func compareFilters(t *testing.T, x *Index, asked url.Values, terms map[string][]string) int {
 	t.Helper()
 	values, fault := map[assetfilter.Name][]string{}, ""

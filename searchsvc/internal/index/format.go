@@ -16,8 +16,8 @@ import (
 )
 
 // indexFormat returns the format of the index. An index of another format is built anew. The format is a hash of
-// the table of properties, of the limits, and of samples that the program makes: the keys of many words, and the
-// terms, the hit and the picture of an asset. So any change of them changes the format.
+// the table of properties, of the limits, and of samples that the program makes. The samples are the keys of many
+// words, and the terms, the hit and the picture of one asset. So if any of these change, the format changes.
 var indexFormat = sync.OnceValue(computeFormat)
 
 func computeFormat() string {

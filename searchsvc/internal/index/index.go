@@ -40,12 +40,12 @@ var ErrDamaged = errors.New("the index is damaged, or of another format")
 
 const (
 	batchSize     = 2000    // assets of one batch
-	batchBytes    = 8 << 20 // bytes of a batch's assets, so that no batch takes long
+	batchBytes    = 8 << 20 // most bytes of the assets of a batch, so that no batch takes long
 	mostUnstored  = 16      // batches that may wait until they are on the disk
 	analysers     = 2       // goroutines that make the terms of a batch
 	storeWithin   = 30 * time.Second
 	persistPause  = 500     // milliseconds between two writes to the disk
-	mostMerged    = 250_000 // most assets of a merged file; such a merge keeps one processor busy for some seconds
+	mostMerged    = 250_000 // most assets of a merged file; merging it keeps one processor busy for some seconds
 	prefixSegment = "segment/"
 )
 
@@ -76,9 +76,9 @@ type Index struct {
 	view       *view // nil until the first Refresh
 }
 
-// Open opens the index in a directory. It creates the directory and the index unless they exist. A search that
-// found nothing may be tried again with the synonyms. Facets use the names of codes. The error wraps ErrDamaged if
-// the index must be removed.
+// Open opens the index in a directory. It creates the directory and the index unless they exist. The argument
+// synonyms is for the second tries of a search that found nothing. The argument `names` has the names of the
+// codes that facets show. The error wraps ErrDamaged if the index must be removed.
 func Open(dir string, synonyms *meaning.Synonyms, names codenames.Lists) (x *Index, err error) {
 	dir = filepath.Clean(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -129,14 +129,15 @@ func (x *Index) open() error {
 	return nil
 }
 
-// openFailed wraps ErrDamaged into an error of opening, unless the system or another process is the cause.
+// openFailed returns the error of a failed opening. It wraps ErrDamaged, unless the system or another process
+// caused the failure.
 func openFailed(err error) error {
 	for _, other := range []error{syscall.ENOSPC, syscall.EACCES, syscall.EMFILE, syscall.EROFS, syscall.ENOMEM} {
 		if errors.Is(err, other) {
 			return fmt.Errorf("open the index: %w", err)
 		}
 	}
-	if errors.Is(err, boltfile.ErrInUse) || err.Error() == "timeout" { // bbolt's error has only this text
+	if errors.Is(err, boltfile.ErrInUse) || err.Error() == "timeout" { // bbolt's text for a file that is in use
 		return errors.New("open the index: another process has it open")
 	}
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -464,7 +465,7 @@ func (x *Index) publish(v *view) {
 	}
 }
 
-// acquire returns the view, which the caller must release, or nil if there is no view yet.
+// acquire returns the view, or nil if there is no view yet. The caller must release the view.
 func (x *Index) acquire() *view {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -495,8 +496,8 @@ func (x *Index) Position() (at client.Position, assets int64) {
 	return v.position, v.assets
 }
 
-// Newest returns the position of the newest change in the view, or the position up to which the view has all
-// changes, if that is later. For an empty view, it returns 0.
+// Newest returns the later of two positions: the position of the newest change in the view, and the position up
+// to which the view has all changes. For an empty view, it returns 0.
 func (x *Index) Newest() (int64, error) {
 	v := x.acquire()
 	if v == nil {

@@ -303,7 +303,7 @@ func compareApart(t *testing.T, x *Index, q search.Query) {
 	got := mustSearch(t, x, apart)
 	for i, f := range got.Facets {
 		without := q
-		if f.Name != search.ByClassification { // codes are counted with their own filter, so it stays
+		if f.Name != search.ByClassification { // the filter of codes stays, because codes are counted with it
 			if in := search.PropertyOf(f.Name).In; in != nil {
 				*in(&without.Filters) = nil
 			}
@@ -330,7 +330,8 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	}
 	compareFacets(t, want, q, result.Facets)
 	compareSums(t, x, want, q)
-	if free := q; q.Text != "" && result.Total%3 == 1 { // some questions that need no second tries
+	// Ask some of the questions again, with second tries allowed. They need none, so the answer must be the same.
+	if free := q; q.Text != "" && result.Total%3 == 1 {
 		asked := result
 		asked.Facets, free.Facets, free.Exact = nil, nil, false
 		if diff := gocmp.Diff(asked, mustSearch(t, x, free)); diff != "" {
@@ -380,7 +381,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	}
 }
 
-// parsed returns a cursor as it is after a client has sent it back.
+// parsed writes a cursor as text and parses it, as if a client had sent it back.
 func parsed(t *testing.T, c *search.Cursor) *search.Cursor {
 	t.Helper()
 	back, err := search.ParseCursor(c.String())
@@ -464,7 +465,8 @@ func compareFacets(t *testing.T, found []simple, q search.Query, got []search.Fa
 	}
 }
 
-// compareSums compares the areas and pieces of each code with the sums of a loop.
+// compareSums asks the index for the area and the number of pieces of each code. It also adds them up from the
+// argument "found". Both results must be equal.
 func compareSums(t *testing.T, x *Index, found []simple, q search.Query) {
 	t.Helper()
 	q.Sums, q.Limit, q.Facets = true, 0, []search.FacetName{search.ByClassification}
@@ -503,7 +505,8 @@ func TestADamagedIndexIsRefusedOrEmpty(t *testing.T) {
 			return onFirst(dir, "*.zap", func(name string) error { return os.Truncate(name, 50) })
 		}, false},
 	}
-	for tenths := range int64(10) { // without a check, a short file that is mapped into memory would kill the process
+	// A list that is too short must be noticed. Mapped into memory, it would kill the process.
+	for tenths := range int64(10) {
 		all = append(all, damage{fmt.Sprintf("the list of segments has %d tenths of its bytes", tenths), func(dir string) error {
 			name := filepath.Join(dir, "root.bolt")
 			info, err := os.Stat(name)

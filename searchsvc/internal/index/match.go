@@ -16,7 +16,7 @@ type condition struct {
 	field string
 	terms []string
 	begin bool             // each of the terms is a beginning, and stands for at most mostEndings terms
-	of    search.FacetName // the property that the condition filters by; "": it is not a filter
+	of    search.FacetName // the property whose filter this condition is; "": the condition is no filter
 }
 
 // mostEndings is the largest number of terms that a beginning stands for in one segment.
@@ -29,7 +29,7 @@ type phrase []condition
 type asked struct {
 	phrases []phrase
 	isFixed bool   // the word must not be missing
-	exact   string // the word as it was asked; "" if it was replaced
+	exact   string // the word as the question spells it; "" if the search looks for other words instead
 }
 
 // plan is a question, translated into terms of the index.
@@ -129,8 +129,8 @@ func newPhrase(text string) (made phrase) {
 type match struct {
 	*part
 	found *roaring.Bitmap
-	apart map[search.FacetName]*roaring.Bitmap // by property: assets found without the filter by this property
-	words []*roaring.Bitmap                    // by word: all assets that have it
+	apart map[search.FacetName]*roaring.Bitmap // for each property: the assets found without the filter by it
+	words []*roaring.Bitmap                    // for each word of the question: all assets that have the word
 }
 
 // match finds the assets of a segment that meet all conditions of a plan.
@@ -197,7 +197,7 @@ func (m *match) filter(ctx context.Context, q *plan, without search.FacetName) e
 	return m.ranges(ctx, q.Filters)
 }
 
-// meeting returns the assets that meet a word. Conditions on wordField look in the given field instead.
+// meeting returns the assets that meet a word. It checks conditions on wordField in the given field instead.
 func (p *part) meeting(w asked, field string) (*roaring.Bitmap, error) {
 	set := roaring.New()
 	for _, made := range w.phrases {
@@ -221,8 +221,8 @@ func (p *part) meeting(w asked, field string) (*roaring.Bitmap, error) {
 	return set, nil
 }
 
-// mayMiss says how many words may be missing: one of every five, and at least one. So it is two of 10 words, and
-// one of 9 or fewer.
+// mayMiss says how many words may be missing: one of every five words, but always at least one. So one word may be
+// missing of up to 9 words, and two words of 10.
 const mayMiss = 5
 
 // combine keeps the assets that have all words. If words may be missing, it also keeps the assets in which no
@@ -321,7 +321,7 @@ func (m *match) ranges(ctx context.Context, f search.Filters) error {
 	return nil
 }
 
-// keep keeps the found assets for which a function returns true.
+// keep removes the found assets for which the function `wanted` returns false.
 func (m *match) keep(ctx context.Context, wanted func(n uint32) bool) error {
 	kept := roaring.New()
 	err := each(ctx, m.found, func(numbers []uint32) {
@@ -357,8 +357,8 @@ func spanOf(t search.Times) span {
 // has reports whether a time is in the range. 0 stands for no time, which is in no range.
 func (s span) has(at int64) bool { return at != 0 && at >= s.from && at < s.until }
 
-// each calls the function visit with the assets of a set, in their order, and with several thousand in each
-// call. It stops when ctx is done. The function may change the slice.
+// each calls the function `visit` with the assets of a set, in the order of their numbers. Each call gets up to 4096
+// assets. The function `visit` may change the slice that it gets. each stops when ctx is done.
 func each(ctx context.Context, set *roaring.Bitmap, visit func(numbers []uint32)) error {
 	var numbers [4096]uint32
 	for all := set.ManyIterator(); ; {

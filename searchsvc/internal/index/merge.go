@@ -17,8 +17,8 @@ type merges struct {
 	made map[string]*columns // by the path of the file
 }
 
-// mostMerges limits the number of columns that wait for a view. If columns are dropped, the view reads them from
-// the file.
+// mostMerges is how many segments may have columns that wait until a view takes them. When there are more, put drops
+// all that wait. The view then reads the columns from the file.
 const mostMerges = 8
 
 func (m *merges) put(path string, c *columns) {

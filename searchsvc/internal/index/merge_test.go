@@ -33,7 +33,7 @@ func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
 		if err := x.Stored(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := x.Refresh(); err != nil { // so that the view has the files as segments
+		if err := x.Refresh(); err != nil { // afterwards the segments of the view are files
 			t.Fatal(err)
 		}
 	}

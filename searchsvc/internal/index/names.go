@@ -17,7 +17,7 @@ const (
 	mostNames    = 64   // spellings of a place's or a custodian's name that are compared in a segment
 	mostSaid     = 1024 // descriptions of a code that are compared in a segment
 	keptSaid     = 4    // descriptions of a code that are remembered for a segment
-	mostSayers   = 16   // custodians of a description that are remembered for a segment
+	mostSayers   = 16   // custodians that are remembered as users of a description, for a segment
 	leastSayers  = 3    // custodians who must use a description before it names a code
 	maxSaid      = 120  // characters of a name that comes from descriptions
 	mostNameless = 1024 // values without a name that are remembered for a segment
@@ -135,8 +135,8 @@ type said struct {
 // this description.
 type sayer struct{ custodian, asset uint32 }
 
-// said returns the descriptions that most custodians of a segment use for a code. It remembers them as long as all
-// assets from which it has them are in the view.
+// said returns the descriptions that most custodians of a segment use for a code. It remembers these descriptions until
+// one of the assets from which it took them is no longer in the view.
 func (p *part) said(field, code string) ([]said, error) {
 	asked := namedValue{field, code}
 	if known, ok := p.saids.Load(asked); ok && p.areLiving(known.([]said)) {

@@ -102,7 +102,8 @@ func TestRecordsNameACode(t *testing.T) {
 // TestNamesOfRecordsFollowTheRecords gives a code a name by the records of just enough custodians. Then it
 // changes one record, and the name must disappear. The test does this in small and in large columns.
 func TestNamesOfRecordsFollowTheRecords(t *testing.T) {
-	for _, others := range []int{0, 2 * mostSets} { // with many custodians, a column has numbers, not sets
+	// With many custodians, a column stores a number for each asset. With few, it stores a set for each value.
+	for _, others := range []int{0, 2 * mostSets} {
 		x := openIndex(t, t.TempDir())
 		defer x.Close()
 		const code = "04121000-2"

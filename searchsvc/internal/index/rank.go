@@ -50,16 +50,16 @@ func (p place) cursor(q *plan) *search.Cursor {
 
 func comparePlaces(a, b place) int { return cmp.Or(cmp.Compare(b.key, a.key), cmp.Compare(b.at, a.at)) }
 
-// pageBefore returns the cursor of the page that comes before the page with the given places. If there are no
-// places, because the assets after the cursor of that page no longer match, the page before it ends with the asset
-// of the cursor.
+// pageBefore returns the cursor of the page that comes before the page with the given places. The given page is
+// empty if the assets after its own cursor no longer match. The page before it then ends with the asset of that
+// cursor.
 func (q *plan) pageBefore(page []place) *search.Cursor {
 	var c search.Cursor
 	if len(page) > 0 {
 		c = *page[0].cursor(q)
 	} else {
 		c = *q.After
-		c.At -= direction(q.Sort) // so that the page can end with this asset: no two assets share a position
+		c.At -= direction(q.Sort) // just behind the asset of q.After, because no two assets share a position
 	}
 	c.Back = true
 	return &c
@@ -69,7 +69,7 @@ func (q *plan) pageBefore(page []place) *search.Cursor {
 func (v *view) rank(ctx context.Context, q *plan, matches []match) (page []place, before int64, err error) {
 	switch {
 	case q.Sort != search.ByRelevance:
-	case q.After != nil && len(q.After.Weights) == len(q.words): // all pages have the order of the first page
+	case q.After != nil && len(q.After.Weights) == len(q.words): // the weights of page 1, so that its order continues
 		q.weigh = q.After.Weights
 	default:
 		q.weigh = weights(matches, len(q.words), v.assets)
@@ -98,8 +98,8 @@ func (v *view) rank(ctx context.Context, q *plan, matches []match) (page []place
 	return r.sorted(), r.skipped, nil
 }
 
-// rankAfter ranks the places that come after a given rank. All ranks are multiplied by the argument sign, which
-// the function direction returns.
+// rankAfter ranks the places that come after a given rank. All ranks are multiplied by the argument `sign`, which
+// the function `direction` returns.
 func (v *view) rankAfter(ctx context.Context, q *plan, matches []match, sign int64, after rank) (*ranking, error) {
 	r := &ranking{
 		after: after, isNoneLast: q.Sort == search.SmallestFirst,
@@ -122,7 +122,7 @@ func (v *view) rankAfter(ctx context.Context, q *plan, matches []match, sign int
 
 // ranking collects the places of a page.
 type ranking struct {
-	after           rank // places up to this rank are left out
+	after           rank // places with this rank or a higher one are left out
 	skipped, ranked int64
 	isNoneLast      bool // places with the key 0 come after the others
 	firsts[place]
@@ -153,7 +153,7 @@ func (r *ranking) offer(p *part, keys []int64, sign int64, numbers []uint32) {
 }
 
 // keys returns the keys of the assets of a segment, by the number of the asset. It returns nil if the order has
-// no keys. The caller calls the function free after use.
+// no keys. The caller calls the function `free` after use.
 func (m *match) keys(ctx context.Context, q *plan) (keys []int64, free func(), err error) {
 	free = func() {}
 	switch q.Sort {
@@ -169,14 +169,15 @@ func (m *match) keys(ctx context.Context, q *plan) (keys []int64, free func(), e
 
 var scorePool pool[int64]
 
-// Points of a score. Points for a word are multiplied by its weight. The other points of a title are few: in a
-// question of a few words they are less than the points for one word of the least weight.
+// Points of a score. Points for a word are multiplied by the weight of the word. The points for pairs and for the
+// length of the title are few: for a question of a few words, their sum is less than the points for one word of
+// the least weight.
 const (
 	byTitle  = 64 // the title has the word in any form
 	byForm   = 8  // the title has the word as it was asked
 	byPair   = 8  // the title has the word beside the previous word of the question
 	byText   = 16 // the asset has the word anywhere; used only in searches in which words may be missing
-	byLength = 4  // if the title has all words: for each class of lengths by which it is shorter than the longest title
+	byLength = 4  // only if the title has all words: for each class of longer titles
 )
 
 // scores returns the score of each found asset of a segment, from the words in its title.
@@ -225,7 +226,7 @@ func (m *match) scores(ctx context.Context, q *plan) (scores []int64, free func(
 	return scores, free, nil
 }
 
-// addTerms calls the function add with the assets that have one of the terms in a field. It does nothing if *err
+// addTerms calls the function `add` with the assets that have one of the terms in a field. It does nothing if *err
 // is already set.
 func (m *match) addTerms(field string, terms []string, weight int64, add func(*roaring.Bitmap, int64), err *error) {
 	if *err != nil {

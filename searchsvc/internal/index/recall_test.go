@@ -28,8 +28,8 @@ var showMissed = flag.Bool("missed", false, "show the questions of the tuned par
 // others is the number of assets in the index besides the assets of the list.
 const others = 600
 
-// The least fractions of the questions that must find their asset: among the first ten hits (leastInTen), as the
-// first hit (leastFirst), and among the first ten hits for each kind of question (leastKind).
+// The least fractions of the questions that must find their asset. leastInTen: among the first ten hits. leastFirst: as
+// the first hit. leastKind: among the first ten hits, for each kind of question.
 const (
 	leastInTen = 0.92
 	leastFirst = 0.80
@@ -97,7 +97,7 @@ func listed(t *testing.T, f []string) replica.Entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	position -= int64(n) * 3_600_000_000 // older than each asset that other() returns
+	position -= int64(n) * 3_600_000_000 // makes this asset older than each asset that other() returns
 	text, err := json.Marshal(map[string]any{
 		"id": madeID("asset", f[0]), "dateModified": stamp(position), "status": "active", "assetID": numberOfAsset(f[0]),
 		"title": f[1], "description": f[2], "assetType": "bounce",
@@ -174,7 +174,7 @@ func openList(t *testing.T) *Index {
 	return x
 }
 
-// firstTen returns the ids of the first ten hits of a question, which is parsed as if a client had sent it.
+// firstTen returns the ids of the first ten hits of a question. It parses the question as if a client had sent it.
 func firstTen(t *testing.T, x *Index, text string) (ids []string) {
 	t.Helper()
 	q, err := search.Parse(url.Values{"q": {text}, "limit": {"10"}})

@@ -16,8 +16,8 @@ import (
 
 // Limits of one list of suggestions.
 const (
-	leastAsked = 2  // letters that the last word must have
-	mostBegun  = 64 // words of titles, and values of a property, that are read
+	leastAsked = 2  // least letters of the last word
+	mostBegun  = 64 // most words of titles that are read, and most values of a property
 	nameWords  = 12 // words of a name that are compared with a question
 	fromWords  = 4  // first words of a name with which a suggestion may begin
 )
@@ -77,7 +77,7 @@ func (v *view) completions(text string) (found []suggestion, err error) {
 		}
 		add(property.Field, assetfilter.WholeCode+last, func(term string) string {
 			code := strings.TrimPrefix(term, assetfilter.WholeCode)
-			name, failed := v.saidName(property.Names, code) // not the operator's name: its words may find nothing
+			name, failed := v.saidName(property.Names, code) // a search may find nothing by the operator's own name
 			err = cmp.Or(err, failed)
 			return strings.TrimSpace(code + " " + name)
 		})

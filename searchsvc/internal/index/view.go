@@ -40,8 +40,8 @@ type part struct {
 	*columns
 }
 
-// newView makes a view of a snapshot. The view closes the snapshot when nobody uses the view any more. It takes
-// over columns from the older view and from merges, and releases the older view.
+// newView makes a view of a snapshot. It closes the snapshot when the view is released for the last time. newView uses
+// columns that the older view or merges already have. At the end it releases the older view.
 func newView(snapshot *scorch.IndexSnapshot, old *view, merges *merges) (*view, error) {
 	v := &view{snapshot: snapshot, tables: newTables(), values: map[facetColumn][]string{}}
 	v.refs.Store(1)
@@ -72,8 +72,8 @@ func newView(snapshot *scorch.IndexSnapshot, old *view, merges *merges) (*view, 
 	return v, v.readPosition()
 }
 
-// complete sets the columns of a segment. The argument "was" is the same segment in the older view, or zero if the
-// older view does not have it. If it has the columns, complete takes them over.
+// complete sets the columns of a segment. The argument "was" is the same segment in the older view, or zero. If "was"
+// or "merges" has the columns, complete uses them. Otherwise it reads them from the segment.
 func (v *view) complete(p *part, was part, merges *merges) (err error) {
 	p.columns = cmp.Or(was.columns, merges.take(p.segment))
 	if p.columns == nil || p.columns.tables != v.tables {

@@ -14,7 +14,8 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// Limits of the look-ups that second tries make in the vocabulary for one search.
+// Limits of the look-ups in the vocabulary for one search. The second tries of the search make these look-ups
+// (docs/search.md, "Second tries").
 const (
 	mostLookups  = 3000 // terms that are looked up
 	mostNear     = 6    // words of a question that are compared with all terms
@@ -128,7 +129,7 @@ func (v *vocabulary) Said(key string) (shortest string) {
 type nearTerm struct {
 	term     string
 	distance uint8
-	count    uint64 // number of assets that have it
+	count    uint64 // number of assets that have the term
 }
 
 // distances makes automata that find the words which differ from a word by up to two letters.
@@ -176,8 +177,8 @@ func (v *vocabulary) Near(key string, letters int) []string {
 	return terms
 }
 
-// isNear reports whether a term may be the word that was meant by a key. Such a term is neither a verb nor a
-// number, and is at most one letter shorter than the key.
+// isNear reports whether a key may be a misspelt form of a term. The term must be neither a verb nor a number. It must
+// have at least leastNear letters, and may be at most one letter shorter than the key.
 func isNear(key, term string) bool {
 	letters := utf8.RuneCountInString(term)
 	return !strings.ContainsAny(term, "+0123456789") && letters >= leastNear && letters >= utf8.RuneCountInString(key)-1

@@ -18,7 +18,7 @@ type Vocabulary interface {
 	IsValue(word string) bool
 	// IsPlace reports whether some asset is in a place whose name is one word with one of these keys.
 	IsPlace(keys []string) bool
-	// Near returns the keys that differ from a key by at most the given number of letters, the best one first.
+	// Near returns the keys that differ from a key by at most the given number of letters, the best key first.
 	Near(key string, letters int) []string
 	// Begins returns at most the given number of keys that begin with a text.
 	Begins(beginning string, most int) []string
@@ -36,13 +36,15 @@ type Finds func(search.Reading) (bool, error)
 // mostTries is the number of readings that are tried after the question itself found nothing.
 const mostTries = 4
 
-// step is a second try. It changes the words of a question, and reports whether it changed any.
+// step is a second try of a question that found nothing. It changes the words of the question, and reports
+// whether it changed any.
 type step struct {
 	name search.Step
 	try  func(*question) bool
 }
 
-// steps are the second tries in their order. Each one loses more of the question than the one before it.
+// steps lists the steps in the order in which Read tries them. Each step loses more of the question than the
+// step before it.
 var steps = []step{
 	{search.BySmall, (*question).leaveOutSmall},
 	{search.ByLayout, (*question).swapLayout},
@@ -91,7 +93,7 @@ type question struct {
 // word is a word of a question.
 type word struct {
 	search.Word
-	token   string   // the text between two blanks to which the word belongs
+	token   string   // text between two blanks; the word is a part of it
 	keys    []string // keys of the word as it was asked
 	isCode  bool     // it has a digit, or is a Roman numeral
 	isFixed bool     // never left out, replaced or made optional
@@ -187,8 +189,8 @@ func shorten(text string) string {
 	return text
 }
 
-// each calls the function try for the words that no asset has and that may still change. It skips names of
-// places, unless the argument names is true.
+// each calls the function `try` for the words that no asset has and that may still change. It skips names of
+// places, unless the argument `names` is true.
 func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	for i := range q.words {
 		if w := &q.words[i]; !w.Out && !w.isKnown && !w.isFixed && (names || !w.isName) {
@@ -198,8 +200,8 @@ func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	return changed
 }
 
-// replace replaces a word by phrases, any one of which is enough. In place of the word, people see
-// the text in the second argument.
+// replace replaces a word by the given phrases (by). An asset needs only one of them. People see the text said
+// in place of the word.
 func (q *question) replace(w *word, said string, by ...string) bool {
 	w.By, w.Said, w.isKnown = by, said, true
 	for _, a := range ukrainian.Ask(said) {

@@ -25,8 +25,8 @@ var toOtherKeys, toLatinKeys = func() (map[rune]rune, map[rune]rune) {
 	return to, from
 }()
 
-// otherLayout returns the text that the same keys write in the other layout. It is "" if the text has no letters, or a
-// character without a key.
+// otherLayout returns the text that the same keys write in the other layout. If the text has no letters, or has
+// a character without a key, the result is "".
 func otherLayout(text string) string {
 	letters := []rune(strings.ToLower(text))
 	keys := toOtherKeys

@@ -23,7 +23,8 @@ func (q *question) leaveOutSmall() (changed bool) {
 }
 
 // swapLayout reads words that no asset has as if they were typed in the other layout of the keyboard. If assets
-// have at least one of the results, all of these words are replaced, and otherwise none.
+// have at least one of the new words, swapLayout replaces all of the old words. Otherwise it replaces none of
+// them.
 func (q *question) swapLayout() bool {
 	if !q.swap(func(other string) bool { return q.has(other) }) {
 		return false
@@ -94,7 +95,8 @@ func (q *question) readCodes() (changed bool) {
 	return changed
 }
 
-// isTelling reports whether a code may be split into its parts: at least one part must have three characters.
+// isTelling reports whether a code may be split into its parts: at least one part must have three or more
+// characters.
 func isTelling(apart string) bool {
 	return slices.ContainsFunc(strings.Fields(apart), func(part string) bool { return utf8.RuneCountInString(part) > 2 })
 }
@@ -114,7 +116,8 @@ func (q *question) respell() bool {
 	})
 }
 
-// current returns the word as the steps so far have read it.
+// current returns the replacement of the word, if a step has replaced it by one word. Otherwise it returns the
+// word itself.
 func (w *word) current() string {
 	if len(w.By) == 1 {
 		return w.By[0]
@@ -164,7 +167,7 @@ func (q *question) addSynonyms() (changed bool) {
 const leastBeginning = 3 // letters that a word needs to be read as a beginning
 
 // complete reads words that no asset has as the beginnings of other words. The last word may be short, because
-// somebody may still be typing it. The other words must have twice as many letters as the last one needs.
+// somebody may still be typing it. The other words must have twice as many letters as the last word needs.
 func (q *question) complete() bool {
 	last := len(q.words) - 1
 	for last > 0 && q.words[last].Out {
@@ -218,8 +221,9 @@ func (q *question) correct() bool {
 	})
 }
 
-// said returns the text to show in place of a word whose key was replaced. The argument other is the new key. The
-// text is the form in which titles write the new key, or else the new key with the ending of the old word.
+// said returns the text to show in place of a word whose key was replaced. The argument `other` is the new key.
+// If titles have a word with the new key, the text is this word. Otherwise the text is the new key with the
+// ending of the old word.
 func (q *question) said(word, key, other string) string {
 	if written := q.v.Said(other); written != "" {
 		return written
@@ -233,8 +237,9 @@ func (q *question) said(word, key, other string) string {
 // leastTelling is the least number of characters of a code that may remain as the only word of a question.
 const leastTelling = 5
 
-// leaveOutUnknown leaves out words that no asset has, and words that were only guessed. It does so only if a
-// word remains that assets have, and that is not just the name of a place or a short code.
+// leaveOutUnknown leaves out words that no asset has, and words that were only guessed. It does so only if
+// another word remains that assets have. The remaining word must not be just the name of a place or a short
+// code.
 func (q *question) leaveOutUnknown() (changed bool) {
 	isLost := func(w word) bool {
 		return !w.Out && !w.isFixed && (w.isGuess || !w.isKnown && !w.isName)

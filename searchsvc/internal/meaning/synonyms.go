@@ -12,7 +12,7 @@ import (
 )
 
 // embedded has the synonyms of the project. Each line has words or phrases with the same meaning. In a line with
-// >, people say the words before it, and records have the words after it.
+// the sign >, people say the words before the sign, and records have the words after the sign.
 //
 //go:embed synonyms.txt
 var embedded string
@@ -86,8 +86,8 @@ func (s *Synonyms) add(line string) error {
 	return nil
 }
 
-// of returns phrases that mean the same as the first words of a list. length is the number of these words. Only
-// the longest phrase that matches counts.
+// of finds the longest phrase that equals the first words of a list. It returns the phrases with the same meaning, and
+// the number of these words (length).
 func (s *Synonyms) of(words []word) (others []string, length int) {
 	for _, key := range nominal(words[0].keysNow()) {
 		for _, e := range s.entries[key] {
@@ -126,7 +126,8 @@ func nominal(keys []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return strings.HasPrefix(key, "+") })
 }
 
-// keysNow returns the keys of a word as the steps so far have read it.
+// keysNow returns the keys of the one word that replaces the word so far. If no word or several words replace it, it
+// returns the keys of the word as it was asked.
 func (w *word) keysNow() []string {
 	if len(w.By) == 1 {
 		if asked := ukrainian.Ask(w.By[0]); len(asked) == 1 {

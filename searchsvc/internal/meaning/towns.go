@@ -9,14 +9,14 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// towns are names of towns, also of towns where no asset is yet. A question for assets in such a town must find
-// nothing, instead of assets in other places.
+// townNames are names of towns. In some of these towns there is no asset yet. A question for assets in such a town
+// must find nothing, instead of assets in other places.
 //
 //go:embed towns.txt
 var townNames string
 
-// towns maps each key of a name of a place to the length of the shortest name that has this key. A name of two
-// words has its two keys with a blank between them.
+// towns maps each key of a name of a place to the length of the shortest name that has this key. If a name has two
+// words, its key is the keys of both words with a blank between them.
 var towns = func() map[string]int {
 	set := map[string]int{}
 	add := func(key, name string) {

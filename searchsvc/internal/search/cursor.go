@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// Cursor is the place of a hit in an order of hits. The next page begins with the hit after it.
+// Cursor is the place of a hit in an order of hits. The page that it leads to begins with the hit after this place,
+// or, if Back is true, ends with the hit before this place.
 type Cursor struct {
 	Sort Sort
-	Back bool  // true: the page ends with the hit before the place; if too few hits come before, it is the first page
+	Back bool  // if too few hits come before the place to fill a page, the cursor leads to the first page
 	Key  int64 // the score for ByRelevance, the publication in microseconds since the epoch, or the area; 0: no key
 	At   int64 // dateModified in microseconds since the epoch; no two assets share it
 	// Weights are the weights of the words on the first page, for ByRelevance. All pages use them for their
@@ -44,7 +45,7 @@ const backMark = "<" // begins a cursor that leads to the previous page
 
 var errCursor = errors.New("the cursor is none that the registry has written")
 
-// maxCursor is the largest length of a cursor that the registry writes, not counting the reading.
+// maxCursor is the largest length of a cursor that the registry writes, without the text of the field Reading.
 const maxCursor = 64 + (MaxWords*3+1)*4/3
 
 // maxWeight is the largest weight of a word. A weight is one more than the number of bits of a count of assets,

@@ -2,8 +2,8 @@ package search
 
 import "asset-registry/shared/assetfilter"
 
-// CodeLevel returns the number of digits of the codes that the facet of classifications counts. It is the next
-// level below the longest code in the filter.
+// CodeLevel returns how many digits the codes have that the facet of classifications counts. The facet counts
+// codes that are one level longer than the longest code in the filter.
 func (f Filters) CodeLevel() int {
 	longest := 0
 	for _, code := range f.Classifications {

@@ -169,7 +169,7 @@ func (p *parser) unit() Unit {
 	return unit
 }
 
-// count returns a parameter that must be a whole number, from 0 to the upper bound in the argument most. If the
+// count returns a parameter that must be a whole number, from 0 to the upper bound in the argument `most`. If the
 // request does not have the parameter, it returns the default in the argument without.
 func (p *parser) count(name string, without, most int) int {
 	text := p.one(name)

@@ -168,8 +168,8 @@ func TestCodesHaveTheirParentsAsPrefixes(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that no parameters make the parser panic, that a question is within its limits, and that
-// Parse makes the same question from the Values of a question.
+// FuzzParse checks that no parameters make the parser panic. It also checks each question that is parsed: the
+// question must be within its limits, and its method Values must return parameters that make the same question.
 func FuzzParse(f *testing.F) {
 	f.Add("q=будинок&status=active&facets=status,region&limit=5")
 	f.Add("published_from=2026-11-20T01:02:03.123456Z&published_to=2026-11-21&quantity_from=1.5&quantity_unit=ha&sort=published")
@@ -200,7 +200,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestBoundsAreThoseOfTheContract compares limits with the numbers in docs/contract.md, "Search".
+// TestBoundsAreThoseOfTheContract compares the limits in the program with the numbers in docs/contract.md,
+// "Search". They must be equal.
 // Promises: search-words, search-filters, search-hits, suggestions
 func TestBoundsAreThoseOfTheContract(t *testing.T) {
 	got := []int{MaxText, MaxWords, assetfilter.MaxValues, MaxHit, MaxSuggestions}

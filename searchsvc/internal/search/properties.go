@@ -26,8 +26,8 @@ type Property struct {
 
 // Properties are all properties, in the order in which documents and pages list them. The table determines the
 // parameters, the facets, the columns and the format of the index, the description of the API, and the site.
-// Each property with a filter has a row in assetfilter.All, and this row makes the terms of a value and of an
-// asset.
+// Each property with a filter also has a row in assetfilter.All. This row makes the terms of values and of
+// assets.
 var Properties = []Property{
 	{Name: ByStatus, Field: "s", OnPage: true, In: func(f *Filters) *[]string { return &f.Statuses }},
 	{Name: ByType, Field: "y", In: func(f *Filters) *[]string { return &f.Types }},

@@ -13,14 +13,14 @@ import (
 
 // Searcher finds assets. It is safe for concurrent use.
 type Searcher interface {
-	// Turn waits until the caller may search. The turn lasts until the caller calls the function end, which it
+	// Turn waits until the caller may search. The turn lasts until the caller calls the function `end`, which it
 	// does after it has encoded the answer. Further calls of the function do nothing. Turn returns a
 	// fault.Unavailable if too many searches are running.
 	Turn(ctx context.Context) (end func(), err error)
 
-	// Search answers a question from one state of the index, within a turn. It never refuses a question that
-	// Parse has returned. It returns a fault.Unavailable if there is no index yet, or if the search takes too
-	// long.
+	// Search answers a question from one state of the index. The caller must have a turn from Turn. Search never
+	// refuses a question that Parse has returned. It returns a fault.Unavailable if there is no index yet, or if the
+	// search takes too long.
 	Search(ctx context.Context, q Query) (Result, error)
 
 	// State returns how up to date the index is.
@@ -45,8 +45,8 @@ type Query struct {
 	After   *Cursor        // the hit where the page begins or ends; nil: the first page
 	Facets  []FacetName    // facets to count
 	Zone    *time.Location // time zone of the days that Values writes; nil: UTC
-	// If Apart is set, the counts of a property ignore the filter by this property, so that people see what
-	// else they may choose. Only codes are still counted within their filter.
+	// If Apart is set, the counts of a property ignore the filter by this property. So people see which other
+	// values they may choose. The counts of codes are an exception: they do not ignore the filter.
 	Apart bool
 	// If Sums is set, the answer also has the area and the number of pieces of each value of ByClassification.
 	Sums bool
@@ -101,9 +101,10 @@ type FacetName string
 
 // The facets.
 const (
-	ByStatus                   = FacetName(assetfilter.Status)
-	ByType                     = FacetName(assetfilter.Type)
-	ByClassification           = FacetName(assetfilter.Classification) // level below the filtered code, else divisions
+	ByStatus = FacetName(assetfilter.Status)
+	ByType   = FacetName(assetfilter.Type)
+	// ByClassification counts the codes one level below the code of the filter. Without a filter it counts divisions.
+	ByClassification           = FacetName(assetfilter.Classification)
 	ByRegion                   = FacetName(assetfilter.Region)
 	ByLocality                 = FacetName(assetfilter.Locality)
 	ByCustodian                = FacetName(assetfilter.Custodian)
@@ -202,7 +203,7 @@ func (h Hit) Decode() (f Fields, err error) {
 type Facet struct {
 	Name   FacetName
 	Values []Count // the highest counts first; months: the newest first
-	More   bool    // there are more values than Values has
+	More   bool    // the property has more values than the field Values shows
 	Chosen []Count // the values of the filter, in the order of the question; Count is 0 for a code of another level
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAmountsAreExactToFourDecimals compares quantities in several units with the ends of ranges. Floats cannot
-// represent the fractions of these quantities exactly.
+// TestAmountsAreExactToFourDecimals compares quantities in several units with the ends of ranges. The comparison must
+// be exact, although floats cannot represent the fractions of these quantities exactly.
 // Promises: search-units
 func TestAmountsAreExactToFourDecimals(t *testing.T) {
 	bound := func(n float64) *float64 { return &n }

@@ -105,9 +105,9 @@ func backFrom(q search.Query) string {
 	return "?" + url.Values{backParam: {query}}.Encode()
 }
 
-// backTo returns the path of the search that led to a page, and the part of the page's query that names this
-// search. Both are built anew from parameters that Parse accepts, so the path never leads out of the site. For
-// anything else both are "".
+// backTo returns the path of the search that led to a page, and the part of the page's query that names this search.
+// Both are built anew from parameters that Parse accepts, so the path never leads out of the site. If the query names
+// no such search, both are "".
 func backTo(r request) (path, kept string) {
 	text := r.URL.Query().Get(backParam)
 	if text == "" || len(text) > mostQuery {

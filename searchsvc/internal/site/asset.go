@@ -78,7 +78,7 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	if past.Older > 0 {
 		p.Older = olderPath(r.lang, id, past.Older)
 	}
-	linked := linkedAsset(r.lang, r.base, root) // must come before newRecord, which marks values as shown
+	linked := linkedAsset(r.lang, r.base, root) // must come first: newRecord marks values as shown
 	p.Record = newRecord(r.lang, s.config.Names, root, s.outwards)
 	v := s.view(r, shorten(p.Record.Title.Text, maxTitle), p)
 	v.About, v.Kept, v.Scripts = p.Record.about(), kept, []string{"asset.js"}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// changed returns the asset of these tests (whole) after the function change has edited its members.
+// changed returns the asset of these tests (whole) after the function `change` has edited its members.
 func changed(t *testing.T, change func(asset map[string]any)) []byte {
 	t.Helper()
 	var asset map[string]any
@@ -154,7 +154,8 @@ func TestDocumentsSayTypeSizeAndDate(t *testing.T) {
 	}
 }
 
-// TestTheListOfSectionsLeadsToEach compares the links at the top of a page with the sections of the page.
+// TestTheListOfSectionsLeadsToEach compares the links at the top of a page with the sections of the page. Each
+// section except the technical one must have a link.
 func TestTheListOfSectionsLeadsToEach(t *testing.T) {
 	for name, asset := range map[string][]byte{
 		"whole": whole,

@@ -69,7 +69,7 @@ func (f *found) queries() []search.Query {
 	return f.asked
 }
 
-// newFound returns a searcher that finds the asset of these tests (whole).
+// newFound returns a searcher whose searches all find one asset: the variable `whole`.
 func newFound() *found {
 	return &found{result: search.Result{
 		Hits: []search.Hit{{ID: id, Asset: whole}}, Total: 1234,

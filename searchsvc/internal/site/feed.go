@@ -107,7 +107,7 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	return s.send(w, r, http.StatusOK, "application/atom+xml; charset=utf-8", append([]byte(xml.Header), text...))
 }
 
-// checkFeed refuses the parameter mode, because searches never find test assets. It also refuses a parameter
+// checkFeed refuses the parameter `mode`, because searches never find test assets. It also refuses a parameter
 // whose name is similar to a filter, because it is probably misspelt: without the filter, a reader would get the
 // news of all assets for years. Other parameters, which other sites add to links, are ignored.
 func checkFeed(sent url.Values) error {

@@ -116,8 +116,8 @@ var fields = map[string]field{
 	"parentID":                  {text{"Номер батьківського процесу", "Number of the parent process"}, asText},
 }
 
-// words has the names of values of lists, by field and value. If a value means the same in every field, its key
-// is the value alone.
+// words translates the values of fields into words for a page. A key is a field and a value. If a value means the
+// same in every field, its key is the value alone.
 var words = map[string]text{
 	"status/draft":        {"Чернетка", "Draft"},
 	"status/pending":      {"Опубліковано", "Published"},
@@ -177,7 +177,7 @@ var units = map[string]unit{
 // sign returns a unit that is written in the same way after every number.
 func sign(uk, en string) unit { return unit{noun: noun{forms{uk, uk, uk}, forms{en, "", en}}} }
 
-// afterText returns the form of a unit that follows a number. The number is given as text.
+// afterText returns the name of a unit in the form that follows the given number. The number is given as text.
 func (u unit) afterText(l Lang, number string) string {
 	n, err := strconv.ParseInt(strings.TrimPrefix(number, "-"), 10, 64)
 	switch {
@@ -224,8 +224,8 @@ var languages = map[string]text{
 	"_en": {" (англійською)", " in English"}, "_ru": {" (російською)", " in Russian"},
 }
 
-// fieldOf returns the field with a name, and the language of its text, which is "" if the name has no ending for
-// a language.
+// fieldOf returns the field with a name, and the language of its text. The language is "" if the name has no ending
+// for a language.
 func fieldOf(name string) (f field, lang string) {
 	for ending := range languages {
 		if base, cut := strings.CutSuffix(name, ending); cut {
@@ -352,8 +352,8 @@ func safeLink(address string) template.URL {
 	return template.URL(u.String())
 }
 
-// phoneLink returns a link that calls a telephone number, which is in the international form or in the form
-// within Ukraine, such as 044 000-00-00. It returns "" for any other text. The result is marked as safe, because
+// phoneLink returns a link that calls a telephone number. The number is in the international form, or in the form
+// within Ukraine, such as 044 000-00-00. For any other text it returns "". The result is marked as safe, because
 // html/template does not accept the scheme tel by itself.
 func phoneLink(number string) template.URL {
 	digits := strings.NewReplacer(" ", "", "\u00a0", "", "-", "", "\u2010", "", "\u2011", "", "\u2013", "",

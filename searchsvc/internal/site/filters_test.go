@@ -71,7 +71,8 @@ func TestFiltersAreAskedAsFacetsHaveThem(t *testing.T) {
 	}
 }
 
-// TestQuantitiesHaveAUnit checks the unit of a range of quantities, its chip, and the order by area.
+// TestQuantitiesHaveAUnit filters by a unit of quantities. The page must show the unit as chosen and a link that
+// removes the filter, and keep the order by area. An unknown unit must be refused.
 func TestQuantitiesHaveAUnit(t *testing.T) {
 	f := newFound()
 	s := newSite(t, newRegistry(whole), f)
@@ -89,7 +90,7 @@ func TestQuantitiesHaveAUnit(t *testing.T) {
 	}
 }
 
-// TestAPageHasAsManyAssetsAsChosen chooses how many assets a page shows (the parameter limit). The links of the page,
+// TestAPageHasAsManyAssetsAsChosen chooses how many assets a page shows (the parameter `limit`). The links of the page,
 // and the link back from an asset, must have the same limit. The links to statistics and to the feed must not have
 // it.
 func TestAPageHasAsManyAssetsAsChosen(t *testing.T) {

@@ -53,8 +53,8 @@ func newFoundWords(text string, r search.Reading) foundWords {
 	return f
 }
 
-// addPhrase adds an element of search.Word.By. It ignores ids and codes, because the texts of a hit do not
-// contain them.
+// addPhrase adds an element of search.Word.By: a key, the beginning of a key, or a text. It ignores ids and codes,
+// because the texts of a hit do not contain them.
 func (f *foundWords) addPhrase(text string) {
 	if key, ok := strings.CutPrefix(text, search.Key); ok {
 		f.keys[key] = true

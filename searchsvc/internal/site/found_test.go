@@ -101,7 +101,8 @@ func TestAHitSaysThatThereAreOtherItems(t *testing.T) {
 	}
 }
 
-// TestAHitNamesACityOnce has regions that are the same city as the locality, and other regions.
+// TestAHitNamesACityOnce searches assets with a region. If the region is the same city as the locality, the hit
+// must not name the region. Another region must be named.
 func TestAHitNamesACityOnce(t *testing.T) {
 	for _, c := range []struct{ locality, region, want string }{
 		{"Київ", "м. Київ", "вул. Перша, Київ"}, {"м. Київ", "м. Київ", "вул. Перша, м. Київ"},

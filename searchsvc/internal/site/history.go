@@ -139,11 +139,12 @@ func steps(record *value, h history) []step {
 	}
 	add(client.Pending, stampOf(record.get("rectificationPeriod"), "startDate"))
 	if h.Older == 0 && h.State == allThere {
-		line = nil // the known changes have all states
+		line = nil // all changes are known, and they contain the step to pending too
 	}
 	for i := len(h.Changes) - 1; i >= 0; i-- {
 		c := h.Changes[i]
-		if i == len(h.Changes)-1 && (c.Unknown || h.Older > 0) { // the asset may have had this state before the change
+		// The asset may have had this state before the oldest change here. Then the change did not begin the state.
+		if i == len(h.Changes)-1 && (c.Unknown || h.Older > 0) {
 			continue
 		}
 		add(c.Status, c.At)

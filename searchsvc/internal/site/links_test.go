@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestTelephonesAndMailsAreLinks checks the contacts of custodians, which are written in many forms.
+// TestTelephonesAndMailsAreLinks has contacts of custodians, which are written in many forms. Each case says which
+// link the pages must have.
 func TestTelephonesAndMailsAreLinks(t *testing.T) {
 	const known = "+38 (044) 000-00-00"
 	for _, c := range []struct{ number, link string }{

@@ -36,8 +36,8 @@ func (c cursor) withName(parts []part) []part {
 	return append(parts, part{Text: " — "}, part{Text: name, Lang: string(lang)})
 }
 
-// codeByName returns a part that shows the code of a classification by its name in the operator's lists. The
-// part is empty if the lists have no name.
+// codeByName returns a part that shows the code of a classification by the name that the operator's lists have for
+// it. The part is empty if the lists have no name.
 func (c cursor) codeByName() part {
 	name, lang := codeName(c.l, c.names, c.v.string("scheme"), c.v.string("id"))
 	if name == "" {

@@ -15,7 +15,7 @@ import (
 // makes no links.
 type Links struct {
 	Map    string // placeholders: {latitude}, {longitude}
-	Search string // search of a map; placeholder: {address}
+	Search string // for the search of a map; placeholder: {address}
 	Sale   string // placeholders, from a related process: {type}, {id}, {identifier}
 }
 
@@ -74,8 +74,8 @@ func checkOutward(setting, text string, names ...string) error {
 	return nil
 }
 
-// link returns the address for the given values. It is "" if the value of a placeholder is absent or could
-// change the rest of the path, or if the address is too long.
+// link returns the address for the given values. It returns "" if the address is too long. It also returns "" if the
+// value of a placeholder is absent, or could change the rest of the path.
 func (o outward) link(values map[string]string) template.URL {
 	fits := o != ""
 	address := placeholder.ReplaceAllStringFunc(string(o), func(name string) string {

@@ -23,7 +23,7 @@ func outwardLinks(body string) (all []string) {
 }
 
 // TestPagesLeadToMapsAndSales has assets whose places and sales are valid, hostile or missing. Links must stay
-// on the sites of the templates, and there must be none for a missing value.
+// on the sites of the templates. A missing value must have no link.
 func TestPagesLeadToMapsAndSales(t *testing.T) {
 	const at = "https://maps.example/?at=50.4501,30.5234#50.4501"
 	const lot = "https://sales.example/lot/UA-LR-1?id=88888888888888888888888888888888"
@@ -72,8 +72,8 @@ func TestPagesLeadToMapsAndSales(t *testing.T) {
 	mustHave(t, body, "UA-LR-1")
 }
 
-// TestFaultyTemplatesAreRefused configures templates whose links could lead to another site than the operator
-// means.
+// TestFaultyTemplatesAreRefused configures templates of links. A template must be refused if its links could
+// lead to another site than the operator means.
 func TestFaultyTemplatesAreRefused(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
 		{"https://sales.example/lots/{identifier}", ""},

@@ -18,7 +18,8 @@ func navOf(body string) string {
 	return html.UnescapeString(nav)
 }
 
-// TestResultsHavePages checks the number of a page, and its links to the next and the previous page.
+// TestResultsHavePages reads pages of results. If there are several pages, each must have its number. It must have a
+// link to the next and to the previous page only if that page exists.
 func TestResultsHavePages(t *testing.T) {
 	next := &search.Cursor{Sort: search.NewestFirst, At: 5}
 	prev := &search.Cursor{Sort: search.NewestFirst, At: 9, Back: true}

@@ -21,8 +21,8 @@ type picture struct {
 	Title        part
 }
 
-// pictures returns the illustrations of a record whose small versions can be read now, in the order of the
-// record. On a mirror without files there are none.
+// pictures returns illustrations of a record, in the order of the record. It returns only an illustration whose
+// small versions can be read now. On a mirror without files it returns none.
 func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
 	newest := map[string]int{} // index of the newest version of each document, by id
 	for i, d := range documents {

@@ -35,12 +35,12 @@ func addresses(text string) []span {
 // dialled matches a text that may be a telephone number.
 var dialled = regexp.MustCompile(`\+?\(?[0-9][0-9 .()\x{a0}\x{2010}\x{2011}\x{2013}-]*[0-9]`)
 
-// telephones splits a text as the function addresses does, but its links are the telephone numbers in the text.
+// telephones splits a text as the function `addresses` does, but its links are the telephone numbers in the text.
 func telephones(text string) []span {
 	return spansOf(text, dialled, func(found string) span { return span{found, phoneLink(found), false} })
 }
 
-// spansOf splits a text into spans. It calls the function link with each match of the expression. The span that
+// spansOf splits a text into spans. It calls the function `link` with each match of the expression. The span that
 // link returns is the beginning of the match, such as an address without the full stop after it.
 func spansOf(text string, parts *regexp.Regexp, link func(found string) span) (spans []span) {
 	plain := 0 // start of the text before the next link

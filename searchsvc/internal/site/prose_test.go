@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestAddressesInDescriptionsAreLinks has descriptions that contain addresses in many forms.
+// TestAddressesInDescriptionsAreLinks has descriptions that contain addresses in many forms. Each case says which
+// links the page must have.
 func TestAddressesInDescriptionsAreLinks(t *testing.T) {
 	many := strings.Repeat("https://many.example/a ", 30)
 	for _, c := range []struct {
@@ -53,7 +54,8 @@ func TestAddressesInDescriptionsAreLinks(t *testing.T) {
 	}
 }
 
-// TestUnitsAreDeclined has quantities in units whose form depends on the number.
+// TestUnitsAreDeclined has quantities in many units. The page must show each unit in the form that the number
+// requires.
 func TestUnitsAreDeclined(t *testing.T) {
 	for _, c := range []struct{ quantity, code, uk, en string }{
 		{"1", "SET", "1 комплект", "1 set"},

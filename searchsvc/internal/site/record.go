@@ -49,7 +49,7 @@ type item struct {
 	Map      template.URL // address of a map; "": no link
 }
 
-// document is a document, shown by its newest version.
+// document is a document of a record. Its fields describe the newest version, except for the field Versions.
 type document struct {
 	thing
 	About    []part  // kind, format, size and date
@@ -100,7 +100,7 @@ func (c cursor) in(name string) cursor {
 	return cursor{c.l, c.names, c.v.get(name), join(c.path, name)}
 }
 
-// outside adds a link to the part. The link leads out of the registry. If it is "", nothing is added.
+// outside adds to the part a link to an address outside the registry. If the address is "", it adds no link.
 func (p part) outside(to template.URL) part {
 	if to != "" {
 		p.Href, p.Foreign = to, true

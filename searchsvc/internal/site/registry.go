@@ -42,7 +42,7 @@ type registry struct {
 // turns limits how many goroutines do something at the same time. Its capacity is the limit.
 type turns chan struct{}
 
-// take waits for a turn. The caller ends the turn with the function end; further calls of the function do
+// take waits for a turn. The caller ends the turn with the function `end`; further calls of the function do
 // nothing.
 func (t turns) take(ctx context.Context) (end func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, waitToRead)

@@ -82,12 +82,12 @@ type hit struct {
 	ID, Path, Title, TitleLang, Number string
 	Lead                               string
 	Status                             client.Status
-	Class, Place, Quantity, Custodian  string // all of the first item, except the custodian
-	IsFirst                            bool   // the asset has further items
+	Class, Place, Quantity, Custodian  string // Class, Place and Quantity are of the first item
+	IsFirst                            bool   // the asset has more items than the first
 	ClassLang                          string
 	Modified                           time.Time
 	Marked                             []piece // Title in pieces
-	Line                               []piece // part of the description that has found words; nil: it has none
+	Line                               []piece // part of the description with found words; nil: there are none
 	Picture                            string  // path of a picture; "": none
 }
 
@@ -98,7 +98,7 @@ type filter struct {
 	More   bool
 	Active int // number of chosen values
 
-	IsWhole bool // the page shows as many values as it may
+	IsWhole bool // the page already shows the largest number of values
 	Typed   bool // people may type a value
 }
 
@@ -117,7 +117,7 @@ type chip struct{ Name, Value, Without string }
 func (s *Site) search(w http.ResponseWriter, r request) error {
 	sent := r.URL.Query()
 	more, rows := search.FacetName(sent.Get(moreParam)), rowsIn(sent)
-	// facets and facet_limit exist only in the API, and the other two only on this page.
+	// The parameters facets and facet_limit exist only in the API, rowsParam and moreParam only on this page.
 	for _, name := range []string{rowsParam, "facets", "facet_limit", moreParam} {
 		sent.Del(name)
 	}
@@ -179,7 +179,7 @@ func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *
 	return s.show(w, r, http.StatusBadRequest, "search", v)
 }
 
-const mostUnknown = 3 // unknown parameters that a page names
+const mostUnknown = 3 // most unknown parameters that a page names
 
 // moreParam is a parameter that names a facet. The page shows as many values of this facet as it may.
 const moreParam = "more"
@@ -212,8 +212,8 @@ func tidied(f search.Filters) search.Filters {
 	return f
 }
 
-// narrowest removes each code that has another chosen code below it, so that choosing one more code narrows the
-// search.
+// narrowest removes each chosen code that has another chosen code below it. With both codes, the search would find all
+// assets with the upper one, and the lower one would not narrow it.
 func narrowest(codes []string) []string {
 	return slices.DeleteFunc(slices.Clone(codes), func(code string) bool {
 		prefix, _ := assetfilter.CodePrefix(code)
@@ -255,7 +255,7 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 	root := "/" + string(l) + "/"
 	words, back := newFoundWords(q.Text, found.Reading), backFrom(plain)
 	for _, h := range found.Hits {
-		if a, err := h.Decode(); err == nil { // always nil, because the index has encoded the asset itself
+		if a, err := h.Decode(); err == nil { // err is always nil, because the index itself has encoded the asset
 			shown := newHit(l, names, a)
 			shown.Path = assetPath(l, a.ID) + back
 			shown.Marked, shown.Line = words.in(shown.Title), words.line(a.Description)
@@ -333,11 +333,11 @@ func quoted(words []string) string {
 // mostExported is the largest number of assets in a file of a search (docs/contract.md, "Exports").
 const mostExported = 10_000
 
-// mostExportQuery is the largest length of the query in a link to a file, so that pages with many filters stay
-// small.
+// mostExportQuery is the most bytes of a query in a link to an export. A page leaves out links with longer queries, so
+// that it stays small although it has many filters.
 const mostExportQuery = 300
 
-const mostTries = 6 // links on a page of a search that found nothing
+const mostTries = 6 // most links to other searches, if a search found nothing
 
 // tries returns searches that people may try after a search that finds nothing. If the question forbids second tries
 // (docs/search.md, "Second tries"), the first of these searches permits them. Each other search leaves out one word
@@ -398,7 +398,7 @@ func joined(mark string, all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(text string) bool { return text == "" }), mark)
 }
 
-// newFilter returns a facet for the page. Chosen values come first if the facet itself does not have them.
+// newFilter returns a facet for the page. The chosen values that f.Values does not have come first.
 func newFilter(l Lang, q search.Query, f search.Facet, more search.FacetName) filter {
 	name := string(f.Name)
 	to := filter{Name: name, More: f.More, IsWhole: f.Name == more}
@@ -428,8 +428,8 @@ func newFilter(l Lang, q search.Query, f search.Facet, more search.FacetName) fi
 	return to
 }
 
-// isTyped reports whether a facet may have more values than a page can show, so that people type a value. All
-// regions are shown, and all values of a closed list.
+// isTyped reports whether a facet may have more values than a page can show, so that people type a value. The page
+// shows all regions, and all values of a facet with a closed list.
 func isTyped(name search.FacetName) bool {
 	f, _ := assetfilter.Find(assetfilter.Name(name))
 	return name != search.ByRegion && f.Values == nil
@@ -512,7 +512,7 @@ func sorts(l Lang, q search.Query) []choice {
 			continue
 		}
 		value := string(sort)
-		if sort == defaultSort(q) { // the default is left out, so that a text added later changes it to relevance
+		if sort == defaultSort(q) { // no value for the default: with a text, the default becomes relevance
 			value = ""
 		}
 		all = append(all, choice{
@@ -537,7 +537,7 @@ const rowsParam = "limit"
 // rowChoices has the choices of how many assets a page shows.
 var rowChoices = []int{search.DefaultLimit, 50, search.MaxLimit}
 
-// rowsIn returns the chosen number of assets on a page. If it is not one of rowChoices, it is the default.
+// rowsIn returns the chosen number of assets on a page, or the default if the number is not one of rowChoices.
 func rowsIn(sent url.Values) int {
 	n, err := strconv.Atoi(sent.Get(rowsParam))
 	if err != nil || !slices.Contains(rowChoices, n) {

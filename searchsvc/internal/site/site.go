@@ -162,7 +162,7 @@ type request struct {
 
 type handler func(w http.ResponseWriter, r request) error
 
-// page returns a handler that calls the function next. If next returns an error, the handler shows a page about
+// page returns a handler that calls the function `next`. If next returns an error, the handler shows a page about
 // it.
 func (s *Site) page(l Lang, next handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -65,8 +65,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestThePageHasEachValueOfTheRecord compares the marked parts of the page with the record. The script that
-// checks a record needs each value exactly once.
+// TestThePageHasEachValueOfTheRecord compares the marked parts of the page with the record. Each value must be marked
+// exactly once, because the script that checks a record needs it.
 func TestThePageHasEachValueOfTheRecord(t *testing.T) {
 	want := map[string]string{}
 	var record any

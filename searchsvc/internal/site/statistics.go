@@ -23,7 +23,7 @@ const (
 
 // figures keeps the counts of all assets for a while.
 type figures struct {
-	turn  turns // one turn, for the request that counts the assets
+	turn  turns // only one request at a time counts the assets
 	until time.Time
 	found search.Result
 }
@@ -49,8 +49,8 @@ func (s *Site) count(ctx context.Context) (search.Result, error) {
 	return found, err
 }
 
-// countsOf returns the question that counts what q finds. The counts of a property ignore the filter by this
-// property. So each number equals the hits of the search to which it links.
+// countsOf returns the query that counts the hits of q by property. The counts of a property ignore the filter of q by
+// this property. So each number equals the number of hits of the search to which it links.
 func countsOf(q search.Query) search.Query {
 	q.Facets, q.FacetLimit, q.Apart, q.Sums, q.Limit, q.After = statisticsOf, mostShown, true, true, 0, nil
 	return q
@@ -145,7 +145,7 @@ func (s *Site) statistics(w http.ResponseWriter, r request) error {
 // statisticsPath is the path of the statistics after the language.
 const statisticsPath = "/statistics"
 
-// newBars returns the chart of a property. If the last argument is this property, the chart has as many rows as a
+// newBars returns the chart of a property. If the argument `whole` names this property, the chart has as many rows as a
 // page may show.
 func newBars(l Lang, q search.Query, f search.Facet, whole search.FacetName) bars {
 	chart := bars{Name: string(f.Name), More: f.More}
@@ -318,8 +318,8 @@ func (c *columns) draw(most int64) {
 	}
 }
 
-// niceStep returns the distance between the lines of a chart up to n: the smallest of 1, 2, 5, 10, 20, 50 and so
-// on for which n/step is below 5.
+// niceStep returns the distance between the lines of a chart up to n. The distance is the smallest of 1, 2, 5, 10, 20,
+// 50 and so on for which n/step is below 5.
 func niceStep(n int64) int64 {
 	for power := int64(1); ; power *= 10 {
 		for _, digit := range []int64{1, 2, 5} {

@@ -10,8 +10,8 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// TestStatisticsAreThoseOfASearch checks the statistics of all assets and of a search, and the links from their
-// numbers to searches.
+// TestStatisticsAreThoseOfASearch requests the statistics of all assets and of a search. The page must have the
+// numbers of this search, and each number must be a link to the search for its assets.
 func TestStatisticsAreThoseOfASearch(t *testing.T) {
 	f := newFound()
 	s := newSite(t, newRegistry(whole), f)
@@ -57,8 +57,8 @@ func TestStatisticsAreThoseOfASearch(t *testing.T) {
 	}
 }
 
-// TestChartsHaveAllRegionsAndTheFirstOfOthers has 40 values of each property. A chart must show 30 regions or
-// the first 10 of other values, and all 40 if the request asks for more.
+// TestChartsHaveAllRegionsAndTheFirstOfOthers has 40 values of each property. The chart of regions must show 30 of
+// them, and the other charts the first 10. If the request asks for more, a chart must show all 40.
 func TestChartsHaveAllRegionsAndTheFirstOfOthers(t *testing.T) {
 	f := newFound()
 	for i := range f.result.Facets {

@@ -51,8 +51,8 @@ func (r record) about() string {
 	return shorten(strings.Join(all, " · "), mostAbout)
 }
 
-// repeat does what cursor.first does, but for a text that the page shows twice. So it does not mark the value
-// as shown.
+// repeat returns the same part as cursor.first, but does not mark the value as shown. It is for a text that the
+// page shows a second time.
 func (c cursor) repeat(name string) part {
 	at := c.in(name)
 	if translated := c.in(name + "_" + string(c.l)); c.l != Ukrainian && translated.hasText() {

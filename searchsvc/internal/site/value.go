@@ -96,7 +96,7 @@ func (v *value) string(name string) string {
 	return ""
 }
 
-// isScalar reports whether a value has a text, so that it is neither an object nor a list.
+// isScalar reports whether a value has a text: it is neither an object nor a list.
 func (v *value) isScalar() bool {
 	return v.kind != jsontext.KindBeginObject && v.kind != jsontext.KindBeginArray
 }

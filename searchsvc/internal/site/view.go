@@ -232,7 +232,7 @@ func (s *Site) send(w http.ResponseWriter, r request, status int, contentType st
 		h.Set("Cache-Control", "no-cache")
 	}
 	r.end()
-	if status == http.StatusOK { // pages about errors are small
+	if status == http.StatusOK { // a page about an error is small, so it needs no budget
 		kept, release, ok := s.config.Answers.Keep(page)
 		if !ok {
 			return errBusy()

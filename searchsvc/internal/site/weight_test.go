@@ -80,9 +80,9 @@ func (w *writer) text(words int) string {
 	return strings.Join(said, " ")
 }
 
-// TestLargePagesAreLight has a page with 20 different results with long names, all values of filters, and a
-// search that the link of each result repeats. Then it has an asset with 10 items and 10 documents. Each page
-// must stay below its limit.
+// TestLargePagesAreLight makes two large pages. The first is a page of 20 different results with long names. It also
+// shows all values of the filters, and the link of each result repeats the search. The second is the page of an asset
+// with 10 items and 10 documents. Each page must stay below its limit of bytes.
 func TestLargePagesAreLight(t *testing.T) {
 	w := newWriter()
 	f := newFound()

@@ -20,7 +20,7 @@ const (
 	freshState int32 = iota // no request came yet
 	idleState               // it waits for a request
 	busyState               // a handler runs
-	overState               // it will be closed, or is no longer ours
+	overState               // the connection will be closed, or belongs to net/http
 )
 
 // conn is a connection that carries simple requests only.
@@ -35,7 +35,7 @@ type conn struct {
 	buffer [maxHead]byte
 	filled int // bytes in buffer that are not processed yet
 
-	readBy, writeBy time.Time // the deadlines that are set
+	readBy, writeBy time.Time // the deadlines that net has now
 
 	watch    watch
 	hijacked *hijacked // nil unless a handler took the connection
@@ -65,7 +65,7 @@ func (l *Listener) serve(connection net.Conn) {
 	}
 }
 
-// loop reads from the connection, and passes the bytes to the method take, until take returns false or the
+// loop reads from the connection, and passes the bytes to the method `take`, until take returns false or the
 // connection fails.
 func (c *conn) loop() {
 	if raw := rawOf(c.net); raw != nil {
@@ -119,8 +119,8 @@ func (c *conn) take(n int) bool {
 // a connection. As in net/http, a connection with fewer bytes is idle.
 const leastStart = 4
 
-// extendRead lets the connection be idle for Options.Idle from now on. It sets a deadline only when the present
-// one is too early, because setting it costs more than most of a request's work.
+// extendRead lets the connection be idle for Options.Idle from now on. It sets a deadline only when the present one is
+// too early, because setting a deadline costs more than most other steps of a request.
 func (c *conn) extendRead(now time.Time) {
 	if idle := c.listener.options.Idle; c.readBy.Before(now.Add(idle)) {
 		c.setReadDeadline(now.Add(idle + idle/8))
@@ -129,14 +129,14 @@ func (c *conn) extendRead(now time.Time) {
 
 func (c *conn) setReadDeadline(end time.Time) {
 	c.readBy = end
-	_ = c.net.SetReadDeadline(end) // on a broken connection reads fail too
+	_ = c.net.SetReadDeadline(end) // an error means that the connection is broken, so reads fail too
 }
 
 // extendWrite lets the answer take Options.Write from now on. Like extendRead, it rarely sets a deadline.
 func (c *conn) extendWrite(now time.Time) {
 	if write := c.listener.options.Write; c.writeBy.Before(now.Add(write)) {
 		c.writeBy = now.Add(write + write/8)
-		_ = c.net.SetWriteDeadline(c.writeBy) // on a broken connection writes fail too
+		_ = c.net.SetWriteDeadline(c.writeBy) // an error means that the connection is broken, so writes fail too
 	}
 }
 

@@ -86,8 +86,8 @@ func answerOf(t *testing.T, r *bufio.Reader) (*http.Response, string) {
 
 func path(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }
 
-// TestNothingThatArrivesIsMissed sends requests in pieces of any size at any time, some while a handler runs. Each
-// must be answered. When a request has arrived only in part, net/http gets the connection.
+// TestNothingThatArrivesIsMissed sends requests in pieces of any size at any time, some of them while a handler runs.
+// Each request must be answered. When a request has arrived only in part, net/http gets the connection.
 func TestNothingThatArrivesIsMissed(t *testing.T) {
 	l, handed := start(t, path, Options{})
 	var clients sync.WaitGroup
@@ -236,8 +236,9 @@ func TestAnUnreadAnswerEnds(t *testing.T) {
 	}
 }
 
-// TestShutdown shuts down while there are an idle connection, one whose handler runs, and new ones. The first
-// request on a new connection must still get its answer, from this package or from net/http.
+// TestShutdown shuts the server down. At this time one connection is idle, the handler of another connection runs,
+// and two connections are new. The first request on a new connection must still get its answer, from this package
+// or from net/http.
 func TestShutdown(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	l, _ := start(t, func(w http.ResponseWriter, r *http.Request) {
@@ -300,8 +301,8 @@ func TestShutdownCutsOffAtItsEnd(t *testing.T) {
 	}
 }
 
-// TestHijack has a handler that takes over its connection. The connection must be usable after the handler, with the
-// bytes that came after the request, and the handler must be able to close it.
+// TestHijack has a handler that takes over its connection. After the handler has ended, the connection must still be
+// usable, with the bytes that came after the request. The handler must also be able to close the connection.
 func TestHijack(t *testing.T) {
 	type taken struct {
 		conn net.Conn

@@ -13,13 +13,13 @@ var endOfHead = []byte("\r\n\r\n")
 
 const endOfRequestLine = " HTTP/1.1\r\n"
 
-// parse reads the first request of b into r, which must be new. It returns the size of its
-// head, or 0 unless the whole head is there and simple. A request is simple if
+// parse reads the first request of b into r, which must be new. It returns the size of the request's head. It returns
+// 0 if a part of the head is missing, or if the request is not simple. A request is simple if
 //
 //   - its first line is GET or HEAD, a path, and HTTP/1.1, with single spaces,
-//   - each line ends with CR LF, has a name, a colon, and a value of printable ASCII,
+//   - each further line ends with CR LF, and has a name, a colon, and a value of printable ASCII,
 //   - it has one Host, of the characters of names, addresses and ports,
-//   - and it has none of the fields that net/http itself acts on (difficult).
+//   - and it has none of the fields that net/http itself acts on (the list `difficult`).
 //
 // The request equals the one that net/http's server makes.
 func parse(b []byte, r *http.Request) (size int) {
@@ -47,7 +47,8 @@ func parse(b []byte, r *http.Request) (size int) {
 	return size
 }
 
-// parseRequestLine sets the fields of r that the first line of head determines, and returns the other lines.
+// parseRequestLine reads the first line of head, and sets the fields of r from it. It returns the other lines of head.
+// The result ok is false if the line is not simple.
 func parseRequestLine(r *http.Request, head string) (fields string, ok bool) {
 	method, rest, _ := strings.Cut(head, " ")
 	if method != http.MethodGet && method != http.MethodHead {

@@ -33,14 +33,14 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h, bufio.NewReadWriter(r, bufio.NewWriter(h)), nil
 }
 
-// hijacked is a connection that a handler has taken. While the loop still holds it, a read waits for the end of
-// the loop; Close returns immediately, and the connection is closed after the loop.
+// hijacked is a connection that a handler has taken. As long as the connection's loop runs, reads of it wait. Close
+// returns immediately; if the loop still runs, the connection is closed at its end.
 type hijacked struct {
 	net.Conn
 	mu       sync.Mutex
 	free     bool          // the loop has ended
 	ended    bool          // Close was called
-	released chan struct{} // closed once the field free is true
+	released chan struct{} // closed once the field `free` is true
 	closed   chan struct{} // closed once the field ended is true
 }
 

@@ -11,12 +11,12 @@
 //
 // # Fewer system calls
 //
-// For each simple request there is one read and one write. net/http needs more: it reads in the background
-// while a handler runs, to see whether the client leaves; and Go's Read tries to read before it waits. Here the
-// whole life of a connection is one call of syscall.RawConn's Read, which waits when its function returns
-// false. If an event comes while that function runs, Go's poller keeps it, so nothing that arrives during a
-// handler is missed. A timer checks after 100 ms, and then less and less often, whether the client has left; if
-// it has, the request's context ends.
+// For each simple request there is one read and one write. net/http needs more: it reads in the background while a
+// handler runs, to see whether the client leaves; and Go's Read tries to read before it waits. Here the whole life of a
+// connection is one call of syscall.RawConn's Read. This call runs a function of this package again and again, and
+// waits whenever the function returns false. If an event comes while the function runs, Go's poller keeps it, so
+// nothing that arrives during a handler is missed. A timer checks after 100 ms, and then less and less often, whether
+// the client has left. If the client has left, the request's context ends.
 //
 // BenchmarkServe in httpserver with Go 1.26.8, clients in the process, busy cores: a request takes about two
 // thirds of the processor time that it takes with net/http, and 6 allocations fewer.
@@ -154,10 +154,10 @@ func (l *Listener) remove(c *conn) {
 	}
 }
 
-// Shutdown stops listening, closes idle connections, waits until the others have their answers, and closes
-// them. When ctx ends, it cuts off the connections that are left, and returns an error. As in net/http, a new
-// connection may still send its first request. Accept goes on to return connections until Close, so net/http's
-// server must be shut down afterwards.
+// Shutdown stops listening and closes idle connections. It waits until the requests on other connections have their
+// answers, and closes these connections, too. When ctx ends, it cuts off the connections that are left, and returns an
+// error. As in net/http, a new connection may still send its first request. After Shutdown, Accept still returns
+// connections until Close, so call the Shutdown of net/http's server last.
 func (l *Listener) Shutdown(ctx context.Context) error {
 	l.draining.Store(true)
 	failed := l.Listener.Close()
@@ -193,6 +193,6 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 // errCutOff is returned by Shutdown when requests did not end in time.
 var errCutOff = errors.New("requests under way were cut off")
 
-// IsSupported reports whether this package works on this operating system. Elsewhere it
-// would not notice a client that leaves.
+// IsSupported reports whether this package works on this operating system. On other systems, the package would not
+// notice a client that leaves.
 const IsSupported = runtime.GOOS == "linux"

@@ -25,12 +25,13 @@ func rawOf(conn net.Conn) syscall.RawConn {
 	return raw
 }
 
-// readRaw reads into the memory that the function free returns, and calls the function take with the number of bytes,
-// until take returns false or the connection ends. It waits before each read except the first.
+// readRaw reads into the memory that the function `free` returns. After each read it calls the function `take` with the
+// number of bytes. It stops when take returns false or the connection ends. It waits before each read except the
+// first.
 //
-// Go's poller reports an arrival only once. Within one call of raw.Read it keeps the report for the next wait, even
-// if the report comes while the function take runs. A read that did not fill its buffer has emptied the socket, so a
-// wait after it is safe.
+// Go's poller reports only once that bytes have come. The report may come while the function `take` runs. Within one
+// call of raw.Read, the poller keeps this report for the next wait. A read that did not fill its buffer has emptied
+// the socket, so it is safe to wait after it.
 func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (err error) {
 	failed := raw.Read(func(fd uintptr) bool {
 		for {

@@ -30,8 +30,8 @@ type buffer struct {
 	header     http.Header
 }
 
-// response is an http.ResponseWriter. It behaves like the one of net/http, except that interim answers (1xx)
-// are not sent, that trailers must begin with http.TrailerPrefix, and that it ignores a handler's
+// response is an http.ResponseWriter. It behaves like the response of net/http, with three differences. It
+// sends no interim answers (1xx). Trailers must begin with http.TrailerPrefix. It ignores a handler's
 // Transfer-Encoding.
 type response struct {
 	conn   *conn
@@ -112,10 +112,10 @@ func (w *response) note(name string, values []string) (isSent bool) {
 		if n, err := strconv.ParseInt(first, 10, 64); err == nil && n >= 0 && hasBody(w.status) {
 			w.length = n
 		}
-		return false // the method begin decides whether this field is sent
+		return false // the method `begin` decides whether this field is sent
 	case "Transfer-Encoding":
 		w.encoded = first != ""
-		return false // the method begin decides whether this field is sent
+		return false // the method `begin` decides whether this field is sent
 	case "Content-Type":
 		w.typed = true
 		return w.status != http.StatusNotModified // as in net/http (RFC 9110, section 15.4.5)
@@ -170,7 +170,7 @@ func write[T []byte | string](w *response, p T) (int, error) {
 	}
 	w.written += int64(len(p))
 	if w.length != unknown && w.written > w.length {
-		return 0, http.ErrContentLength // the method finish closes the connection
+		return 0, http.ErrContentLength // the method `finish` closes the connection
 	}
 	if w.r.Method == http.MethodHead {
 		w.body = append(w.body, p[:min(len(p), max(sniffed-len(w.body), 0))]...) // kept only to detect the media type
@@ -212,7 +212,7 @@ func (w *response) Sent() int64 { return w.written }
 // sniffed is how many bytes http.DetectContentType looks at.
 const sniffed = 512
 
-// begin completes the head: it decides how the body is framed. The argument first has the first bytes of the body.
+// begin completes the head: it decides how the body is framed. The argument `first` has the first bytes of the body.
 // If final is true, the handler has returned, and no more of the body follows.
 func (w *response) begin(first []byte, final bool) {
 	if w.begun {
@@ -241,7 +241,7 @@ func (w *response) begin(first []byte, final bool) {
 	w.head = append(w.head, "\r\n"...)
 }
 
-// send sends all that is buffered, and p. If final is true, send also ends the answer.
+// send sends the buffered bytes, and then p. If final is true, send also ends the answer.
 func (w *response) send(p []byte, final bool) {
 	first := w.body
 	if len(first) == 0 {
@@ -308,7 +308,7 @@ func (w *response) finish() (open bool) {
 // Flush implements http.Flusher.
 func (w *response) Flush() { _ = w.FlushError() }
 
-// FlushError is for an http.ResponseController.
+// FlushError sends the buffered bytes. An http.ResponseController calls it.
 func (w *response) FlushError() error {
 	if w.conn.hijacked != nil {
 		return http.ErrHijacked
@@ -323,8 +323,8 @@ func (w *response) FlushError() error {
 // EnableFullDuplex is for an http.ResponseController. It does nothing, because no request has a body.
 func (w *response) EnableFullDuplex() error { return nil }
 
-// SetReadDeadline is for an http.ResponseController. A handler that removes the deadline may wait long. So this
-// also ends the context of the request if the client has left already.
+// SetReadDeadline is for an http.ResponseController. A handler that removes the deadline may wait long. So
+// SetReadDeadline also ends the context of the request if the client has left already.
 func (w *response) SetReadDeadline(end time.Time) error {
 	w.conn.readBy = time.Time{} // so that the loop sets its own deadline again
 	if end.IsZero() {

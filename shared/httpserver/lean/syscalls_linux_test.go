@@ -53,7 +53,7 @@ func TestSystemCallsOfARequest(t *testing.T) {
 		}
 	}
 	reads, writes := calls(t)
-	perRequest := func(n int) float64 { return float64(n)/requests - 1 } // without the client's own calls
+	perRequest := func(n int) float64 { return float64(n)/requests - 1 } // minus 1: the call of the client itself
 	// The runtime itself reads and writes now and then, to wake its threads.
 	if r, w := perRequest(reads-readsBefore), perRequest(writes-writesBefore); r > 1.2 || w > 1.2 {
 		t.Errorf("got %.2f reads and %.2f writes a request, want 1 and 1", r, w)

@@ -42,8 +42,8 @@ type Export struct {
 	closers []func(context.Context) error
 }
 
-// Start returns the telemetry of a service, as the environment configures it.
-// Later failures are logged and have no other effect.
+// Start returns the telemetry of a service. Environment variables configure it. If telemetry fails later, the failure
+// is only logged.
 func Start(ctx context.Context, service string, log *slog.Logger) (*Export, error) {
 	// The library offers only this global handler.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(failurelog.New(log, "telemetry is lost").Failed))
@@ -67,8 +67,8 @@ func Start(ctx context.Context, service string, log *slog.Logger) (*Export, erro
 	return e, nil
 }
 
-// startTraces returns the provider of tracers, nil if no traces are wanted, and the share of
-// requests that are traced.
+// startTraces returns the provider of tracers and the share of requests that are traced. The provider is nil if no
+// traces are wanted.
 func (e *Export) startTraces(
 	ctx context.Context, described *resource.Resource,
 ) (_ trace.TracerProvider, share float64, err error) {
@@ -119,9 +119,8 @@ func (e *Export) startMetrics(ctx context.Context, described *resource.Resource)
 	return meters, nil
 }
 
-// wanted reports whether the environment names an exporter or a collector for a
-// signal. Without one, the standard of OpenTelemetry uses a collector on this
-// machine, but this package exports nothing.
+// wanted reports whether the environment names an exporter or a collector for a signal. If it names neither, the
+// standard of OpenTelemetry prescribes a collector on this machine, but this package exports nothing.
 func wanted(signal string) bool {
 	for _, name := range []string{
 		"OTEL_" + signal + "_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT",

@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Decode returns the proof and the evidence of an answer (docs/log.md, "Proofs"). The proof also has the
-// evidence as its extra data.
+// Decode returns the proof and the evidence of an answer (docs/log.md, "Proofs"). The extra data of the proof
+// holds the evidence, too.
 func Decode(answer []byte) (translog.Proof, translog.Evidence, error) {
 	var got struct {
 		Data struct {

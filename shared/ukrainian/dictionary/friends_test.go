@@ -13,7 +13,8 @@ func family(byLemma map[string][]string, lemma string) []string {
 	return append([]string{lemma}, byLemma[lemma]...)
 }
 
-// TestFalseFriendsDoNotMeet searches for random forms of words that look like other words.
+// TestFalseFriendsDoNotMeet searches for random forms of words that look like other words. Few searches may find one
+// of these other words.
 func TestFalseFriendsDoNotMeet(t *testing.T) {
 	byLemma := map[string][]string{}
 	for _, l := range readLexemes(t) {
@@ -69,8 +70,8 @@ func expectApart(t *testing.T, name string, byLemma map[string][]string, pairs [
 	}
 }
 
-// neighbours returns pairs of held-out lemmas that differ in one letter. The letter is not near the end, where
-// an ending may begin.
+// neighbours returns pairs of lemmas that differ in one letter. It takes them from the lemmas that are only for
+// tests (isHeldOut). The letter is not near the end, where an ending may begin.
 func neighbours(byLemma map[string][]string) [][2]string {
 	const wild = "*"
 	byPattern := map[string][]string{}

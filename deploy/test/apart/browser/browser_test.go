@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	patience    = 8 * time.Minute // for one test, on a busy machine
+	patience    = 8 * time.Minute // longest time of one test on a busy machine
 	screenshots = "../../../../bin/screenshots"
 )
 
@@ -85,7 +85,7 @@ func (b *browser) hear(event any) {
 	b.problems = append(b.problems, problem)
 }
 
-// complaints returns the messages since the last call.
+// complaints returns the messages that the browser has reported since the last call.
 func (b *browser) complaints() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -241,8 +241,9 @@ func seen(t *testing.T) []hostile {
 	return []hostile{{"plan.pdf", "application/pdf", redPDF("")}, {"photo.png", "image/png", redPNG(t)}}
 }
 
-// TestFilesInChromium opens hostile files, whose scripts may run only from the naive server. It also opens a PDF and
-// a photo, which must be shown (docs/files.md, D6).
+// TestFilesInChromium opens a page with hostile files: some come from a naive server, the others from the file
+// service. Scripts may run only in the files of the naive server. Then it opens a PDF and a photo, and the browser
+// must show them (docs/files.md, D6).
 func TestFilesInChromium(t *testing.T) {
 	s := startFileSite(t)
 	b := open(t, s.URL)
@@ -261,8 +262,8 @@ func TestFilesInChromium(t *testing.T) {
 	}
 }
 
-// judge checks that the scripts of the files in byNaive have run, and no others. The naive server has sent these
-// files.
+// judge checks that the scripts of the files in byNaive have run, and no other scripts. The naive server has sent
+// the files in byNaive.
 func (s *fileSite) judge(t *testing.T) {
 	t.Helper()
 	if got := s.ran(); !slices.Equal(got, byNaive) {

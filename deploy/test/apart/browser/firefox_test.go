@@ -49,7 +49,7 @@ func openFirefox(t *testing.T, base string) *firefox {
 			f.conn.Close()
 		}
 		_ = cmd.Process.Kill() // a kill is fine, because nothing has to be saved
-		_ = cmd.Wait()         // the error only says that it was killed
+		_ = cmd.Wait()         // the error only says that Firefox was killed
 	})
 	for deadline := time.Now().Add(2 * time.Minute); f.conn == nil; time.Sleep(100 * time.Millisecond) {
 		port, err := os.ReadFile(filepath.Join(home, "MarionetteActivePort"))

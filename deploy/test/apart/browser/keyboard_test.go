@@ -44,7 +44,7 @@ func TestTheKeyboardAloneIsEnough(t *testing.T) {
 	b.mustSay("typed", "Levels\nall")
 	b.tabTo(`a[href$="/revoke"]`)
 	b.press("\r")
-	for range 2 { // meanwhile, the gateway may report that the key was used, so the first try may fail
+	for range 2 { // the gateway may report at this moment that the key was used; then the first try fails
 		if b.asksName() {
 			b.tabTo("#confirm")
 			b.run(chromedp.KeyEvent("typed"))

@@ -17,7 +17,8 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// TestMain draws a picture, and runs no tests, if a test's file service has started this program to draw.
+// TestMain runs the tests. But if the file service of a test has started this program to draw a picture, TestMain
+// only draws the picture.
 func TestMain(m *testing.M) {
 	if filesvc.IsDrawing(os.Args[1:]) {
 		os.Exit(filesvc.Draw())
@@ -118,7 +119,8 @@ func TestResultsHavePictures(t *testing.T) {
 	b.mustBeContent()
 }
 
-// TestResultsHavePicturesInFirefox opens the page of results with both illustrations in Firefox.
+// TestResultsHavePicturesInFirefox opens a page of results in Firefox. One illustration has a picture, the
+// other has none. Firefox must show the picture, and must show nothing in place of the missing one.
 func TestResultsHavePicturesInFirefox(t *testing.T) {
 	needtest.Commands(t, "firefox-esr")
 	s, drawn, undrawn := startPictures(t)

@@ -62,7 +62,8 @@ func (r *registry) publish(t *testing.T) string {
 	}
 }
 
-// TestTheLogAndAnAssetsHistory opens the pages of a real log, beginning at the menu.
+// TestTheLogAndAnAssetsHistory opens the pages about a real log, beginning at the menu. They must show the
+// checkpoint, and each change of an asset with its author.
 func TestTheLogAndAnAssetsHistory(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)

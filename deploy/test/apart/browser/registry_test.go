@@ -138,7 +138,7 @@ func (r *registry) known(t *testing.T, key string) int {
 	return resp.StatusCode
 }
 
-// mustKnow waits up to a minute until the function known returns the expected status, because a change of a key
+// mustKnow waits up to a minute until the function `known` returns the expected status, because a change of a key
 // reaches the gateway a little later.
 func (r *registry) mustKnow(t *testing.T, key string, want int) {
 	t.Helper()

@@ -128,8 +128,8 @@ func (b *browser) newKeys(screen string) {
 	}
 }
 
-// mustBeShort checks that a key takes at most 107 pixels of height in a narrow list. As a table of labels, a key
-// would be twice as high.
+// mustBeShort checks that a key takes at most 107 pixels of height in a narrow list. If the list showed each key as
+// a table of labels, a key would be twice as high.
 func (b *browser) mustBeShort() {
 	b.t.Helper()
 	for _, height := range evaluate[[]float64](b, `[...document.querySelectorAll(".rows tbody tr")]

@@ -26,7 +26,7 @@ import (
 // changes nothing.
 type forger struct {
 	mu    sync.Mutex
-	paths []string // paths whose answers it changes
+	paths []string // paths whose answers the forger changes
 	forge func([]byte) []byte
 }
 
@@ -133,7 +133,8 @@ func (s *publicSite) await(t *testing.T, path string, isRight func(body []byte) 
 	}
 }
 
-// mustBeSmall checks how many bytes a page and all files that it loads have without compression.
+// mustBeSmall checks that a page and all files that it loads have at most 60,000 bytes together, without
+// compression.
 func (b *browser) mustBeSmall(name string) {
 	b.t.Helper()
 	bytes := evaluate[int](b, `[...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
@@ -183,7 +184,7 @@ func TestTheSiteFitsEveryScreen(t *testing.T) {
 	if background[true] == background[false] {
 		t.Errorf("got the background %s in light and dark mode, want two colours", background[true])
 	}
-	b.mustBeContent() // a violation of the content policy would be a message
+	b.mustBeContent() // the browser reports each violation of the content policy as a message
 	asked.mustBeOnly(t, s.base)
 }
 

@@ -11,7 +11,7 @@ type property struct {
 	quantity                                json.Number
 	region, locality, street                string
 	custodian, edr                          string
-	status                                  string // the state to which the method make moves the asset
+	status                                  string // the state to which the method `make` moves the asset
 }
 
 // properties are assets like those of a real registry.

@@ -25,7 +25,7 @@ func (s *publicSite) addGarages(t *testing.T, from, to int) {
 	})
 }
 
-// titles returns the titles of the hits on the page, and adds them to the set in the parameter seen.
+// titles returns the titles of the hits on the page, and adds them to the set in the parameter `seen`.
 func (b *browser) titles(seen map[string]bool) (all []string) {
 	b.t.Helper()
 	all = evaluate[[]string](b, `[...document.querySelectorAll(".hits h3")].map(e => e.textContent)`)
@@ -83,8 +83,9 @@ func TestResultsLeadForwardsAndBack(t *testing.T) {
 	b.mustBeContent()
 }
 
-// TestFiltersWorkByKeyboard opens the filters on a phone and chooses areas of at least 0.2 hectares. It goes to the
-// next page, back, and to the statistics.
+// TestFiltersWorkByKeyboard uses a phone's screen and only the keyboard. It opens the filters, chooses areas of at
+// least 0.002 hectares, goes to the next page, back, and to the statistics, and removes a filter there. The pages
+// must show the chosen filters.
 func TestFiltersWorkByKeyboard(t *testing.T) {
 	s := startSite(t)
 	s.addGarages(t, 1, 21)
@@ -120,7 +121,7 @@ func TestFiltersWorkByKeyboard(t *testing.T) {
 }
 
 // TestEachStateOfTheSearchIsAccessible opens the pages as they look after choices of a reader, on both screens and
-// in both colours.
+// in both colours. Each page must fit the screen, be legible and be accessible.
 func TestEachStateOfTheSearchIsAccessible(t *testing.T) {
 	s := startSite(t)
 	s.addGarages(t, 1, 45)
@@ -153,7 +154,7 @@ func TestEachStateOfTheSearchIsAccessible(t *testing.T) {
 			if state.click != "" {
 				b.click(state.click)
 			}
-			if !strings.HasPrefix(state.name, "rows-") { // a reader who chooses many rows wants a long page
+			if !strings.HasPrefix(state.name, "rows-") { // readers choose this, so the page may be long
 				b.mustBeReached(name)
 			}
 			evaluate[int](b, `document.querySelectorAll("details").forEach(d => d.open = true) ?? 0`)

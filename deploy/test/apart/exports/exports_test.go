@@ -22,7 +22,7 @@ import (
 
 var bin = flag.String("bin", "", "folder of the programs")
 
-// texts are titles, and the text that an exported file must have for each.
+// texts has titles to send, and for each title the text that an exported file must have.
 var texts = []struct{ sent, want string }{
 	{"=HYPERLINK(\"http://a.example\";\"b\")", "'=HYPERLINK(\"http://a.example\";\"b\")"},
 	{"@SUM(1)", "'@SUM(1)"},
@@ -114,8 +114,8 @@ func quantity(i int) string {
 	return fmt.Sprintf("%d.25", i)
 }
 
-// TestOthersReadTheFiles publishes assets with difficult texts, and reads the exported files with the programs of
-// others.
+// TestOthersReadTheFiles publishes assets with difficult texts. It reads the exported files with Python's csv
+// and with excelize. Both must read the texts and numbers of the assets.
 func TestOthersReadTheFiles(t *testing.T) {
 	if *bin == "" {
 		t.Fatal("name the folder of the programs with -bin; make test-search does so")

@@ -145,7 +145,7 @@ func startWithCopies(t *testing.T, args ...string) string {
 	}
 }
 
-// python3 is Debian's Python, which has the libraries. PATH may begin with another one.
+// python3 is Debian's Python, which has the libraries. The first python3 in PATH may be another Python.
 const python3 = "/usr/bin/python3"
 
 // imports returns an error if Python lacks a library.
@@ -154,7 +154,8 @@ func imports(library string) error {
 	return err
 }
 
-// TestRecipes loads whole copies as docs/data.md says, and compares the titles and the quantities.
+// TestRecipes loads whole copies with the commands of docs/data.md. The loaded titles and quantities must be those
+// that the test has sent to the registry.
 func TestRecipes(t *testing.T) {
 	needtest.Commands(t, "curl", "sqlite3", "psql", "python3", "ssconvert")
 	if *bin == "" {
@@ -226,7 +227,8 @@ func TestRecipes(t *testing.T) {
 	same("spreadsheet: titles", shown, cells)
 }
 
-// TestAPortalHarvestsTheCopies lets foreign readers of catalogues, schemas and tables read the whole copies.
+// TestAPortalHarvestsTheCopies reads the whole copies with libraries for catalogues, schemas and tables that others
+// have written. They must find all rows of each file.
 // Promises: whole-catalogue, whole-schemas
 func TestAPortalHarvestsTheCopies(t *testing.T) {
 	needtest.Commands(t, "python3")

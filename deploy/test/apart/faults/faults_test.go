@@ -50,7 +50,7 @@ func (w *wire) open(t *testing.T) {
 	}
 }
 
-// poison makes the answers of the store faulty. The parameter toxic describes the fault in the JSON form of
+// poison makes the answers of the store faulty. The parameter `toxic` describes the fault in the JSON form of
 // toxiproxy.
 func (w *wire) poison(t *testing.T, toxic string) {
 	t.Helper()
@@ -59,7 +59,7 @@ func (w *wire) poison(t *testing.T, toxic string) {
 	}
 }
 
-// faults are ways to break the proxy. Each lasts until its function heal is called.
+// faults are ways to break the proxy. Each lasts until its function `heal` is called.
 var faults = []struct {
 	name string
 	do   func(t *testing.T, w *wire) (heal func())

@@ -175,7 +175,7 @@ func TestAStoreThatDies(t *testing.T) {
 			mustWait("upload", a, err)
 			mustWait("read", r.get(path), nil)
 			r.slowest(1)
-			r.stop() // in the second round, the registry has started without the store
+			r.stop() // so that the second round has a registry that started without the store
 			r.start()
 		}
 	}

@@ -1,3 +1,4 @@
-// Package files tests files in an object store that others wrote: a registry process that uses a bucket, moves of
-// the files to the bucket and back, and a store that is killed, full or unreachable (docs/files.md, "A bucket").
+// Package files tests the registry with an object store, which is a program by other authors (docs/files.md,
+// "A bucket"). A registry process uses a bucket, files move to the bucket and back, and the store is killed, full
+// or unreachable.
 package files

@@ -110,7 +110,7 @@ func (m *mirror) start() {
 
 func (m *mirror) kill() {
 	if m.process != nil {
-		_ = m.process.Kill() // it may have ended already
+		_ = m.process.Kill() // an error means that the process has ended already
 		m.process = nil
 	}
 }
@@ -307,7 +307,7 @@ func TestKilledSyncs(t *testing.T) {
 			mu.Unlock()
 		}
 		<-wait
-		_ = cmd.Process.Kill() // it may have ended already
+		_ = cmd.Process.Kill() // an error means that the process has ended already
 		<-ended
 		if got := len(copies(t, to)); got > 0 && got < len(files) {
 			middle++

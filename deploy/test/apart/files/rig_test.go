@@ -85,7 +85,7 @@ func (r *registry) start() {
 
 func (r *registry) kill() {
 	if r.process != nil {
-		_ = r.process.Kill() // it may have ended already
+		_ = r.process.Kill() // an error only means that the process has ended already
 		r.process = nil
 	}
 }
@@ -131,7 +131,7 @@ type answer struct {
 	text   string
 }
 
-// ask sends a request. The parameter by is the API key; if it is empty, the request has no key.
+// ask sends a request. The parameter `by` is the API key; if it is empty, the request has no key.
 func (r *registry) ask(by, method, to, contentType string, body io.Reader) (answer, error) {
 	q, err := http.NewRequestWithContext(r.t.Context(), method, "http://"+r.addr+to, body)
 	if err != nil {
@@ -161,8 +161,8 @@ func (r *registry) get(path string) answer {
 	return a
 }
 
-// form returns the content type and the body of a form with a file, and with further fields: a name, its value, the
-// next name, and so on.
+// form returns the content type and the body of a form with a file and further fields. The argument `fields` has the
+// name of each field, and after it the value.
 func (r *registry) form(name, text string, fields ...string) (contentType string, form io.Reader) {
 	r.t.Helper()
 	var b bytes.Buffer

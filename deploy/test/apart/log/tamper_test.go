@@ -93,8 +93,8 @@ func (m *made) content(t testing.TB) (names []string, content map[string][]byte)
 	return names, content
 }
 
-// TestEachVerifierFindsTamperings applies random tamperings. Our verifier checks all of them, and the two others
-// check some.
+// TestEachVerifierFindsTamperings applies random tamperings to a log. Our verifier must find all of them. The
+// programs verify.py and fsck check only some of the tamperings, and must find these.
 // Promises: verify-parts
 func TestEachVerifierFindsTamperings(t *testing.T) {
 	m := newLog(t, 600)

@@ -76,7 +76,7 @@ func runWitness(t *testing.T, program, name, policy string) string {
 }
 
 // TestOurWitnessesCosignAForeignLog runs a log of Tessera that asks two of our witnesses for cosignatures. Our
-// verifier checks the log.
+// verifier must find both cosignatures.
 func TestOurWitnessesCosignAForeignLog(t *testing.T) {
 	const name, entries = "foreign.example/log", 600
 	key := newKey(t, translog.ForLog, name, 7)

@@ -53,7 +53,7 @@ func startFleet(t *testing.T, services, assets int) *fleet {
 		f.services = append(f.services, s)
 		f.restart(s)
 		urls = append(urls, "http://"+s.addr)
-		t.Cleanup(func() { _ = s.process.Kill() }) // it may be dead already
+		t.Cleanup(func() { _ = s.process.Kill() }) // the process may be dead already
 	}
 	f.addr = f.free()
 	f.program(f.addr, "gateway", "--secret-file", secret, "--auth-url", "http://"+auth,
@@ -87,7 +87,7 @@ func (f *fleet) program(addr, name string, args ...string) *processes.Process {
 	if err != nil {
 		f.t.Fatalf("start %s: %v; it printed: %s", name, err, f.output.String())
 	}
-	f.t.Cleanup(func() { _ = p.Kill() }) // it may be dead already
+	f.t.Cleanup(func() { _ = p.Kill() }) // the process may be dead already
 	return p
 }
 
@@ -119,7 +119,7 @@ func TestKilledServicesOfAFleetLoseNothing(t *testing.T) {
 		r.mu.Lock()
 		r.life++
 		r.mu.Unlock()
-		r.await(f.registry, 2*time.Minute) // by now another service sends
+		r.await(f.registry, 2*time.Minute) // another service must send, as this one is down
 		f.restart(s)
 	}
 	stop()

@@ -31,7 +31,8 @@ type receivers struct {
 	conns  atomic.Int64    // number of open connections
 	life   int             // how many sending processes were killed so far
 	timing bool
-	// True if several processes take turns as the sender. A repeated message may then come long after a kill.
+	// True if several processes take turns as the sender. A repeated message may then come long after the kill that
+	// caused it.
 	several bool
 }
 
@@ -45,7 +46,7 @@ type receiver struct {
 	assets   map[string]string // id -> dateModified
 	messages int
 	repeats  int
-	repeated int // value of the counter life when the last repeat came
+	repeated int // value of the counter `life` when the last repeat came
 }
 
 type message struct {
@@ -207,8 +208,8 @@ func (r *receivers) faultf(format string, args ...any) {
 	}
 }
 
-// lacking returns how many receivers, except the slow ones, still lack an acknowledged change. A receiver that has
-// a newer change of the asset does not lack the older one.
+// lacking returns how many receivers, except the slow ones, still lack an acknowledged change. A receiver does not lack
+// a change if it has a newer change of the same asset.
 func (r *receivers) lacking(registry *registry) (n int) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()

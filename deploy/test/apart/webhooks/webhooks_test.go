@@ -184,8 +184,8 @@ func TestHostileReceiversTakeLittleMemory(t *testing.T) {
 	t.Logf("200 hostile receivers: %d MiB of memory at most", peak>>20)
 }
 
-// endless starts a server that answers each request with the text in the parameter head, and then repeats the text
-// in the parameter part without end. It returns the server's address.
+// endless starts a server that answers each request with the text in the parameter `head`, and then repeats the text
+// in the parameter `part` without end. It returns the server's address.
 func endless(t *testing.T, head, part string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -121,7 +121,8 @@ func absolute(t *testing.T, name string) string {
 	return path
 }
 
-// TestGeneratedGoClientWorks generates a client in Go, compiles it with a scenario and runs it.
+// TestGeneratedGoClientWorks generates a client in Go, compiles it with a scenario and runs it. The scenario
+// must have the wanted outcome.
 func TestGeneratedGoClientWorks(t *testing.T) {
 	registry := serve(t)
 	dir := t.TempDir()
@@ -149,8 +150,8 @@ func TestGeneratedGoClientWorks(t *testing.T) {
 	scenario(t, registry, dir, program)
 }
 
-// TestGeneratedTypeScriptClientsWork generates clients with three generators for TypeScript, and runs the scenario
-// with each.
+// TestGeneratedTypeScriptClientsWork generates clients with three generators for TypeScript, and runs the
+// scenario with each client. Each scenario must have the wanted outcome.
 func TestGeneratedTypeScriptClientsWork(t *testing.T) {
 	needtest.Commands(t, "node", "npm")
 	registry := serve(t)

@@ -48,13 +48,13 @@ type owned struct {
 }
 
 // New returns clients of the registry at base ("http://host:port"). They send requests through registry, a load
-// balancer that must not repeat requests. The function troubled reports whether a fault was active at a given time
-// or later. A request that began at that time is then allowed to fail.
+// balancer that must not repeat requests. The function `troubled` reports whether there was a fault at a given time or
+// later. If there was a fault after a request began, the request is allowed to fail.
 func New(base string, registry http.RoundTripper, troubled func(since time.Time) bool) *Clients {
 	return &Clients{Key: "broker", base: base, registry: registry, troubled: troubled, outcomes: map[string]int{}}
 }
 
-// Run sends requests from several clients for the given duration. The parameter rate is the number of requests per
+// Run sends requests from several clients for the given duration. The parameter `rate` is the number of requests per
 // second of all clients together; 0 means as many as possible.
 func (c *Clients) Run(ctx context.Context, clients int, rate float64, during time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, during)
@@ -158,7 +158,7 @@ func (c *Clients) change(ctx context.Context, a *owned) {
 	}
 }
 
-// ask sends a request and counts its outcome. If the status equals the parameter want, it returns the body.
+// ask sends a request and counts its outcome. If the status equals the parameter `want`, it returns the body.
 // Otherwise it returns nil, and records a violation unless a fault explains the outcome.
 func (c *Clients) ask(ctx context.Context, what, method, path, token, body string, want int) []byte {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)

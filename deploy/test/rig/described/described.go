@@ -32,8 +32,8 @@ func init() {
 	}
 }
 
-// Exchange is a complete request and its answer. The answer is complete, too, unless it is the beginning of a
-// stream.
+// Exchange is a complete request and its answer. The answer is complete, too, except for a stream: of a stream it is
+// the beginning.
 type Exchange struct {
 	Request *http.Request // its body is not read
 	Sent    []byte        // body of the request
@@ -95,8 +95,8 @@ func Parse(prefix string, text []byte) (*Document, error) {
 	}, nil
 }
 
-// complete adds the parts that a document leaves out for client generators. Each schema gets all types that the
-// registry accepts, each answer gets all media types, and each operation gets the common parameters.
+// complete adds the parts that a document lacks for the sake of client generators. Each schema gets all types that
+// the registry accepts, each answer gets all media types, and each operation gets the common parameters.
 func complete(document any) {
 	root, _ := document.(map[string]any)
 	parameters, _ := root["x-common-parameters"].([]any)
@@ -191,9 +191,9 @@ func (d *Document) checkUnknown(x Exchange, why error) error {
 	}
 }
 
-// wholly is how many exchanges of each operation and status are checked by openapi3filter, which is slow because it
-// compiles every schema each time. For further exchanges, compiled schemas do the same checks, except for the types
-// of headers.
+// wholly is how many exchanges of each operation and status openapi3filter checks. It is slow, because it compiles
+// every schema each time. For later exchanges, schemas that were compiled once do the same checks, except for the
+// types of headers.
 const wholly = 20
 
 // checkAnswer checks status, headers and body of an answer.
@@ -254,7 +254,7 @@ func answerOf(route *routers.Route, status int) (*openapi3.ResponseRef, string) 
 	return response, operationPointer(route) + "/responses/" + name
 }
 
-// checkBody checks the body of an answer. The parameter pointer leads to the answer's media type in the document.
+// checkBody checks the body of an answer. The parameter `pointer` leads to the answer's media type in the document.
 func (d *Document) checkBody(pointer, media string, body []byte) error {
 	switch {
 	case media == "application/json":

@@ -18,7 +18,7 @@ var ofStreams = []string{"offset", "mode", "opt_fields"}
 func IsStream(media string) bool { return media == events || media == lines }
 
 // checkStream checks the complete messages of a stream. If the stream was cut off, it ignores the last, incomplete
-// message. The parameter pointer leads to the answer's media type in the document.
+// message. The parameter `pointer` leads to the answer's media type in the document.
 func (d *Document) checkStream(pointer, media, body string) error {
 	separator, check := "\n", d.checkLine
 	if media == events {
@@ -40,7 +40,8 @@ func (d *Document) checkLine(pointer, line string) error {
 	return d.checkSchema(pointer+"/schema/contentSchema", []byte(line))
 }
 
-// checkEvent checks one event. An event without data is right if it is a comment or sets the retry time.
+// checkEvent checks one event. An event must have an id, and data that fit the schema. Only a comment, or an event that
+// sets the retry time, may have no data.
 func (d *Document) checkEvent(pointer, text string) error {
 	fields := map[string]string{"event": "message"}
 	for line := range strings.SplitSeq(text, "\n") {

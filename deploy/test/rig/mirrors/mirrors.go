@@ -19,7 +19,7 @@ import (
 )
 
 // Start starts a mirror of a registry or of another mirror, without rate limits. When Start returns, the mirror
-// serves at addr. The parameter bin is the directory of the programs.
+// serves at addr. The parameter `bin` is the directory of the programs.
 func Start(ctx context.Context, bin, addr, of, dir string, output *processes.Output, args ...string) (
 	*processes.Process, error,
 ) {

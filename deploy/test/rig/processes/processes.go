@@ -36,7 +36,7 @@ const (
 type Process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
-	err    error // the error of Wait; set before the channel exited is closed
+	err    error // the error of Wait; set before the channel `exited` is closed
 	output *Output
 }
 
@@ -204,7 +204,7 @@ func (o *Output) String() string {
 }
 
 // Standalone starts the registry as one process on the data directory dir, with the sandbox keys and without rate
-// limits. The parameter bin is the directory of the programs.
+// limits. The parameter `bin` is the directory of the programs.
 func Standalone(ctx context.Context, bin, addr, dir string, output *Output, args ...string) (*Process, error) {
 	args = append([]string{"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir}, args...)
 	return Start(ctx, addr, output, filepath.Join(bin, "registry"), args...)
@@ -233,7 +233,8 @@ type Stores struct {
 	Env []string
 
 	AssetServices, Gateways int // 0 means 1; for several asset services, the fields Assets and Tokens must be set
-	// Directory of the program for all asset services except the first; if empty, the directory of the first.
+	// Directory of the program for all asset services except the first one. If Beside is empty, all asset services use
+	// the directory of the first one.
 	Beside string
 }
 
