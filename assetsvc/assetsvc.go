@@ -62,9 +62,9 @@ type Config struct {
 	// checkpoint before it is published. Nil: the log has no witnesses.
 	LogPolicy *translog.Policy
 
-	// Changing is called before a batch of assets is written, with the ids of these assets. It returns the function
-	// done, which the store calls as soon as the batch can write nothing more. Nil: nothing is called. Changing needs
-	// a Store in a file: a store of another kind also has writes of other processes, which do not call Changing.
+	// Changing may be nil. Otherwise it is called before a batch of assets is written, with the ids of these assets. It
+	// returns the function `done`, which the store calls as soon as the batch can write nothing more. Changing needs a
+	// Store in a file: a store of another kind also has writes of other processes, which do not call Changing.
 	Changing func(ids []string) (done func())
 
 	// Snapshot configures copies of all listed assets. The zero value makes none.

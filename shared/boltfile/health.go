@@ -167,7 +167,8 @@ func (f *File) probe() {
 			err = reserve(f.own, used, minReserve)
 		}
 	}
-	// again stays true only if the file accepts writes again. If the Update below fails, Update notes the failure.
+	// A file that failed before is tried. The variable `again` is true only if it accepts writes now. If the Update
+	// below fails, Update notes the failure.
 	again := failing && err == nil
 	if again {
 		again = f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(probeKey, nil) }) == nil

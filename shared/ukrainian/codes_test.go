@@ -35,7 +35,7 @@ func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 	} {
 		for _, question := range kind {
 			for _, text := range kind {
-				if len(text) > 40 { // nobody writes an address of a page into a text of an asset
+				if len(text) > 40 { // an address of a page; nobody writes one into a text of an asset
 					continue
 				}
 				if !meets(question, "об'єкт "+text+", опис") {

@@ -200,7 +200,7 @@ func TestAnAssetWithoutPartsMovesOn(t *testing.T) {
 		a      Asset
 		by     Role
 		patch  string
-		period string // the members of the period after the change
+		period string // names of the members of rectificationPeriod after the change
 	}{
 		{"another title", bare(Pending, "decisions", periodField), Owner, `{"title":"x"}`, ""},
 		{"back to pending", bare(Verification, "decisions"), Concierge, `{"status":"pending"}`, "startDate"},

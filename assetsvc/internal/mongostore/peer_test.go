@@ -17,7 +17,7 @@ type peer struct {
 	addr string
 
 	mu      sync.Mutex
-	script  func(c command) bson.D // answers a command; if script or its answer is nil, the answer is accepted()
+	script  func(c command) bson.D // answers a command; without it, or if it returns nil, the peer sends accepted()
 	arrived []command              // all commands except hello and endSessions
 	clients []net.Conn
 }

@@ -64,10 +64,10 @@ func (r *Registry) log(ctx context.Context, id string, q LogQuery) ([]Revision, 
 // (docs/contract.md, "Conditional requests"). A nil Guard accepts every position.
 type Guard func(position int64) bool
 
-// check returns the error that a request must get, or nil. The parameter `refusal` is the error by the rules; nil:
-// they permit the change. If the guard does not accept the position of the stored record, check returns a fault of
-// kind Precondition. But a refusal because the caller may not change the asset at all, or because the part is
-// missing, comes first (RFC 9110, 13.2.1).
+// check returns the error that a request must get, or nil. The parameter `refusal` is the error by the rules, or nil
+// if the rules permit the change. A refusal comes first if the caller may not change the asset at all, or if the part
+// is missing (RFC 9110, 13.2.1). Otherwise, if the guard does not accept the position of the stored record, check
+// returns a fault of kind Precondition.
 func (g Guard) check(stored Record, refusal error) error {
 	if g == nil || g(stored.Position) || refusal != nil && fault.KindOf(refusal) != fault.Invalid {
 		return refusal

@@ -101,8 +101,8 @@ type Query struct {
 	// not. "" asks for a page of the feed.
 	Owner string
 	State asset.Status // for a query with an Owner: only assets in this state; "": any state
-	// Bodies is the largest number of bytes that all bodies on the page have together; the first body may have
-	// more. 0 asks for a page without bodies.
+	// Bodies is the largest number of bytes that all bodies on the page have together. The first body is on the page
+	// even if it alone has more. 0 asks for a page without bodies.
 	Bodies int
 }
 

@@ -18,7 +18,7 @@ const (
 	calm      = 50 * time.Millisecond  // pause after a change of the feed that is not in the selection
 	poll      = time.Second            // time between two reads of pages, while there is no ring
 	keepEvery = 10 * time.Minute       // how often a position is stored while it moves on without messages
-	keepOften = time.Minute            // like keepEvery, but for an endpoint with filters, which gets fewer changes
+	keepOften = time.Minute            // the same for an endpoint with filters
 	slowAfter = time.Second            // a receiver that takes longer is slow
 )
 

@@ -49,7 +49,7 @@ func testRemoval(t *testing.T, a api) {
 	got := a.remove(t, "broker", c.id, c.token).must(t, 204)
 	equal(t, "body of the answer", got.text, "")
 	a.isGone(t, c)
-	for range 3 { // several services do not give out numbers in order, so one number is not enough
+	for range 3 { // three, because each service gives out numbers of its own range
 		if next := a.create(t, validAsset()).data()["assetID"]; next == c.data()["assetID"] {
 			t.Errorf("got the number %v of the removed draft again, want another", next)
 		}

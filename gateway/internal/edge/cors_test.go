@@ -11,7 +11,7 @@ import (
 // Headers in the contract that a script in a web page need not send, or need not read.
 var (
 	neverSent = []string{"Accept-Language", "Content-Encoding", "Content-Length", "Expect", "Origin", "Transfer-Encoding"}
-	neverRead = []string{"Cache-Control", "Content-Length", "Content-Type"} // browsers always let a page read these
+	neverRead = []string{"Cache-Control", "Content-Length", "Content-Type"} // a page may read these anyway
 )
 
 // TestAPageMayUseEveryHeaderOfTheContract checks each header that the contract names. Pages must be allowed to send

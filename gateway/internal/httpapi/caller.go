@@ -81,7 +81,7 @@ func (a *API) identify(needed bool) step {
 			a.config.Usage.Used(k, v.addr)
 			return nil
 		case fault.KindOf(err) == fault.Internal:
-			_ = c.Error(err) // for the log; a read without a key may still succeed
+			_ = c.Error(err) // logged here, because a read may still succeed without the key
 			err = fault.New(fault.Unavailable, fault.URL, "authorization", "Keys cannot be checked now; repeat the request.")
 		case fault.KindOf(err) == fault.Unavailable:
 			_ = c.Error(err)

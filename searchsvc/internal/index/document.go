@@ -133,7 +133,7 @@ type document struct {
 	URL          string `json:"url,omitzero"`
 }
 
-// isFound reports whether searches find an asset, so that it is in the index (docs/search.md, Q2).
+// isFound reports whether searches must find an asset (docs/search.md, Q2). Only such assets are in the index.
 func isFound(e replica.Entry, a *asset) bool {
 	if e.Test || len(e.ID) > maxID {
 		return false

@@ -125,7 +125,7 @@ func (v *view) saidName(field, code string) (string, error) {
 	return codenames.Tidy(best, maxSaid), nil
 }
 
-// said is a description that records of a segment use for a code.
+// said is a description of a code, as assets of a segment have it.
 type said struct {
 	name string
 	by   []sayer // of different custodians

@@ -42,7 +42,7 @@ type Query struct {
 	Filters Filters
 	Sort    Sort           // empty: ByRelevance if there is a Text, otherwise NewestFirst
 	Limit   int            // hits on a page; 0: none, for an answer that has only facets
-	After   *Cursor        // the hit where the page begins or ends; nil: the first page
+	After   *Cursor        // the last hit of the page before, or the first hit of the page after; nil: the first page
 	Facets  []FacetName    // facets to count
 	Zone    *time.Location // time zone of the days that Values writes; nil: UTC
 	// If Apart is set, the counts of a property ignore the filter by this property. So people see which other

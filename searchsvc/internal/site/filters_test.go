@@ -51,7 +51,7 @@ func TestAFilterHasAllItsValues(t *testing.T) {
 	}
 }
 
-// TestFiltersAreAskedAsFacetsHaveThem sends filters in the spellings and numbers that people use. The search
+// TestFiltersAreAskedAsFacetsHaveThem sends filters in the spellings that people use, also of numbers. The search
 // must get them in the form of facets.
 func TestFiltersAreAskedAsFacetsHaveThem(t *testing.T) {
 	f := newFound()
