@@ -27,12 +27,12 @@ func (c *Client) CreateOnce(ctx context.Context, asset Asset, key string) (Creat
 	return c.create(ctx, asset, key, "")
 }
 
-// CreateFields does what CreateOnce does, but takes the asset as Fields, for a program that has it as JSON.
+// CreateFields works like CreateOnce, but takes the asset as Fields, for a program that has it as JSON.
 func (c *Client) CreateFields(ctx context.Context, asset Fields, key string) (Created, error) {
 	return c.create(ctx, asset, key, "")
 }
 
-// CreateReferenced does what CreateFields does, and stores the broker's own name for the asset: 1 to 200 visible ASCII
+// CreateReferenced works like CreateFields, and stores the broker's own name for the asset: 1 to 200 visible ASCII
 // characters (docs/contract.md, "Own references"). The name stands for the same asset for ever. A later call with the
 // same name and asset returns that asset. The later answer has the tokens of the asset only if the call has the same
 // key and comes within 24 hours. An administrator can give the asset new tokens, with Recover. A call with the same

@@ -15,7 +15,7 @@ type Proof struct {
 	Salt       string          `json:"salt"`  // empty for a withdrawal and after an erasure
 	Path       []string        `json:"path"`  // hashes in base64, beginning with the sibling of the leaf
 	Checkpoint string          `json:"checkpoint"`
-	Asset      json.RawMessage `json:"asset"` // what was public of the asset after the change; nil without a salt
+	Asset      json.RawMessage `json:"asset"` // the public form of the asset after the change; nil without a salt
 }
 
 // Proof reads the proof of an asset's change by its revision, from 1. Revision 0

@@ -39,7 +39,7 @@ const (
 	renamed compactStep = "renamed"
 )
 
-// compact does what Compact does. After each step it calls a function. If the function fails, compact fails.
+// compact works like Compact. After each step it calls a function. If the function fails, compact fails.
 func compact(path string, at func(compactStep) error) (before, after int64, err error) {
 	path, err = filepath.EvalSymlinks(path)
 	if err != nil {

@@ -160,8 +160,8 @@ func (v *View) Patch(patch record.List) record.List {
 	return shown
 }
 
-// follow follows a JSON Pointer (RFC 6901). The result below is what is hidden within the value at the pointer. The
-// result visible reports whether the value itself is visible.
+// follow follows a JSON Pointer (RFC 6901). The result `below` has the fields that are hidden within the value at the
+// pointer. The result `visible` reports whether the value itself is visible.
 func (h *hiding) follow(pointer string) (below *hiding, visible bool) {
 	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if step == "" || isIndex(step) {

@@ -25,9 +25,8 @@ const (
 // toldWait is the shortest wait that is reported to the user.
 const toldWait = 5 * time.Second
 
-// calls makes the calls of all rows. It repeats a call as long as the registry answers that there are too many calls.
-// If the registry does not answer, it repeats the call for some time. If the registry tells one row to wait, all rows
-// wait.
+// calls makes the calls of all rows. It repeats a call while the registry answers 429 (Too Many Requests). If the
+// registry does not answer, it repeats the call for some time. If the registry tells one row to wait, all rows wait.
 type calls struct {
 	waiting func(string)
 

@@ -63,7 +63,7 @@ type documentProgress struct {
 // Journal is the file that keeps tokens and progress. Its mode is 0600. Only one process can have it open.
 type Journal struct {
 	file *os.File
-	rows map[string]*progress // what earlier runs have done for each row; the key is the row's reference
+	rows map[string]*progress // the progress of earlier runs, by the reference of the row
 	head head
 
 	mu      sync.Mutex

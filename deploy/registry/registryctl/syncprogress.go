@@ -69,7 +69,7 @@ func (p syncProgress) tell(done replica.Progress) {
 	p.show(func(in time.Duration) string { return progressLine(done, in) })
 }
 
-// progressLine says what was done, and how long the rest of a snapshot will take. The second argument is the time
+// progressLine tells the progress, and how long the rest of a snapshot will take. The second argument is the time
 // since the command began.
 func progressLine(done replica.Progress, in time.Duration) string {
 	const mib = 1 << 20

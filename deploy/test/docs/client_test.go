@@ -119,7 +119,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[json.RawMessage]():  "<nil>", // any type
 }
 
-// describeType does what schema.describe does, for a type of the client. The parameter `skip` is the path of
+// describeType describes a type of the client, like schema.describe describes a schema. The parameter `skip` is the path of
 // documents. describeType leaves out their previous versions and thumbnails, because only the answer for one
 // document has them.
 func describeType(of reflect.Type, path, skip string, to map[string]string) {

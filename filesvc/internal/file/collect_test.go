@@ -99,7 +99,7 @@ func TestTheSweepTakesWhatUploadsLeft(t *testing.T) {
 	removed.State, again.Small = Removed, ""
 	for _, c := range []struct {
 		name  string
-		file  File // the file of the bytes; if it has no id, there is no file
+		file  File // the file of the bytes; without an id, the bytes have no file
 		age   time.Duration
 		swept bool
 		notes int64 // File.Swept after the run

@@ -139,7 +139,7 @@ func (w *world) collect() {
 	}
 }
 
-// simulate runs a world, and returns what is wrong at the end. The function `spoil` may switch off a guard.
+// simulate runs a world, and returns the faults at the end. The function `spoil` may switch off a guard.
 func simulate(seed uint64, spoil func(*world)) []string {
 	w := newWorld(seed)
 	free := w.memory.step

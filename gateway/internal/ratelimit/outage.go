@@ -89,7 +89,7 @@ func (s *Borrower) probe(ctx context.Context) error {
 // errUnderWay says that calls from before the outage are not finished. If they fail, there is more to report.
 var errUnderWay = errors.New("calls to Redis are under way")
 
-// report reports to Redis what was used during the outage. The gateway does this before it borrows tokens again.
+// report tells Redis how much was used during the outage. The gateway does this before it borrows tokens again.
 func (s *Borrower) report(ctx context.Context) error {
 	var reports []*renewal
 	var underWay bool

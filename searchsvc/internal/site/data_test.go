@@ -39,7 +39,7 @@ func TestThePageOfWholeCopies(t *testing.T) {
 	}
 	r.catalogue = ""
 	if _, body := get(t, s, "/uk/data"); !strings.Contains(html.UnescapeString(body), "не має цілих копій") {
-		t.Errorf("got\n%s\nwant that there are none", body)
+		t.Errorf("got\n%s\nwant none", body)
 	}
 	r.catalogue = "{"
 	if resp, _ := get(t, s, "/uk/data"); resp.StatusCode != http.StatusInternalServerError {
