@@ -78,25 +78,40 @@ func TestForbiddenPartsAreFound(t *testing.T) {
 	}
 }
 
+// strayed returns the ids that a page has twice, the links within the page that lead to no id, and the number of all
+// links within the page.
+func strayed(page string) (twice, lost []string, links int) {
+	var ids []string
+	for _, id := range regexp.MustCompile(` id="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+		if slices.Contains(ids, id[1]) {
+			twice = append(twice, id[1])
+		}
+		ids = append(ids, id[1])
+	}
+	for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(page, -1) {
+		links++
+		if !slices.Contains(ids, link[1]) {
+			lost = append(lost, link[1])
+		}
+	}
+	return twice, lost, links
+}
+
 func TestLinksWithinAPageLeadSomewhere(t *testing.T) {
 	for _, path := range []string{"/docs", "/docs/2.4", "/docs/uk", "/docs/uk/2.4"} {
-		page := served(t, Options{}, path, false)
-		var ids []string
-		for _, id := range regexp.MustCompile(` id="([^"]+)"`).FindAllStringSubmatch(page, -1) {
-			if slices.Contains(ids, id[1]) {
-				t.Errorf("%s: got the id %s twice, want it once", path, id[1])
-			}
-			ids = append(ids, id[1])
+		twice, lost, links := strayed(served(t, Options{}, path, false))
+		if len(twice) > 0 || len(lost) > 0 || links < 50 {
+			t.Errorf("%s: got the ids %q twice, and links to %q among %d; want each id once, and at least 50 links to ids",
+				path, twice, lost, links)
 		}
-		links := regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(page, -1)
-		for _, link := range links {
-			if !slices.Contains(ids, link[1]) {
-				t.Errorf("%s: got a link to #%s, want one to an id", path, link[1])
-			}
-		}
-		if len(links) < 50 {
-			t.Errorf("%s: got %d links, want at least 50", path, len(links))
-		}
+	}
+}
+
+// TestStrayedLinksAreFound checks a page with a link to no id, and with an id that is there twice.
+func TestStrayedLinksAreFound(t *testing.T) {
+	twice, lost, links := strayed(`<h2 id="a"><p id="a"><a href="#a">x</a><a href="#b">x</a><a href="./c#d">x</a>`)
+	if !slices.Equal(twice, []string{"a"}) || !slices.Equal(lost, []string{"b"}) || links != 2 {
+		t.Errorf("got the ids %q twice, and links to %q among %d; want a, b and 2", twice, lost, links)
 	}
 }
 
@@ -262,9 +277,11 @@ func disordered(page string) (found []string, all int) {
 }
 
 func TestHeadingsAreInOrder(t *testing.T) {
-	found, all := disordered(served(t, Options{}, "/docs", false))
-	if len(found) > 0 || all < 20 {
-		t.Errorf("got %q among %d headings, want no level skipped among at least 20", found, all)
+	for _, path := range []string{"/docs", "/docs/2.4", "/docs/uk", "/docs/uk/2.4"} {
+		found, all := disordered(served(t, Options{}, path, false))
+		if len(found) > 0 || all < 20 {
+			t.Errorf("%s: got %q among %d headings, want no level skipped among at least 20", path, found, all)
+		}
 	}
 }
 

@@ -15,28 +15,43 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// textsOf returns the names of the texts that a template uses.
-func textsOf(template string) (names []string) {
+// textsOf returns the names of the texts that a template uses, and those of them that the table lacks.
+func textsOf(template string, table map[string]text) (all, lost []string) {
 	for _, m := range regexp.MustCompile(`\bt "([^"]+)"`).FindAllStringSubmatch(template, -1) {
-		names = append(names, m[1])
+		all = append(all, m[1])
+		if _, known := table[m[1]]; !known {
+			lost = append(lost, m[1])
+		}
 	}
-	return names
+	return all, lost
 }
 
-// TestTextsOfATemplateAreFound checks that the function textsOf finds the names that
-// TestEveryTextIsThereInBothLanguages needs.
-func TestTextsOfATemplateAreFound(t *testing.T) {
-	got := textsOf(`{{t "a.b"}} {{- if eq (t "Other-1") .Text}} {{.Start "x"}} {{$.t "c" | print}}`)
-	if want := []string{"a.b", "Other-1", "c"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+// halfTexts returns the names of the texts that a table has in one language only, or in none.
+func halfTexts(table map[string]text) (found []string) {
+	for name, text := range table {
+		if text.uk == "" || text.en == "" {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// TestLostTextsAreFound checks a table that lacks texts and translations, and a template that uses the texts.
+func TestLostTextsAreFound(t *testing.T) {
+	table := map[string]text{"a.b": {uk: "\u0430", en: "a"}, "Other-1": {en: "o"}, "d": {uk: "\u0434"}}
+	all, lost := textsOf(`{{t "a.b"}} {{- if eq (t "Other-1") .Text}} {{.Start "x"}} {{$.t "c" | print}}`, table)
+	if want := []string{"a.b", "Other-1", "c"}; !slices.Equal(all, want) || !slices.Equal(lost, want[2:]) {
+		t.Errorf("got the texts %q, lost %q, want %q and the last of them", all, lost, want)
+	}
+	if got, want := halfTexts(table), []string{"Other-1", "d"}; !slices.Equal(got, want) {
+		t.Errorf("got %q in one language, want %q", got, want)
 	}
 }
 
 func TestEveryTextIsThereInBothLanguages(t *testing.T) {
-	for name, text := range texts {
-		if text.uk == "" || text.en == "" {
-			t.Errorf("got an empty text of %s, want both languages", name)
-		}
+	if half := halfTexts(texts); len(half) > 0 {
+		t.Errorf("got %q in one language or none, want both languages", half)
 	}
 	used := 0
 	names, err := fs.Glob(embedded, "templates/*.html")
@@ -48,11 +63,10 @@ func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range textsOf(string(content)) {
-			used++
-			if _, known := texts[name]; !known {
-				t.Errorf("%s: got no text %s, want one", file, name)
-			}
+		all, lost := textsOf(string(content), texts)
+		used += len(all)
+		if len(lost) > 0 {
+			t.Errorf("%s: got no texts %q, want all", file, lost)
 		}
 	}
 	if used < 50 {
