@@ -48,7 +48,7 @@ type Config struct {
 	CodeLists  string            // directory with lists of codes, such as CPV.txt; "": no lists
 	Sandbox    bool              // accept sandboxParameters
 	Hide       []string          // groups of fields that callers without an API key do not see
-	MaxBody    int64             // most bytes of a request body; 0: 1 MiB
+	MaxBody    int64             // maximum number of bytes of a request body; 0: 1 MiB
 	Timeout    time.Duration     // longest time of a request; 0: 10 s
 	Memory     int64             // bytes of memory that the process may use; requests share them; 0: memory.Limit
 	Log        *slog.Logger

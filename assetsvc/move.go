@@ -16,7 +16,7 @@ import (
 
 const (
 	moveBatch = 200      // how many assets, or changes, are copied or compared in one step
-	moveBytes = 16 << 20 // most bytes of the changes that are copied in one step
+	moveBytes = 16 << 20 // maximum number of bytes of the changes that are copied in one step
 )
 
 // Move copies all assets from the embedded store in a file to a MongoDB database, with their positions,

@@ -142,7 +142,7 @@ func mustText(t *testing.T, value any) string {
 	return string(text)
 }
 
-// do calls the admin API and returns the response's status and sorted errors. The form of an error is
+// The function `do` calls the admin API and returns the response's status and sorted errors. The form of an error is
 // "location/name: description".
 func do(t *testing.T, key, method, address, body string) (status int, problems []string) {
 	t.Helper()

@@ -178,7 +178,7 @@ func (a answer) field(t *testing.T, path ...string) string {
 	return text
 }
 
-// is fails the test unless the answer has the given status and fault.
+// The method `is` fails the test unless the answer has the given status and fault.
 func (a answer) is(t *testing.T, what string, status int, fault string) {
 	t.Helper()
 	got := ""

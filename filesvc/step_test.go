@@ -152,7 +152,7 @@ func blobsIn(t *testing.T, dir string) (names []string) {
 	return slices.Clip(names)
 }
 
-// later starts a service whose clock is two days ahead, and runs its collector.
+// The function `later` starts a service whose clock is two days ahead, and runs its collector.
 func later(t *testing.T, dir string) {
 	t.Helper()
 	var s *Server

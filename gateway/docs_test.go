@@ -77,7 +77,7 @@ func TestExamplesNameTheListenerAndNoHostOfARequest(t *testing.T) {
 // linked matches a file that the page loads: a script, an icon or a stylesheet.
 var linked = regexp.MustCompile(`<(?:script src|link rel="(?:icon|stylesheet)" href)="(?:\.\./)*\.+([^"]+)"`)
 
-// longest is the most bytes that a page and its files may have together when compressed.
+// longest is the maximum number of bytes that a page and its files may have together when compressed.
 const longest = 90_000
 
 // Promises: docs-size

@@ -21,7 +21,7 @@ func (s *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.shown(w, r)
 }
 
-// whole is the handler of an asset service. It answers each request with the same asset.
+// The function `whole` is the handler of an asset service. It answers each request with the same asset.
 func whole(w http.ResponseWriter, _ *http.Request) {
 	const body = `{"data":{"id":"a"}}`
 	h := w.Header()

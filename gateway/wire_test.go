@@ -43,7 +43,7 @@ func (j *journal) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// always returns a service that does the same as the given one, except that its /readyz always succeeds.
+// The function `always` returns a service that does the same as the given one, except that its /readyz always succeeds.
 func always(service http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" {

@@ -31,8 +31,8 @@ type messages struct {
 
 func newMessages(in io.Reader) *messages { return &messages{in: bufio.NewReaderSize(in, 64<<10)} }
 
-// next returns the next message. It returns io.EOF at the end of the stream. It ignores a message that the end
-// of the stream cuts off.
+// The method `next` returns the next message. It returns io.EOF at the end of the stream. It ignores a message that the
+// end of the stream cuts off.
 func (m *messages) next() (message, error) {
 	var found message
 	for size := 0; ; {

@@ -21,7 +21,7 @@ const serverCookie = "SERVER_ID"
 type Feed struct {
 	Position   Position // entries start after this position; zero: at the beginning
 	Descending bool     // newest first
-	Limit      int      // most entries of a page; 0: 100
+	Limit      int      // maximum number of entries of a page; 0: 100
 	Mode       Mode     // empty: real assets
 	Fields     []string // fields of each entry besides id and dateModified; "*": all
 	// Live makes Follow receive changes as they happen (docs/contract.md, "Streams").

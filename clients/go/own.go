@@ -12,7 +12,7 @@ import (
 type Own struct {
 	Position   Position // assets start after this position; zero: at the beginning
 	Descending bool     // newest first
-	Limit      int      // most assets of a page; 0: 100
+	Limit      int      // maximum number of assets of a page; 0: 100
 	Mode       Mode     // TestMode: only test assets; empty: all assets
 	Status     Status   // empty: in any state
 	Fields     []string // fields of each asset besides id and dateModified, such as reference; "*": all

@@ -13,7 +13,7 @@ import (
 
 // Retry bounds the retries of one call. The package comment says what is retried.
 type Retry struct {
-	Tries int           // most tries, the first included; 0: 6
+	Tries int           // maximum number of tries, the first included; 0: 6
 	Total time.Duration // time after the first try during which another may begin; 0: 1 min
 }
 

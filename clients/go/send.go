@@ -95,7 +95,7 @@ func open[T any](r request, got answer) (envelope[T], error) {
 	return body, nil
 }
 
-// one sends a request whose answer is an object with a tag.
+// The function `one` sends a request whose answer is an object with a tag.
 func one[T any, P tagged[T]](ctx context.Context, c *Client, r request) (T, error) {
 	body, err := call[T](ctx, c, r)
 	P(&body.Data).setTagged(taggedBy(r, body.header))

@@ -42,8 +42,8 @@ type Segment struct {
 // Bounds of a snapshot. The registry makes files of at most 4 MiB of lines; a file with only one asset may have
 // more.
 const (
-	maxSegments = 100_000  // most files of a snapshot
-	maxLines    = 16 << 20 // most bytes of one file's lines
+	maxSegments = 100_000  // maximum number of files of a snapshot
+	maxLines    = 16 << 20 // maximum number of bytes of one file's lines
 	maxFile     = maxLines + 64<<10
 	leastLine   = 64 // least bytes of a line, because it has an id and a dateModified
 	maxPath     = 1 << 10

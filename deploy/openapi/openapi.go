@@ -60,7 +60,7 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// with returns a copy of o with one more member.
+// The method `with` returns a copy of o with one more member.
 func (o object) with(name string, value any) object {
 	return append(o[:len(o):len(o)], member{name, value})
 }

@@ -213,7 +213,7 @@ var parts = []part{
 		"The concierge may, in any state."},
 }
 
-// many returns the plural of p.one.
+// The method `many` returns the plural of p.one.
 func (p part) many() string { return strings.ReplaceAll(p.path, "_", " ") }
 
 func (p part) operation(r routes.Route) operation {

@@ -66,7 +66,7 @@ func newWriter(version string) (*writer, error) {
 // bodies are the types of objects that no asset contains.
 var bodies = []string{"Access", "Ownership", "Recovery", "Transfer"}
 
-// has reports whether a type that is already in w.objects has a field with objects of this type. Types are
+// The method `has` reports whether a type that is already in w.objects has a field with objects of this type. Types are
 // listed after the types that contain them.
 func (w *writer) has(object string) bool {
 	return slices.ContainsFunc(w.objects, func(d assetsvc.Description) bool {

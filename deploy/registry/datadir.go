@@ -199,7 +199,7 @@ func finishFirstStart(dir string) error {
 	return nil
 }
 
-// has reports whether the directory holds the file.
+// The function `has` reports whether the directory holds the file.
 func has(dir, name string) (bool, error) {
 	_, err := os.Stat(filepath.Join(dir, name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

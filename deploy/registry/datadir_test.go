@@ -16,7 +16,7 @@ import (
 // files maps the names of the files in a data directory to their contents.
 type files map[string]string
 
-// with returns a copy of f with one more file.
+// The method `with` returns a copy of f with one more file.
 func (f files) with(name, text string) files {
 	all := maps.Clone(f)
 	all[name] = text

@@ -65,10 +65,10 @@ func setPlace(dir, bucket string) error {
 	return durable.SyncDirectory(dir)
 }
 
-// MoveFiles copies the bytes of the files of a data directory to a bucket. If the argument bucket is "", it copies the
-// bytes from the bucket to the directory. It returns both places. Afterwards the registry uses the new place; the bytes
-// at the old place stay. It may be repeated after an interruption: until all bytes are copied, the registry uses the
-// old place. The registry must not run.
+// MoveFiles copies the bytes of the files of a data directory to a bucket. If the argument `bucket` is "", it copies
+// the bytes from the bucket to the directory. It returns both places. Afterwards the registry uses the new place; the
+// bytes at the old place stay. It may be repeated after an interruption: until all bytes are copied, the registry uses
+// the old place. The registry must not run.
 func MoveFiles(ctx context.Context, dir, bucket string) (done filesvc.Copied, from, to string, err error) {
 	if err := mustBeOurs(dir, formatFile); err != nil {
 		return done, "", "", err

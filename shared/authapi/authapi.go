@@ -98,7 +98,7 @@ type VerifyTokenResponse struct {
 	Resealed bool `json:"resealed,omitempty"`
 }
 
-// MaxReseal is the most records that a ResealRequest may have.
+// MaxReseal is the maximum number of records that a ResealRequest may have.
 const MaxReseal = 40
 
 // ResealRequest requests that records are sealed with the current secret.

@@ -20,7 +20,7 @@ import (
 
 const (
 	callTimeout = 2 * time.Second // time limit of a call; the caller's context may end sooner
-	maxAnswer   = 64 << 10        // most bytes of an answer
+	maxAnswer   = 64 << 10        // maximum number of bytes of an answer
 )
 
 // Client calls the auth service. It is safe for concurrent use. Every method

@@ -20,7 +20,7 @@ const (
 )
 
 const (
-	maxFaults = 20 // the most faults that verify returns
+	maxFaults = 20 // maximum number of faults that verify returns
 	maxDepth  = 64 // the greatest depth of a tree; no valid file has more
 )
 
@@ -145,7 +145,7 @@ func (v *verifier) fault(id uint64, format string, args ...any) {
 	v.faults = append(v.faults, fmt.Errorf("%w: page %d: %s", ErrDamaged, id, fmt.Sprintf(format, args...)))
 }
 
-// enough reports whether the verification can end.
+// The method `enough` reports whether the verification can end.
 func (v *verifier) enough() bool {
 	return len(v.faults) >= maxFaults || v.depth == quick && len(v.faults) > 0
 }

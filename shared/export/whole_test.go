@@ -12,7 +12,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// whole returns the files of a whole copy of the assets, and the number of rows of each file, both by file name.
+// The function `whole` returns the files of a whole copy of the assets, and the number of rows of each file, both by
+// file name.
 func whole(t *testing.T, assets ...string) (files map[string]string, rows map[string]int) {
 	t.Helper()
 	files, rows = map[string]string{}, map[string]int{}

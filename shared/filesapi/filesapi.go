@@ -52,7 +52,7 @@ type Claimed struct {
 
 const (
 	callTimeout = 30 * time.Second // the caller's context usually ends earlier
-	maxAnswer   = 64 << 10         // most bytes of an answer
+	maxAnswer   = 64 << 10         // maximum number of bytes of an answer
 )
 
 // Client calls the file service. It is safe for concurrent use.

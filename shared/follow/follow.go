@@ -32,7 +32,8 @@ func PagePath(version string) string { return "/feed/" + version + "/page" }
 // LivePath returns the path at which one service asks another for the live feed, in a version of the API.
 func LivePath(version string) string { return "/feed/" + version + "/live" }
 
-// MaxData is the most bytes of an entry that a live stream carries. In place of a larger entry, the stream has a gap.
+// MaxData is the maximum number of bytes of an entry that a live stream carries. In place of a larger entry, the stream
+// has a gap.
 const MaxData = 64 << 10
 
 // Kind says what a Message means.
@@ -137,7 +138,7 @@ func (r *Reader) Next() (Message, error) {
 	return m, err
 }
 
-// maxWord is the most bytes of a position or an offset.
+// maxWord is the maximum number of bytes of a position or an offset.
 const maxWord = 64
 
 // word returns the text before the next blank or line break, and which of the two came.

@@ -26,7 +26,7 @@ func TestReaderReadsWhatWasAppended(t *testing.T) {
 		{GapKind, 4, at}, {BookmarkKind, 5, at}}
 	for _, read := range []struct {
 		name string
-		most int // most bytes of data that are read; -1: the data are not read
+		most int // maximum number of bytes of data that are read; -1: the data are not read
 		data []string
 	}{
 		{"all data", len(long), []string{`{"id":"a b"}`, long, `{}`}},

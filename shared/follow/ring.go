@@ -40,8 +40,8 @@ func (e *Entry) size() int {
 // position to another: Read returns everything between them. It is safe for concurrent
 // use.
 //
-// A Ring never has more bytes in memory than its limit. Entries that it has dropped, but slow followers still
-// hold, count too; because of them it may have to drop further entries.
+// A Ring never has more bytes in memory than its limit. The limit includes entries that the Ring has dropped but
+// that slow followers still hold. Because of these entries, the Ring may have to drop more.
 type Ring struct {
 	most int
 

@@ -24,7 +24,7 @@ type Options struct {
 	Name     string // name of the service, in metrics
 	Log      *slog.Logger
 	LogLevel slog.Level    // level of the log line for a request without an error
-	Timeout  time.Duration // the most that a request may take
+	Timeout  time.Duration // maximum duration of a request
 
 	// TimeoutOf returns the timeout of a request's route. It may be nil. If it returns 0, Timeout applies. If it
 	// returns Unlimited, the request has no deadline.

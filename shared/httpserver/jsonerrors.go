@@ -219,7 +219,7 @@ func (c *jsonConn) Write(p []byte) (int, error) {
 
 // Limits on readOn.
 const (
-	restOfHead     = 64 << 10 // most bytes that readOn reads
+	restOfHead     = 64 << 10 // maximum number of bytes that readOn reads
 	restOfHeadTime = time.Second
 )
 

@@ -61,7 +61,7 @@ const (
 
 // shortened returns a record whose line has at most the given number of bytes. It cuts the longest values.
 func shortened(r slog.Record, most int) slog.Record {
-	const number = 32 // the most bytes of a value that is not a text
+	const number = 32 // maximum number of bytes of a value that is not a text
 	cut := most
 	sizeBy := func(width func(string) int) int {
 		n := lineFrame + min(width(r.Message), cut)

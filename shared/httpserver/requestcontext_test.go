@@ -97,7 +97,7 @@ func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
 	}
 }
 
-// usual returns a context of package context that ends as a requestContext should.
+// The function `usual` returns a context of package context that ends as a requestContext should.
 func usual(parent context.Context, left time.Duration) (context.Context, context.CancelFunc) {
 	if left == 0 {
 		return context.WithCancel(parent)

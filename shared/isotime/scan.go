@@ -36,7 +36,7 @@ func (s *scanner) number(digits int) int {
 	return n
 }
 
-// after reads a separator and a number of two digits.
+// The method `after` reads a separator and a number of two digits.
 func (s *scanner) after(separator string) int {
 	s.bad = !s.skip(separator) || s.bad
 	return s.number(2)

@@ -24,7 +24,7 @@ import (
 const (
 	// MinLength is the least length of a secret, in bytes (RFC 7518, 3.2).
 	MinLength = 32
-	// Max is the most secrets that a ring may have.
+	// Max is the maximum number of secrets that a ring may have.
 	Max = 4
 )
 

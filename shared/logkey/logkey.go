@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// MaxKeys is the most keys that a file may have. Each of them signs each
+	// MaxKeys is the maximum number of keys that a file may have. Each of them signs each
 	// checkpoint.
 	MaxKeys = 16
-	maxFile = 64 << 10 // most bytes of a file of keys
+	maxFile = 64 << 10 // maximum number of bytes of a file of keys
 )
 
 // Read returns the keys of a file, the newest first. There is at least one, and at

@@ -51,7 +51,7 @@ func secrets(t testing.TB, file string) (all []string) {
 	return all
 }
 
-// alone checks that a file is the only one in its directory.
+// The function `alone` checks that a file is the only one in its directory.
 func alone(t testing.TB, file string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(file))

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 )
 
-// Small is the most bytes that count as a small amount. Small amounts may use all of a budget, and need no
+// Small is the maximum number of bytes that count as a small amount. Small amounts may use all of a budget, and need no
 // Semaphore.
 const Small = 64 << 10
 

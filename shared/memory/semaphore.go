@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxWaiting = 256 // most requests that may wait
+	maxWaiting = 256 // maximum number of requests that may wait
 	maxWait    = 2 * time.Second
 )
 

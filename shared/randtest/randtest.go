@@ -56,7 +56,8 @@ func place() string {
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
-// at returns the numbers of a place. Its first call prints the seed, which go test shows if a test fails.
+// The function `at` returns the numbers of a place. Its first call prints the seed, which go test shows if a test
+// fails.
 func at(place string) *rand.Rand {
 	if all.seed == 0 {
 		if all.seed = *wanted; all.seed == 0 {

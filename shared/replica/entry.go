@@ -80,8 +80,8 @@ const ahead = time.Minute
 // Latest returns the latest position that is accepted for a change now.
 func Latest() int64 { return time.Now().Add(ahead).UnixMicro() }
 
-// until checks the position of an entry: it returns ErrEntry if the entry comes after the given position. An entry
-// in the future could never be replaced, because all later states of the asset would have earlier positions.
+// The method `until` checks the position of an entry: it returns ErrEntry if the entry comes after the given position.
+// An entry in the future could never be replaced, because all later states of the asset would have earlier positions.
 func (e Entry) until(position int64) error {
 	if e.Position > position {
 		return fmt.Errorf("%w: asset %s is of %s, and may not be later than %s", ErrEntry, e.ID,

@@ -74,8 +74,8 @@ func entryAt(p boltfile.Place, b buckets, text bool) (Entry, error) {
 	return valueOf(p.ID, b.assets.Get(p.ID))
 }
 
-// over returns a function that returns the places for the query q, one after the other, in the order that q
-// asks for.
+// The method `over` returns a function that returns the places for the query q, one after the other, in the order that
+// q asks for.
 func (q FeedQuery) over(b buckets) (next func() boltfile.Place) {
 	real, test := boltfile.Feed{Bucket: b.real}, boltfile.Feed{Bucket: b.test, Test: true}
 	switch {

@@ -37,8 +37,8 @@ type Progress struct {
 type Store interface {
 	// State returns the state of the copy after the last change.
 	State() State
-	// Apply applies a change. After a crash, the store may have lost the last changes. It then has the state after an
-	// earlier change, and perhaps some entries of the lost changes. The error wraps ErrNotStored.
+	// Apply applies a change. Each error that it returns wraps ErrNotStored. After a crash, the store may have lost the
+	// last changes. It then has the state after an earlier change, and perhaps some entries of the lost changes.
 	Apply(Change) error
 	// Loaded returns the hashes of the snapshot files that are already in the copy.
 	Loaded() (map[string]bool, error)
@@ -195,7 +195,7 @@ func (r *run) page(page client.Page) error {
 	return r.store(c)
 }
 
-// same returns ErrOtherData if a position belongs to other data than the copy. It returns ErrAnswer if the
+// The method `same` returns ErrOtherData if a position belongs to other data than the copy. It returns ErrAnswer if the
 // position does not say to which data it belongs: every position of a registry says so.
 func (r *run) same(p client.Position) error {
 	if p.ServerID == "" {

@@ -15,7 +15,7 @@ import (
 type Pool struct {
 	Name       string
 	Idle, Used int64 // idle connections, and connections in use
-	Max        int64 // most connections; 0 if not known
+	Max        int64 // maximum number of connections; 0 if not known
 	Waiting    int64 // operations that wait for a connection
 	Timeouts   int64 // operations that waited but got no connection in time, since the start
 }

@@ -14,7 +14,7 @@ import (
 type StoreUse struct {
 	Size                  int64 // size of the data
 	DiskFree, DiskSize    int64 // free space and size of the disk with the data
-	MemoryUsed, MemoryMax int64 // memory that the data use, and the most that they may use
+	MemoryUsed, MemoryMax int64 // memory that the data use, and the maximum that they may use
 }
 
 // MeasureStore registers metrics of a store until the function `stop` is called. The name says

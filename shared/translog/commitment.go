@@ -163,10 +163,10 @@ var (
 	ErrMismatch     = errors.New("the asset is not what the leaf commits to")
 )
 
-// Match returns nil if the leaf commits to the asset under the salt. The argument asset is the asset as version 2.5 of
-// the API shows it to everybody, with id and dateModified. For a withdrawal, Match returns ErrNoCommitment. If the leaf
-// does not commit to the asset, the error has the cause ErrMismatch. If the asset is not a valid JSON object, it has
-// the cause ErrAsset.
+// Match returns nil if the leaf commits to the asset under the salt. The argument `asset` is the asset as version 2.5
+// of the API shows it to everybody, with id and dateModified. For a withdrawal, Match returns ErrNoCommitment. If the
+// leaf does not commit to the asset, the error has the cause ErrMismatch. If the asset is not a valid JSON object, it
+// has the cause ErrAsset.
 func (l Leaf) Match(asset []byte, salt Salt) error {
 	if l.Kind == Withdraw {
 		return ErrNoCommitment

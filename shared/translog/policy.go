@@ -40,7 +40,7 @@ type group struct {
 // none is the quorum without witnesses.
 const none = "none"
 
-// maxNames is the most logs, witnesses and groups that a policy may have.
+// maxNames is the maximum number of logs, witnesses and groups that a policy may have.
 const maxNames = 1024
 
 // ErrPolicy is the cause of every error about a policy file.

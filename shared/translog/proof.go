@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// maxHashes is the most hashes that a proof may have.
+// maxHashes is the maximum number of hashes that a proof may have.
 const maxHashes = 63
 
 // Proof proves without a network that a log holds an entry (tlog-proof).

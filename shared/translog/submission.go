@@ -10,7 +10,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// MaxSubmission is the most bytes of the body of an add-checkpoint request.
+// MaxSubmission is the maximum number of bytes of the body of an add-checkpoint request.
 const MaxSubmission = MaxCheckpoint + 32 + (maxHashes+1)*45
 
 // Submission is the body of an add-checkpoint request (tlog-witness).

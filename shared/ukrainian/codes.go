@@ -33,8 +33,8 @@ var squares = []string{"м2", "m2", "кв.м", "м.кв", "кв.м2", "sqm", "kv
 // isUnit reports whether a word is a unit, such as "кг".
 func isUnit(word string) bool { return slices.Contains(squares, word) || units.MatchString("1"+word) }
 
-// apart splits a number from the unit that follows it directly, and a size such as 12x24 into its numbers. It
-// returns any other field unchanged.
+// The function `apart` splits a number from the unit that follows it directly, and a size such as 12x24 into its
+// numbers. It returns any other field unchanged.
 func apart(field string) []string {
 	if field == "" || field[0] < '0' || field[0] > '9' || !hasLetter(field) {
 		return []string{field}

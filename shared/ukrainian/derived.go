@@ -22,5 +22,5 @@ var nounsOf = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// bareWord returns a word in the form from which the function stems cuts the endings.
+// bareWord returns a word in the form from which the function `stems` cuts the endings.
 func bareWord(word string) string { return strings.ReplaceAll(fold(word), "'", "") }

@@ -10,8 +10,8 @@ import (
 const (
 	pieceSize = 256     // characters after which a piece ends at the next blank
 	pieceMost = 1024    // a piece with so many characters ends at the next character that no word can have
-	maxRun    = maxWord // the most letters, digits and apostrophes in a row that are kept
-	maxMarks  = maxWord // the most marks in a row of letters that are kept
+	maxRun    = maxWord // maximum number of letters, digits and apostrophes in a row that are kept
+	maxMarks  = maxWord // maximum number of marks in a row of letters that are kept
 )
 
 // pieces returns the pieces of a text. If more letters and digits follow each other than a word may have, it

@@ -57,7 +57,7 @@ const future = "му меш ме меть мемо мем мете муть"
 
 func join(lists ...string) string { return strings.Join(lists, " ") }
 
-// each puts a text before each word of lists.
+// The function `each` puts a text before each word of lists.
 func each(before string, lists ...string) string {
 	var all []string
 	for _, word := range strings.Fields(join(lists...)) {

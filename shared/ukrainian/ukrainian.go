@@ -15,11 +15,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the most letters of a word. Further letters are dropped before anything else is done with the
+// maxWord is the maximum number of letters of a word. Further letters are dropped before anything else is done with the
 // word, and once more after its characters have got their normal form.
 const maxWord = 40
 
-// maxCode is the most characters of a code.
+// maxCode is the maximum number of characters of a code.
 const maxCode = 64
 
 // Each calls the function `visit` with the keys of the words of a text, and returns the number of these words.

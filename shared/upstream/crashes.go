@@ -9,7 +9,7 @@ import (
 
 const (
 	crashTime  = 10 * time.Second // how long a request is remembered
-	maxCrashes = 4096             // most requests that are remembered
+	maxCrashes = 4096             // maximum number of requests that are remembered
 )
 
 // crashes remembers requests that got no answer, perhaps because the server crashed. If a request itself caused the

@@ -19,7 +19,7 @@ const (
 	dialTimeout = 500 * time.Millisecond // short, so that a dead server costs little time
 	idleTimeout = time.Minute            // half of the time that our servers keep an idle connection
 	freshTime   = 5 * time.Millisecond   // how long after its last use a connection counts as open
-	maxIdle     = 256                    // most idle connections to one server, for each kind
+	maxIdle     = 256                    // maximum number of idle connections to one server, for each kind
 	bufferSize  = 8 << 10                // bytes of each of a connection's two buffers; a typical asset fits
 )
 

@@ -96,7 +96,7 @@ type Pool struct {
 	sources []source
 	budget  retryBudget
 	crashes *crashes
-	turn    atomic.Uint64             // the method pick starts with this server
+	turn    atomic.Uint64             // the method `pick` starts with this server
 	servers atomic.Pointer[[]*server] // the slice is replaced, never changed
 
 	stopWatch context.CancelFunc

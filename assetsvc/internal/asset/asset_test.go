@@ -74,7 +74,7 @@ func change(t testing.TB, a Asset, by Role, patch string) Asset {
 	return next
 }
 
-// in returns an asset in the given state. The asset meets the conditions of all steps from that state.
+// The function `in` returns an asset in the given state. The asset meets the conditions of all steps from that state.
 func in(t testing.TB, s Status) Asset {
 	t.Helper()
 	a := valid(t, `{"relatedProcesses":[{"type":"lot","relatedProcessID":"`+strings.Repeat("b", 32)+`"}]}`)

@@ -50,7 +50,7 @@ func (r Rules) codes(scheme string) (all, accepted codeList) {
 	return supplied.all, supplied.accepted
 }
 
-// maxListFaults is the most faults that Add lists one by one.
+// maxListFaults is the maximum number of faults that Add lists one by one.
 const maxListFaults = 20
 
 // Add adds the list of a scheme: on each line a code, optionally followed by a blank or tab and a description.

@@ -11,8 +11,8 @@ import (
 
 // The bounds of decimals (docs/contract.md, "Numbers").
 const (
-	decimalDigits  = 34  // most digits of a decimal in plain notation
-	decimalLength  = 200 // most characters of a decimal that a client sends
+	decimalDigits  = 34  // maximum number of digits of a decimal in plain notation
+	decimalLength  = 200 // maximum number of characters of a decimal that a client sends
 	quantityPlaces = 4   // fraction digits of a quantity
 )
 

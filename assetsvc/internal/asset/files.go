@@ -21,7 +21,7 @@ type File struct {
 	Size   int64
 }
 
-// in returns a document with the hash and the size of f. The zero File changes nothing.
+// The method `in` returns a document with the hash and the size of f. The zero File changes nothing.
 func (f File) in(document record.Object) record.Object {
 	if f.SHA256 == "" {
 		return document

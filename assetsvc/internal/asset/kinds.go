@@ -83,7 +83,7 @@ func cast(sent record.Value) (string, bool) {
 }
 
 // textThat returns a kind of text that accepts the empty string and strings of the given form. The parameter `shown`
-// is the form in the description of the fields, which may be less strict. The parameter otherwise is the text of
+// is the form in the description of the fields, which may be less strict. The parameter `otherwise` is the text of
 // the fault for any other string.
 func textThat(form *regexp.Regexp, shown, otherwise string) plain {
 	return plain{form: patternForm("^$|" + shown), take: func(w *walk, path string, old, sent record.Value) record.Value {

@@ -6,8 +6,8 @@ import (
 	"asset-registry/shared/nearest"
 )
 
-// maxNearest is the most searches for a nearest value in one request. It limits the time that such a request
-// can take.
+// maxNearest is the maximum number of searches for a nearest value in one request. It limits the time that such a
+// request can take.
 const maxNearest = 50
 
 const theNearest = ": the nearest is '%s'"
@@ -22,8 +22,8 @@ func (w *walk) nearest(sent string, of []string) string {
 	return fmt.Sprintf(theNearest, nearest.To(sent, of))
 }
 
-// near does the same as nearest. It also returns "" if no value of the list is so similar to the sent value that the
-// client may have meant it.
+// The method `near` does the same as nearest. It also returns "" if no value of the list is so similar to the sent
+// value that the client may have meant it.
 func (w *walk) near(sent string, of []string) string {
 	if w.compared >= maxNearest {
 		return ""

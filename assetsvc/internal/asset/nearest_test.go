@@ -8,7 +8,7 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// at returns the value at a dotted path, or nil if the path does not exist.
+// The function `at` returns the value at a dotted path, or nil if the path does not exist.
 func at(value record.Value, path string) record.Value {
 	for step := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {

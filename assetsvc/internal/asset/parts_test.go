@@ -50,7 +50,7 @@ func ask(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (A
 	return rules.ChangePart(a, c)
 }
 
-// first returns the id of an asset's first part of a kind.
+// The function `first` returns the id of an asset's first part of a kind.
 func first(t testing.TB, a Asset, path string) string {
 	t.Helper()
 	list := a.Parts(part(t, path), AllVersions)

@@ -251,7 +251,7 @@ func notIn(s Status, reason string) error {
 	return forbidden("data", fmt.Sprintf("Can't update asset in current (%s) status", s)+because(reason))
 }
 
-// because returns the words that add a reason to a refusal, or "" for no reason.
+// The function `because` returns the words that add a reason to a refusal, or "" for no reason.
 func because(reason string) string {
 	if reason == "" {
 		return ""

@@ -9,8 +9,8 @@ import (
 // stands for the newest version, which has every field.
 type Version string
 
-// before reports whether the version v is older than the version since, in which a field was added. If since is "",
-// all versions have the field, and the result is false.
+// The method `before` reports whether the version v is older than the version since, in which a field was added. If
+// since is "", all versions have the field, and the result is false.
 func (v Version) before(since Version) bool {
 	if v == "" || since == "" {
 		return false

@@ -181,7 +181,7 @@ func isIndex(step string) bool { return strings.Trim(step, "0123456789-") == "" 
 
 func (h *hiding) hides(name string) bool { return h != nil && h.fields[name] }
 
-// below returns what is hidden within the value of a field.
+// The method `below` returns what is hidden within the value of a field.
 func (h *hiding) below(name string) *hiding {
 	if h == nil {
 		return nil

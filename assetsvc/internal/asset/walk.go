@@ -15,10 +15,10 @@ import (
 // kind is a type of values: a plain kind (kinds.go), an object (*model), a list (list) or a dropped value
 // (dropped).
 type kind interface {
-	// convert returns the value to store for a value that a client sends. The parameter `sent` is this value; the
-	// parameter old is the stored value, or nil. If both are objects or lists, convert merges sent into old. Otherwise
-	// sent replaces old. If the result is nil, nothing is stored. convert adds faults to w. For an element of a list
-	// that is null, sent is nil. For a member of an object that is null, convert is not called.
+	// convert returns the value to store for a value that a client sends. The parameter `sent` is this value, and
+	// `old` is the stored value, or nil. If both are objects or lists, convert merges `sent` into `old`. Otherwise
+	// `sent` replaces `old`. If the result is nil, nothing is stored. convert adds faults to w. For an element of a
+	// list that is null, `sent` is nil. For a member of an object that is null, convert is not called.
 	convert(w *walk, path string, old, sent record.Value) record.Value
 }
 
@@ -26,7 +26,7 @@ type kind interface {
 type plain struct {
 	form Form
 	take func(w *walk, path string, old, sent record.Value) record.Value
-	most int // most characters of a text; 0: the function `take` checks the length
+	most int // maximum number of characters of a text; 0: the function `take` checks the length
 }
 
 // convert adds at most one fault for a value, even if the value breaks two rules. For example, a text with U+0000 may
@@ -110,7 +110,7 @@ type walk struct {
 	compared  int      // number of searches for a nearest value up to now
 }
 
-// maxFaults is the most faults in one answer. It limits the size of the answer: a body of 1 MiB can have
+// maxFaults is the maximum number of faults in one answer. It limits the size of the answer: a body of 1 MiB can have
 // millions of faults.
 const maxFaults = 500
 
@@ -148,12 +148,13 @@ func (w *walk) refuseNull(path, text string) {
 	}
 }
 
-// has reports whether the stored asset has this text, at any depth, in a field with the last name of the path.
+// The method `has` reports whether the stored asset has this text, at any depth, in a field with the last name of the
+// path.
 func (w *walk) has(path, text string) bool {
 	return has(w.stored, path[strings.LastIndexByte(path, '.')+1:], text)
 }
 
-// has reports whether a value has, at any depth, a field with this name and this text.
+// The function `has` reports whether a value has, at any depth, a field with this name and this text.
 func has(v record.Value, name, text string) bool {
 	switch v := v.(type) {
 	case record.Object:
@@ -350,7 +351,7 @@ func (w *walk) ignored(f field, sent, stored record.Value, others ...record.Valu
 	w.ignores(f.name, value, append(others, stored)...)
 }
 
-// maxIgnored is the most names of ignored fields that are noted.
+// maxIgnored is the maximum number of names of ignored fields that are noted.
 const maxIgnored = 20
 
 // ignores notes the name of the field at a path as ignored, unless the sent value equals one of the other given

@@ -15,8 +15,8 @@ type numbers struct {
 	given map[string]int // day -> newest number given out, for days whose newest number is not durable yet
 }
 
-// next returns the number after the newest one of the day. If n.given does not have the day, the newest durable
-// number comes from the function `stored`.
+// The method `next` returns the number after the newest one of the day. If n.given does not have the day, the newest
+// durable number comes from the function `stored`.
 func (n *numbers) next(day string, stored func() (int, error)) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -30,7 +30,7 @@ func openOwners(t *testing.T, path string, owner func(registry.Record) (string, 
 
 func inBody(r registry.Record) (string, error) { return string(r.Body), nil }
 
-// own returns the ids in the list of a broker, in order.
+// The function `own` returns the ids in the list of a broker, in order.
 func own(t *testing.T, s *Store, broker string) (ids []string) {
 	t.Helper()
 	page, err := s.Page(t.Context(), registry.Query{Owner: broker, Mode: registry.All, Limit: 10_000})

@@ -15,9 +15,9 @@ import (
 // Times in a replica set of three servers in one datacentre.
 const (
 	flight   = 200 * time.Microsecond  // shortest time that a message is under way
-	jitter   = 300 * time.Microsecond  // most additional time that a message is under way
+	jitter   = 300 * time.Microsecond  // maximum additional time that a message is under way
 	majority = 3500 * time.Microsecond // shortest time until most servers have a write
-	slack    = 1500 * time.Microsecond // most additional time until most servers have it
+	slack    = 1500 * time.Microsecond // maximum additional time until most servers have it
 )
 
 // shared is a Store in virtual time that never fails. Many writers share it.
@@ -165,8 +165,8 @@ func keepChanging(ctx context.Context, w *Writer, id string) (delays []time.Dura
 	}
 }
 
-// apart returns clocks that are ahead by different times. The first clock is right. The last one is ahead by
-// the second argument.
+// The function `apart` returns clocks that are ahead by different times. The first clock is right. The last one is
+// ahead by the second argument.
 func apart(count int, most time.Duration) (clocks []func() time.Time) {
 	for i := range count {
 		drift := most * time.Duration(i) / time.Duration(count-1)

@@ -126,7 +126,7 @@ func (p *plain) Settle(ctx context.Context, _ string, first int64) (map[string]b
 	return landed, err
 }
 
-// at returns the position of a document, or 0 if it does not exist.
+// The method `at` returns the position of a document, or 0 if it does not exist.
 func (p *plain) at(id string) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,8 +136,8 @@ func (p *plain) at(id string) int64 {
 	return 0
 }
 
-// once returns a function that returns an error for a single operation: the first one whose text begins with the
-// argument `name`.
+// The function `once` returns a function that returns an error for a single operation: the first one whose text begins
+// with the argument `name`.
 func once(name string) func(string) error {
 	failed := false
 	return func(operation string) error {

@@ -6,7 +6,7 @@ import "slices"
 // moments: the clock; the documents up to the clock's horizon; and the documents that have moved above the
 // horizon since.
 type walker struct {
-	limit        int   // most entries of a page
+	limit        int   // maximum number of entries of a page
 	offset       int64 // end of the previous page
 	horizon      int64 // horizon of this page; 0: the next step reads the clock
 	page         map[string]int64

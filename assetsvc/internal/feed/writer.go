@@ -23,8 +23,8 @@ var (
 type Options struct {
 	Name     string           // unique for each start of each process
 	Now      func() time.Time // the clock that positions follow
-	MaxBatch int              // most changes in a batch
-	MaxBytes int              // most bytes of all changes in a batch; a single change may have more
+	MaxBatch int              // maximum number of changes in a batch
+	MaxBytes int              // maximum number of bytes of all changes in a batch; a single change may have more
 	Size     func(Write) int  // bytes of a change
 	Timeout  time.Duration    // limit of one operation of the store
 	Pause    time.Duration    // wait before the writer repeats a failed operation
@@ -59,7 +59,7 @@ type pace struct {
 // are ahead of all clocks, the lead shrinks by 1 ms a second.
 const paceLoss = 1000
 
-// now returns the position that the other writer has probably reached, or 0 if no Open was refused yet.
+// The method `now` returns the position that the other writer has probably reached, or 0 if no Open was refused yet.
 func (p pace) now() int64 {
 	if p.at.IsZero() {
 		return 0
@@ -139,7 +139,7 @@ type batch struct {
 	outcomes []error // one for each change; nil: it was applied
 }
 
-// at gives the changes consecutive positions. The argument `first` is the position of the first change.
+// The method `at` gives the changes consecutive positions. The argument `first` is the position of the first change.
 func (b *batch) at(first int64) {
 	b.First = first
 	b.writes = make([]Write, len(b.changes))
@@ -237,7 +237,7 @@ func (w *Writer) open(ctx context.Context, b *batch) {
 	})
 }
 
-// next returns the first position of a new batch.
+// The method `next` returns the first position of a new batch.
 func (w *Writer) next() int64 { return max(w.o.Now().UnixMicro(), w.pace.now(), w.last+1) }
 
 // write writes the documents of b, and finds out the outcome of each write. It returns when no write of b can be

@@ -74,7 +74,7 @@ func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 	})
 }
 
-// within runs the handler h for assets of at most the given size, in bytes.
+// The method `within` runs the handler h for assets of at most the given size, in bytes.
 func (a *API) within(c *gin.Context, v version, size, factor int, h handler) error {
 	if size == memory.Small {
 		return h(a.upto(size), c, v)
@@ -98,7 +98,8 @@ func (a *API) within(c *gin.Context, v version, size, factor int, h handler) err
 	return h(larger, c, v)
 }
 
-// upto returns an API that refuses, with registry.ErrLarge, to read an asset of more bytes than the given size.
+// The method `upto` returns an API that refuses, with registry.ErrLarge, to read an asset of more bytes than the given
+// size.
 func (a *API) upto(size int) *API {
 	bounded := *a
 	bounded.registry = a.registry.Upto(size)

@@ -18,7 +18,7 @@ import (
 const idempotencyHeader = "Idempotency-Key"
 
 const (
-	maxIdempotencyKey = 255         // most characters of a key
+	maxIdempotencyKey = 255         // maximum number of characters of a key
 	maxSeeds          = keyring.Max // most seeds of a request: one for each of the registry's secrets
 )
 
@@ -54,7 +54,7 @@ func isVisible(text string, most int) bool {
 	return text != "" && len(text) <= most && !strings.ContainsFunc(text, invisible)
 }
 
-const maxReference = 200 // most characters of a reference
+const maxReference = 200 // maximum number of characters of a reference
 
 // referenceOf returns the caller's own name for the asset that the request creates, or "" if the caller gives no
 // name.

@@ -24,8 +24,8 @@ import (
 // The limits of a page (docs/contract.md, "Pages").
 const (
 	defaultLimit = 100               // entries of a page, if the request names no limit
-	maxLimit     = 1000              // most entries of a page
-	maxPage      = registry.MaxAsset // most bytes of stored assets for one page with fields
+	maxLimit     = 1000              // maximum number of entries of a page
+	maxPage      = registry.MaxAsset // maximum number of bytes of stored assets for one page with fields
 )
 
 // list answers with a page of the feed.
@@ -33,7 +33,7 @@ func (a *API) list(c *gin.Context, v version) error {
 	return a.listFrom(c, v, listing{path: "/assets", parse: parseListing, read: a.registry.List})
 }
 
-// own answers with a page of the assets of the caller's broker (docs/contract.md, "Own assets").
+// The method `own` answers with a page of the assets of the caller's broker (docs/contract.md, "Own assets").
 func (a *API) own(c *gin.Context, v version) error {
 	c.Header("Cache-Control", "no-store") // only some callers may read it
 	read := func(ctx context.Context, q registry.Query) (registry.FeedPage, error) {
@@ -142,7 +142,7 @@ func wantedOf(names []string) fieldSet {
 	return wanted
 }
 
-// has reports whether a field of a stored body is shown.
+// The method `has` reports whether a field of a stored body is shown.
 func (f fieldSet) has(name string) bool { return name != "id" && (f.all || f.names[name]) }
 
 // parseListing returns the query of a listing. It ignores unknown parameters. If it returns an error, the query
@@ -236,7 +236,7 @@ type links struct {
 // kept lists the parameters that are copied from the request to the links of a page.
 var kept = []string{"feed", "limit", "mode", "opt_fields", "wait"}
 
-// next returns the link to the page that follows in the same direction.
+// The method `next` returns the link to the page that follows in the same direction.
 func (l links) next(offset string) record.Object { return l.to(offset) }
 
 // prev returns the link to the page that follows in the other direction.

@@ -99,7 +99,7 @@ func (f *WebhookFeed) Page(
 // The limits on what find reads in one call.
 const (
 	findEntries = 256
-	findBytes   = 256 << 10 // most bytes of assets
+	findBytes   = 256 << 10 // maximum number of bytes of assets
 )
 
 // Find implements webhook.Feed.

@@ -24,9 +24,9 @@ const (
 	pauseLeast = 10 * time.Millisecond  // pause between two reads, while assets change
 	pauseMost  = 100 * time.Millisecond // pause between two reads, after some time without changes
 	readWithin = 5 * time.Second        // longest time for a read of the feed
-	readLimit  = 1000                   // most entries of a read
-	readBytes  = 1 << 20                // most bytes of assets in a read
-	selections = 96                     // most selections that can be followed at the same time
+	readLimit  = 1000                   // maximum number of entries of a read
+	readBytes  = 1 << 20                // maximum number of bytes of assets in a read
+	selections = 96                     // maximum number of selections that can be followed at the same time
 	leastRing  = 4 * follow.MaxData     // least size of a ring, in bytes
 )
 

@@ -15,7 +15,7 @@ func afterID(id string) bson.E {
 	return bson.E{Key: "_id", Value: bson.D{{Key: "$gt", Value: id}}}
 }
 
-// only is a projection that returns the id and the named fields.
+// The function `only` is a projection that returns the id and the named fields.
 func only(names ...string) bson.D {
 	fields := make(bson.D, len(names))
 	for i, name := range names {

@@ -47,7 +47,7 @@ type database struct {
 	horizon  atomic.Int64           // highest horizon that this process has read
 	looked   atomic.Pointer[former] // trails of the assets in the batch that the writer opens
 
-	mostAbove int64 // most assets above the horizon that a page looks at (moved.go)
+	mostAbove int64 // maximum number of assets above the horizon that a page looks at (moved.go)
 }
 
 const (

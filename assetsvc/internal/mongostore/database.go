@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/dataformat"
 )
 
-// do runs operations in one session, with one deadline for all of them. The session sees everything that this
-// process has seen before. Errors of the configuration say in one line what an operator can check.
+// The method `do` runs operations in one session, with one deadline for all of them. The session sees everything that
+// this process has seen before. Errors of the configuration say in one line what an operator can check.
 func (d *database) do(ctx context.Context, operations func(context.Context) error) error {
 	if !d.opened.Load() {
 		return errNotOpened

@@ -115,7 +115,8 @@ func (r *replicaSet) reply(server net.Conn, message []byte, member int) ([]byte,
 	return answer, err
 }
 
-// once passes on a command. If the command is a write that was done earlier, it returns the earlier answer instead.
+// The method `once` passes on a command. If the command is a write that was done earlier, it returns the earlier answer
+// instead.
 func (r *replicaSet) once(server net.Conn, message []byte, c command) ([]byte, error) {
 	number, err := c.raw.LookupErr("txnNumber")
 	if err != nil {

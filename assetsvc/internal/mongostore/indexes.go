@@ -118,7 +118,7 @@ func (d *database) isReplicated(ctx context.Context) (bool, error) {
 }
 
 // tellProgress logs at each interval of buildProgress that MongoDB is building indexes, until the caller calls the
-// function ended.
+// function `ended`.
 func (d *database) tellProgress(ctx context.Context, log *slog.Logger, in *mongo.Collection) (ended func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

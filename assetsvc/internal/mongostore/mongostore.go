@@ -18,7 +18,7 @@
 //   - changes: the record of each batch (record.go), or of one imported change.
 //   - clock: one document. It has the newest position. For each writer with an
 //     open batch, the field `open` has the first position of that batch, and the
-//     field ids has its documents. Readers need the field `open`, but not ids.
+//     field `ids` has its documents. Readers need the field `open`, but not ids.
 //   - log: the full parts of the public log, and its head (publiclog.go).
 //   - numbers: for each day the newest number given to an asset.
 //   - webhooks: one document for each webhook (webhooks.go).
@@ -61,8 +61,8 @@ const (
 )
 
 const (
-	maxBatch        = 256                   // most changes in one batch
-	maxBytes        = 8 << 20               // most bytes of the changes in a batch; a document may have 16 MiB
+	maxBatch        = 256                   // maximum number of changes in one batch
+	maxBytes        = 8 << 20               // maximum number of bytes of a batch's changes; a document may have 16 MiB
 	writerPause     = 50 * time.Millisecond // pause before the writer repeats a failed operation
 	prepareInterval = time.Second           // time between attempts to prepare a store that does not answer
 	looksPerLease   = 6                     // how often the watcher looks in the time of a lease

@@ -146,15 +146,15 @@ func (d *database) boundAbove(ctx context.Context, q registry.Query, last, horiz
 	return nil
 }
 
-// above returns a filter for the assets above a horizon, in all modes and states. These are assets of the feed,
-// or of the broker in q.
+// The function `above` returns a filter for the assets above a horizon, in all modes and states. These are assets of
+// the feed, or of the broker in q.
 func above(q registry.Query, horizon int64) bson.D {
 	all := registry.Query{Mode: registry.All, Owner: q.Owner}
 	return append(selected(all), bson.E{Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}})
 }
 
-// upwards returns options for a query with a filter made by the function `above`. The query then reads the assets in
-// the order of their positions.
+// The function `upwards` returns options for a query with a filter made by the function `above`. The query then reads
+// the assets in the order of their positions.
 func upwards(q registry.Query) *options.FindOptionsBuilder {
 	all := registry.Query{Mode: registry.All, Owner: q.Owner}
 	return options.Find().SetHint(indexOf(all)).SetSort(bson.D{{Key: "position", Value: 1}})

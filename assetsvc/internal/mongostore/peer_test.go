@@ -139,7 +139,7 @@ func found(documents ...bson.D) bson.D {
 	}})
 }
 
-// at adds an operation time to an answer, and returns this answer.
+// The function `at` adds an operation time to an answer, and returns this answer.
 func at(time uint32, answer bson.D) bson.D {
 	return append(answer, bson.E{Key: "operationTime", Value: bson.Timestamp{T: time}})
 }

@@ -21,7 +21,7 @@ var (
 )
 
 const (
-	copyBundles = 64                    // most entry bundles of one step
+	copyBundles = 64                    // maximum number of entry bundles of one step
 	copyEvery   = 2 * time.Second       // time between two reads of the source's checkpoint
 	copyAgain   = 50 * time.Millisecond // time until the next read after ErrAhead
 )

@@ -32,7 +32,7 @@ type world struct {
 	leaveOut guard
 	calm     bool          // calls do not fail at random
 	takes    time.Duration // time of each call; 0: random
-	most     int           // most changes in a page
+	most     int           // maximum number of changes in a page
 
 	mu      sync.Mutex
 	random  *rand.Rand

@@ -15,8 +15,8 @@ import (
 
 // The limits of one step.
 const (
-	stepChanges = 2000     // most changes that one step reads
-	stepBytes   = 16 << 20 // most bytes of the changes that one step reads
+	stepChanges = 2000     // maximum number of changes that one step reads
+	stepBytes   = 16 << 20 // maximum number of bytes of the changes that one step reads
 )
 
 // Options configure a Writer. Keys are required; all other fields may be zero.

@@ -48,7 +48,7 @@ func parse(text []byte, depth int) (Value, error) {
 // have no object of that size.
 const large = 64
 
-// maxDuplicates is the most repeated names that an error lists. It limits the size of the answer.
+// maxDuplicates is the maximum number of repeated names that an error lists. It limits the size of the answer.
 const maxDuplicates = 100
 
 type parser struct {

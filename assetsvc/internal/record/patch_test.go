@@ -62,7 +62,7 @@ func TestPatchesOfTheDeepestValueAreParsed(t *testing.T) {
 	}
 }
 
-// BenchmarkPatchManyMembers compares objects of up to 100,000 members, which is the most that a body can hold.
+// BenchmarkPatchManyMembers compares objects of up to 100,000 members, which is the maximum that a body can hold.
 // The time for each member must not grow with their number.
 func BenchmarkPatchManyMembers(b *testing.B) {
 	for _, members := range []int{100, 10_000, 100_000} {

@@ -158,7 +158,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// BenchmarkParseManyMembers parses objects of up to 100,000 members, which is the most that a body can hold.
+// BenchmarkParseManyMembers parses objects of up to 100,000 members, which is the maximum that a body can hold.
 // The time for each byte must not grow with the number of members.
 func BenchmarkParseManyMembers(b *testing.B) {
 	for _, members := range []int{100, 10_000, 100_000} {

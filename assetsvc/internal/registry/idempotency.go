@@ -28,7 +28,7 @@ import (
 
 const (
 	repeatable = 24 * time.Hour // a creation is repeated up to this age; later, its key creates another asset
-	maxUses    = 100            // most creations under one key
+	maxUses    = 100            // maximum number of creations under one key
 )
 
 // Seed is a secret that the gateway derives from an API key and an Idempotency-Key. Nobody can derive it without
@@ -237,8 +237,9 @@ func (r *Registry) createdUnder(
 	return Created{}, false, nil
 }
 
-// again answers a request whose seed gives the id of a stored asset. The result is the answer to the creation of that
-// asset, or a fault if the creation was another request. If the creation cannot be repeated any more, found is false.
+// The method `again` answers a request whose seed gives the id of a stored asset. The result is the answer to the
+// creation of that asset, or a fault if the creation was another request. If the creation cannot be repeated any more,
+// found is false.
 func (r *Registry) again(
 	ctx context.Context, by identity.Identity, in Input, seed Seed, b birth, stored Record,
 ) (created Created, found bool, err error) {

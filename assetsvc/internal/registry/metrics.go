@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxNamed     = 50      // most brokers that the metrics of a process name
+	maxNamed     = 50      // maximum number of brokers that the metrics of a process name
 	otherBrokers = "other" // label for all further brokers
 )
 
@@ -53,7 +53,7 @@ func (e *events) change(ctx context.Context, before, after Record) {
 	}
 }
 
-// by returns the metric attribute for a broker.
+// The method `by` returns the metric attribute for a broker.
 func (e *events) by(broker string) metric.MeasurementOption {
 	e.mu.Lock()
 	defer e.mu.Unlock()

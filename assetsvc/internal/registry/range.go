@@ -3,8 +3,8 @@ package registry
 // RangeQuery asks for listed assets in the order of their ids.
 type RangeQuery struct {
 	From  string // lowest id, 32 lowercase hex characters; "" starts at the first asset
-	Limit int    // most assets to look at, at least 1; assets that are not listed count, too
-	Bytes int    // most bytes of all bodies together; the first body may have more
+	Limit int    // maximum number of assets to look at, at least 1; assets that are not listed count, too
+	Bytes int    // maximum number of bytes of all bodies together; the first body may have more
 }
 
 // RangePage is a part of the listed assets, in the order of their ids.

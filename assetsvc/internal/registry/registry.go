@@ -47,7 +47,7 @@ type Registry struct {
 	turns  *turns  // for changes of assets
 	births *turns  // for repeatable creations
 	packer *packer // describes changes
-	most   int     // most bytes of an asset that may be read
+	most   int     // maximum number of bytes of an asset that may be read
 	public Log     // nil: there is no public log
 	events *events // nil: no metrics
 

@@ -25,7 +25,7 @@ type Record struct {
 	Sealed   string       // sealed token record, which only authsvc can read
 	Origin   string       // needed to answer a repeat of the creation; a store does not look into it
 	Body     []byte       // JSON object: the asset without its dateModified, which is Position
-	Owner    string       // broker whose list has the asset; "": no list has it; Get does not return it
+	Owner    string       // broker whose list has the asset, or "" if no list has the asset; Get leaves it empty
 	Former   string       // only for Replace: the Owner that the stored revision has before the write
 	Removed  bool         // the asset is removed; only an asset that was never listed may be removed
 	Change   []byte       // about the change to this revision; a store does not look into it; Get does not return it
@@ -48,15 +48,15 @@ type Revision struct {
 // LogQuery asks for changes of one asset, the newest first.
 type LogQuery struct {
 	Before int64 // position; changes below it are returned; 0 starts at the newest change
-	Limit  int   // most changes, at least 1
+	Limit  int   // maximum number of changes, at least 1
 	Whole  bool  // return Revision.Whole too
 }
 
 // ChangesQuery asks for changes of all assets, in the order of their positions.
 type ChangesQuery struct {
 	After int64 // position; changes above it are returned; 0 starts at the oldest change
-	Limit int   // most changes, at least 1
-	Bytes int   // most bytes of all changes together; the first change may have more
+	Limit int   // maximum number of changes, at least 1
+	Bytes int   // maximum number of bytes of all changes together; the first change may have more
 	Whole bool  // return Revision.Whole too
 }
 
@@ -94,7 +94,7 @@ type Query struct {
 	// Offset is not part of the page: an ascending page has positions above it, a descending page has positions
 	// below it. 0 starts at the oldest position, or on a descending page at the newest.
 	Offset     int64
-	Limit      int // most entries, at least 1
+	Limit      int // maximum number of entries, at least 1
 	Descending bool
 	Mode       Mode
 	// If Owner is set, the page is from the list of this broker's assets: all assets with this Owner, listed or

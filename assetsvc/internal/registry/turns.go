@@ -31,7 +31,7 @@ func newTurns() *turns {
 	return t
 }
 
-// of returns the turn of an asset.
+// The method `of` returns the turn of an asset.
 func (t *turns) of(id string) *turn {
 	return &t.turns[maphash.String(t.seed, id)%uint64(len(t.turns))]
 }

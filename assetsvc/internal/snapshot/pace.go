@@ -12,7 +12,7 @@ import (
 const (
 	restAlone  = 1 // the maker rests as long as it worked
 	restBeside = 3 // while the feed grows, the maker rests three times as long as it worked
-	restMost   = 9 // the maker rests at most nine times as long, if it makes the writes of others slower
+	restMost   = 9 // if the maker slows down the writes of others, it rests for at most nine times its work
 )
 
 // mostLost limits how much a maker may slow down others: they may lose at most this share of their writes because

@@ -36,7 +36,7 @@ func (s span) ids() (from, to string) {
 const (
 	pageAssets = 256
 	pageBytes  = 1 << 20
-	spanBytes  = 4 << 20 // most bytes of lines in a segment; a segment with only one asset may have more
+	spanBytes  = 4 << 20 // maximum number of bytes of lines in a segment; a segment with only one asset may have more
 )
 
 // line is an asset that the walker has read.
@@ -51,7 +51,7 @@ type walker struct {
 	store Store
 	show  func(dst []byte, e registry.Entry) ([]byte, error)
 	pace  *pace
-	most  int // most bytes of lines in a segment; a segment with only one asset may have more
+	most  int // maximum number of bytes of lines in a segment; a segment with only one asset may have more
 
 	text  []byte // the lines, each with its line break
 	lines []line

@@ -88,7 +88,7 @@ func (s *naive) Page(_ context.Context, q registry.Query) (registry.FeedPage, er
 	return registry.FeedPage{Entries: entries, Upto: s.last()}, nil
 }
 
-// last returns the newest position.
+// The method `last` returns the newest position.
 func (s *naive) last() (last int64) {
 	for _, r := range s.assets {
 		last = max(last, r.Position)

@@ -9,8 +9,8 @@ import (
 
 const (
 	challengedFor = time.Hour        // the bounds below limit the number of challenges in this time
-	brokerMost    = 16 * MaxOfBroker // most challenges of one broker
-	hostMost      = MaxEndpoints     // most challenges to one host
+	brokerMost    = 16 * MaxOfBroker // maximum number of challenges of one broker
+	hostMost      = MaxEndpoints     // maximum number of challenges to one host
 )
 
 // challenged knows when challenges were sent: to each endpoint, for each broker, and to each host. An endpoint

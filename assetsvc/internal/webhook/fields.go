@@ -62,7 +62,7 @@ func newReader(sent record.Object) *reader {
 	return r
 }
 
-// maxFaults is the most faults that one answer lists.
+// maxFaults is the maximum number of faults that one answer lists.
 const maxFaults = 500
 
 func (r *reader) wrong(name, format string, args ...any) {
@@ -111,7 +111,7 @@ func (r *reader) state() State {
 	return ""
 }
 
-// offset returns the position that the field offset stands for, or 0 if the field is absent.
+// offset returns the position that the field `offset` stands for, or 0 if the field is absent.
 func (r *reader) offset() int64 {
 	text := r.text("offset")
 	if text == "" {

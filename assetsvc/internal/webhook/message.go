@@ -16,7 +16,7 @@ import (
 // The limits of a message. A single entry may be larger than MaxBytes.
 const (
 	MaxEntries = 100
-	MaxBytes   = 64 << 10 // most bytes of the entries together
+	MaxBytes   = 64 << 10 // maximum number of bytes of the entries together
 )
 
 // Selection says which part of the feed an endpoint gets, and in which form.

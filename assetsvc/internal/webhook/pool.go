@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	maxSlots    = 1024 // most messages and challenges under way at the same time
-	maxOfBroker = 64   // most messages and challenges under way for one broker
+	maxSlots    = 1024 // maximum number of messages and challenges under way at the same time
+	maxOfBroker = 64   // maximum number of messages and challenges under way for one broker
 
-	usual = MaxBytes + 1<<10 // most bytes of a message in which no entry is unusually large
+	usual = MaxBytes + 1<<10 // maximum number of bytes of a message in which no entry is unusually large
 )
 
 // lanes limit the number of messages under way, and their memory. Receivers that were slow, and messages with a
@@ -85,7 +85,7 @@ func (s *slot) leave() {
 
 // shares limit the number of slots that each broker has at the same time.
 type shares struct {
-	most int64 // the most slots that one broker may have
+	most int64 // maximum number of slots that one broker may have
 
 	mu      sync.Mutex
 	brokers map[string]*share

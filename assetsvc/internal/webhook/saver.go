@@ -11,7 +11,7 @@ import (
 
 const (
 	gather     = 20 * time.Millisecond // steps that come within this time are saved together
-	maxSteps   = 500                   // most steps of one save
+	maxSteps   = 500                   // maximum number of steps of one save
 	saveWithin = 5 * time.Second
 	saveAgain  = 200 * time.Millisecond // pause before a save is repeated after a failure
 )
@@ -56,7 +56,7 @@ func (v *saver) run(ctx context.Context) {
 	}
 }
 
-// more returns the first step, and the steps that come soon after it.
+// The method `more` returns the first step, and the steps that come soon after it.
 func (v *saver) more(first pending) []pending {
 	all := []pending{first}
 	timer := time.NewTimer(gather)

@@ -22,9 +22,9 @@ const (
 	renewEvery = time.Second
 	readWithin = 3 * time.Second // longest time of one read of the store
 	drainFor   = 3 * time.Second // how long messages under way may go on after Drain
-	maxReads   = 8               // most pages of the feed that are read at the same time
-	maxScans   = 1               // most reads at the same time for endpoints with filters; these reads are larger
-	loadPage   = 500             // most endpoints of one read
+	maxReads   = 8               // maximum number of pages of the feed that are read at the same time
+	maxScans   = 1               // maximum number of reads for endpoints with filters; these reads are larger
+	loadPage   = 500             // maximum number of endpoints of one read
 	loadEvery  = time.Minute     // how often endpoints are read again, even if Term.Changes stays the same (Store.Put)
 )
 
@@ -189,7 +189,7 @@ func (s *Sender) setTenure(t *tenure) {
 	s.tenure = t
 }
 
-// now returns the current tenure, and the time of the store's last answer.
+// The method `now` returns the current tenure, and the time of the store's last answer.
 func (s *Sender) now() (*tenure, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

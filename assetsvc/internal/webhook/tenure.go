@@ -135,7 +135,7 @@ func (t *tenure) ended(w *worker) {
 	}
 }
 
-// each calls the function f for all workers.
+// The method `each` calls the function f for all workers.
 func (t *tenure) each(f func(*worker)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

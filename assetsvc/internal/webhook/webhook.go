@@ -13,7 +13,7 @@ import (
 
 // The limits on endpoints (docs/webhooks.md, "Bounds").
 const (
-	MaxEndpoints = 4096 // most endpoints of all brokers and administrators together
+	MaxEndpoints = 4096 // maximum number of endpoints of all brokers and administrators together
 	MaxOfBroker  = 32
 )
 

@@ -320,8 +320,8 @@ func (w *worker) unfollow() {
 	}
 }
 
-// next returns the next message to send. It makes the message from the ring if the ring goes back far enough,
-// and otherwise from a page.
+// The method `next` returns the next message to send. It makes the message from the ring if the ring goes back far
+// enough, and otherwise from a page.
 func (w *worker) next() (m message, found bool, err error) {
 	s := w.t.s
 	if w.ring != nil {

@@ -46,7 +46,7 @@ type world struct {
 	reads             map[string]int // number of calls of Page and Find
 	feedFails         string         // name of the method that fails: Follow, Page or Find
 	findTakes         time.Duration  // how long a call of Find takes
-	findMost          int            // most changes that a call of Find examines; 0: ten
+	findMost          int            // maximum number of changes that a call of Find examines; 0: ten
 	large             map[int]int    // extra bytes of a change, by its number
 
 	receivers map[string]*receiver
@@ -415,7 +415,7 @@ func (w *world) handle(to *receiver, id string, body []byte, acked bool) {
 	to.last, to.acked = first, acked
 }
 
-// after returns the number of the next entry that a receiver gets after the entry with the given number.
+// The method `after` returns the number of the next entry that a receiver gets after the entry with the given number.
 func (w *world) after(to *receiver, number int) int {
 	for number++; number < len(w.entries); number++ {
 		if c := w.entries[number]; c.test == to.test && to.filters.Meets(c.terms()) {
@@ -517,7 +517,7 @@ func (p *process) step() error {
 	return nil
 }
 
-// do runs an operation of the store. The process may die before or after the operation.
+// The function `do` runs an operation of the store. The process may die before or after the operation.
 func do[T any](p *process, f func() (T, error)) (T, error) {
 	var none T
 	p.mu.Lock()

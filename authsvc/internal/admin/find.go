@@ -25,7 +25,7 @@ const (
 // KeyOrders returns every order of FindKeys. If a KeyQuery names no order, FindKeys uses the first one.
 func KeyOrders() []string { return []string{ByCreated, ByUsed, ByName, ByBroker, ByExpiry} }
 
-// MaxFound is the most keys or brokers that one search reads.
+// MaxFound is the maximum number of keys or brokers that one search reads.
 const MaxFound = 10_000
 
 // KeyQuery selects a page of keys in some order.
@@ -36,7 +36,7 @@ type KeyQuery struct {
 	Order   string   // one of KeyOrders; "": the first
 	Reverse bool     // reverses the order
 	Skip    int      // number of keys before the page; if it is too large, FindKeys returns the last page
-	Limit   int      // most keys of the page
+	Limit   int      // maximum number of keys of the page
 }
 
 // KeyPage is the answer to a KeyQuery.
@@ -173,8 +173,8 @@ type BrokerPage struct {
 }
 
 // FindBrokers returns a page of the brokers with a text in their name, title or contact. The argument `limit` is the
-// most brokers of the page, and skip is the number of brokers before it. FindBrokers reads the first MaxFound
-// brokers.
+// maximum number of brokers of the page, and skip is the number of brokers before it. FindBrokers reads the first
+// MaxFound brokers.
 func (s *Service) FindBrokers(ctx context.Context, text string, skip, limit int) (p BrokerPage, err error) {
 	f, read := Filter{Text: text}, 0
 	var found []adminapi.Broker
@@ -196,7 +196,7 @@ func (s *Service) FindBrokers(ctx context.Context, text string, skip, limit int)
 	return p, nil
 }
 
-// MaxSummed is the most keys whose usage BrokerUsage adds up.
+// MaxSummed is the maximum number of keys whose usage BrokerUsage adds up.
 const MaxSummed = 200
 
 // MaxSummedDays is the largest number of days for which BrokerUsage adds up usage.

@@ -18,7 +18,7 @@ type Filter struct {
 	State  string // state of the key, one of adminapi.States; "": any
 	Text   string // part of a name, title, contact or id; upper and lower case are equal; "": any
 	After  string // last id or name of the previous page; "": the first page
-	Limit  int    // most keys or brokers of a page
+	Limit  int    // maximum number of keys or brokers of a page
 }
 
 func (f Filter) matches(texts ...string) bool {

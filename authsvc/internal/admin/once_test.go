@@ -66,7 +66,7 @@ func TestARequestOfOnceMakesItsChangeOnce(t *testing.T) {
 func TestAnAddressMaySendSoManyWrongKeys(t *testing.T) { synctest.Test(t, wrongKeys) }
 
 func wrongKeys(t *testing.T) {
-	time.Sleep(300 * time.Millisecond) // so that windows do not begin with a full second
+	time.Sleep(300 * time.Millisecond) // so that the windows do not begin when a new second begins
 	w := newWorld(t)
 	_, good := w.key(t, "", func(n *adminapi.NewKey) { n.Role, n.Levels = "operator", "" })
 	// try returns the kind of the fault, or -1 if the key is accepted.

@@ -90,8 +90,8 @@ type Secret struct {
 // services, or a step when somebody sets a clock.
 const clockError = time.Hour
 
-// over reports whether the grace period of the secret has ended. No grace period is longer than MaxGrace. So an end
-// that is much later was set by a wrong clock, and counts as passed.
+// The method `over` reports whether the grace period of the secret has ended. No grace period is longer than MaxGrace.
+// So an end that is much later was set by a wrong clock, and counts as passed.
 func (s Secret) over(now time.Time) bool {
 	return ended(s.Until, now) || s.Until.Sub(now) > MaxGrace+clockError
 }
@@ -174,8 +174,8 @@ func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool
 
 // Rotate returns the key with a new secret. Each former secret stays valid for the grace period, or until its own end
 // if that comes first. If grace is 0, all former secrets end immediately. Rotate returns a fault of kind Conflict if
-// the key is revoked, or if more than MaxSecrets secrets would be valid. The key also keeps its newest ended secrets,
-// as long as it has at most MaxSecrets secrets in all.
+// the key is revoked, or if more than MaxSecrets secrets would be valid. The key also keeps the secrets that ended
+// last: MaxSecrets secrets in all, with the valid ones.
 func (k Key) Rotate(hash string, grace time.Duration, now time.Time) (Key, error) {
 	if err := k.changeable(); err != nil {
 		return k, err

@@ -17,8 +17,8 @@ const (
 	watchFresh  = 50 * time.Millisecond  // callers share the result of a read that is not older than this
 	watchMargin = 2 * watchTick          // a request is answered this long before its deadline
 	maxChanges  = 500                    // an answer about more changes says "all"
-	// maxNames is the most bytes of an answer. Gateways do not read more, so a Watch answers "all" instead of a
-	// longer answer.
+	// maxNames is the maximum number of bytes of an answer. Gateways do not read more, so a Watch answers "all" instead
+	// of a longer answer.
 	maxNames = 32 << 10
 )
 

@@ -117,7 +117,7 @@ type Erasure struct {
 	Author Author
 }
 
-// History returns a page of changes of an asset. The argument offset is History.Older of the page before, or ""
+// History returns a page of changes of an asset. The argument `offset` is History.Older of the page before, or ""
 // for the newest changes. To the asset services, the caller is an administrator whose key has the id keyID.
 func (c *Client) History(ctx context.Context, keyID, id, offset string) (History, error) {
 	query := url.Values{"limit": {strconv.Itoa(perPage)}}

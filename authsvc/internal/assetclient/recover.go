@@ -20,7 +20,7 @@ type Recoverer struct {
 // Recovered has the new tokens of an asset. They are shown only once.
 type Recovered struct{ Owner, Token, Transfer string }
 
-// maxRecovered is the most bytes of an answer with an asset.
+// maxRecovered is the maximum number of bytes of an answer with an asset.
 const maxRecovered = 32 << 20
 
 // Recover gives an asset new tokens (docs/contract.md, "Recovery").

@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-const maxWebhooks = 1 << 20 // most bytes of a page of webhooks
+const maxWebhooks = 1 << 20 // maximum number of bytes of a page of webhooks
 
 // Webhook is a webhook as an administrator sees it (docs/contract.md, "Webhooks").
 type Webhook struct {

@@ -54,7 +54,7 @@ func nameOf(state json.RawMessage) (n named) {
 	return n
 }
 
-// MaxRead is the most entries that one Search reads.
+// MaxRead is the maximum number of entries that one Search reads.
 const MaxRead = 10_000
 
 // Reader is the part of Log that reads entries.
@@ -135,7 +135,7 @@ func firstSince(ctx context.Context, log Lister, since time.Time, last int64) (i
 	return low, nil
 }
 
-// MaxExported is the most entries that one Export reads.
+// MaxExported is the maximum number of entries that one Export reads.
 const MaxExported = 100_000
 
 // Export calls the function `visit` with each entry that a query selects, in order, until visit returns an error.

@@ -19,7 +19,7 @@ var begun = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 type memory struct {
 	entries []adminapi.Entry
 	read    int
-	most    int // most entries that one call returned
+	most    int // maximum number of entries that one call returned
 }
 
 func (m *memory) Head(context.Context) (adminapi.Head, error) {

@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// maxFaults is the most faults in the contents of a file that Check returns.
+// maxFaults is the maximum number of faults in the contents of a file that Check returns.
 const maxFaults = 20
 
 // Check reads a file that no process has open. It returns the number of token records and keys, and all faults of

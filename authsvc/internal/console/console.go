@@ -231,7 +231,7 @@ func (c *Console) reading(next handler) http.Handler {
 	})
 }
 
-const maxForm = 64 << 10 // most bytes of a form
+const maxForm = 64 << 10 // maximum number of bytes of a form
 
 // changing serves a page to an operator. It refuses other users. A form that is sent a second time changes
 // nothing.

@@ -191,7 +191,7 @@ func (b *browser) submit(path string, fields url.Values) answer {
 	return b.post(path, b.fill(path, fields))
 }
 
-// must fails the test unless the answer is an HTML page that has the status and the texts.
+// The method `must` fails the test unless the answer is an HTML page that has the status and the texts.
 func (a answer) must(t *testing.T, status int, says ...string) {
 	t.Helper()
 	if kind := a.Header.Get("Content-Type"); a.StatusCode != status || kind != "text/html; charset=utf-8" {

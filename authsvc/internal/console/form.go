@@ -37,8 +37,8 @@ func (c *Console) newForm(ctx context.Context) (form, error) {
 	return form{Values: url.Values{"once": {strconv.FormatInt(head.Seq, 10) + "." + rand.Text()}}}, nil
 }
 
-// once returns the given actor with the id of the form as the id of the request. So a form that is sent several
-// times makes its change only once.
+// The function `once` returns the given actor with the id of the form as the id of the request. So a form that is sent
+// several times makes its change only once.
 func once(by admin.Actor, r *http.Request) (admin.Actor, error) {
 	seq, id, _ := strings.Cut(r.PostForm.Get("once"), ".")
 	after, err := strconv.ParseInt(seq, 10, 64)

@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-const listed = 25 // most keys, brokers or entries on a page
+const listed = 25 // maximum number of keys, brokers or entries on a page
 
 // list is one page of the result of a search, with the parameters of the search.
 type list struct {
@@ -59,8 +59,8 @@ func (l list) page(n int) string {
 	return l.with("page", strconv.Itoa(n+1))
 }
 
-// with returns the path of the first page of the same search, but with another value of one parameter. An empty value
-// removes the parameter.
+// The method `with` returns the path of the first page of the same search, but with another value of one parameter. An
+// empty value removes the parameter.
 func (l list) with(name, value string) string {
 	q := maps.Clone(l.query)
 	q.Set(name, value)

@@ -50,7 +50,7 @@ type historyPage struct {
 	Older   string // path of the page with older changes; "": there is none
 }
 
-// historyPath returns the path of a page of an asset's history. The argument offset is "" for the newest
+// historyPath returns the path of a page of an asset's history. The argument `offset` is "" for the newest
 // changes.
 func historyPath(id, offset string) string {
 	query := url.Values{"id": {id}}

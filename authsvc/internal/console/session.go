@@ -48,8 +48,8 @@ func (s session) name() string {
 	return cmp.Or(s.ID, digest([]byte(s.Hash+" "+s.Begun.Format(time.RFC3339Nano))))
 }
 
-// over reports whether the session has ended. This includes a session that begins in the future: its beginning
-// comes from a wrong clock, and it would not end in time.
+// The method `over` reports whether the session has ended. This includes a session that begins in the future: its
+// beginning comes from a wrong clock, and it would not end in time.
 func (s session) over(now time.Time) bool {
 	used, begun := now.Sub(s.Used), now.Sub(s.Begun)
 	return used >= idleTime || begun >= longest || used < -clockError || begun < -clockError

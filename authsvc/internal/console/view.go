@@ -156,7 +156,7 @@ func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 // exactly returns a time with its seconds.
 func exactly(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// ago returns how long ago something was, in the largest whole unit.
+// The function `ago` returns how long ago something was, in the largest whole unit.
 func ago(past time.Duration) string {
 	for _, unit := range []struct {
 		name string

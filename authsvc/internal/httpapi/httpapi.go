@@ -23,7 +23,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// maxBody is the most bytes in the body of a request. No request needs nearly as many.
+// maxBody is the maximum number of bytes in the body of a request. No request needs nearly as many.
 const maxBody = 64 << 10
 
 // API serves the internal API.

@@ -88,8 +88,8 @@ func (f *formatCheck) check(ctx context.Context, client *redis.Client) error {
 	return f.again(ctx, client)
 }
 
-// again reads the format a second time. It is called when Redis has data: since the first time, another service
-// may have written both the format and the data.
+// The method `again` reads the format a second time. It is called when Redis has data: since the first time, another
+// service may have written both the format and the data.
 func (f *formatCheck) again(ctx context.Context, client *redis.Client) error {
 	found, err := client.Get(ctx, formatKey).Result()
 	if errors.Is(err, redis.Nil) {

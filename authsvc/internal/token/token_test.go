@@ -19,7 +19,7 @@ const lifetime = 90 * 24 * time.Hour
 const asset = "00112233445566778899aabbccddeeff"
 
 // memory is a Store in memory. A test can clear it, replace its records, and make its calls fail. The field
-// works is the number of calls that succeed first; later calls return the error in err.
+// `works` says how many calls succeed. All calls after these return the error in the field `err`.
 type memory struct {
 	records   map[string]Record
 	transfers map[string]Transfer

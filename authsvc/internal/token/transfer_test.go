@@ -43,7 +43,7 @@ func (h *handover) request() authapi.ChangeOwnerRequest {
 	}
 }
 
-// is reports whether a token is valid for the broker, according to the sealed record and the store.
+// The method `is` reports whether a token is valid for the broker, according to the sealed record and the store.
 func (h *handover) is(t *testing.T, broker, token, sealed string) bool {
 	t.Helper()
 	got, err := h.Verify(t.Context(), authapi.VerifyTokenRequest{

@@ -81,7 +81,7 @@ func (s *registry) add(ctx context.Context) error {
 	return s.do(ctx, http.MethodPatch, a, []byte(`{"data":{"status":"pending"}}`), nil)
 }
 
-// do sends a request that changes or creates an asset, and reads the answer.
+// The method `do` sends a request that changes or creates an asset, and reads the answer.
 func (s *registry) do(ctx context.Context, method string, a owned, body []byte, into any) error {
 	address := "http://" + s.addr + "/api/2.5/assets"
 	if a.id != "" {

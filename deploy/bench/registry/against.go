@@ -32,7 +32,7 @@ func (b *bench) compare(ctx context.Context, bin string) error {
 // writers lists the numbers of concurrent writers to measure with.
 var writers = []int{1, 16, 64}
 
-// against measures loads on two registries, and prints how they compare.
+// The method `against` measures loads on two registries, and prints how they compare.
 func (b *bench) against(ctx context.Context, other string, kinds ...kind) error {
 	fmt.Printf("clients                    this/s  other/s   ratio   this p50, p99       other p50, p99\n")
 	for _, k := range kinds {

@@ -214,7 +214,7 @@ func (b *bench) ask(ctx context.Context, name string, path func(r *rand.Rand) st
 	}
 }
 
-// at returns a percentile of a sorted list, in milliseconds.
+// The function `at` returns a percentile of a sorted list, in milliseconds.
 func at(list []time.Duration, percent int) float64 {
 	return float64(list[min(len(list)-1, len(list)*percent/100)].Microseconds()) / 1000
 }

@@ -215,7 +215,7 @@ func TestARowOfATable(t *testing.T) {
 	}
 }
 
-// at returns the value at a path of an object.
+// The function `at` returns the value at a path of an object.
 func at(value any, path string) any {
 	for step := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {

@@ -38,8 +38,8 @@ type calls struct {
 
 func newCalls(waiting func(string)) *calls { return &calls{waiting: waiting, answered: time.Now()} }
 
-// do repeats a call until it has a final answer. It may run the given function several times, so the function must
-// allow that without harm.
+// The method `do` repeats a call until it has a final answer. It may run the given function several times, so the
+// function must allow that without harm.
 func (c *calls) do(ctx context.Context, call func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		c.mu.Lock()
@@ -55,7 +55,7 @@ func (c *calls) do(ctx context.Context, call func() error) error {
 	}
 }
 
-// again reports whether a call that ended with err must be made again. If no answer came, it first waits.
+// The method `again` reports whether a call that ended with err must be made again. If no answer came, it first waits.
 func (c *calls) again(ctx context.Context, err error, pause time.Duration) bool {
 	refusal, _ := errors.AsType[*client.Error](err)
 	limited := refusal != nil && refusal.Status == http.StatusTooManyRequests

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maxFile is the most bytes that a file may have, by the default of the registry.
+// maxFile is the maximum number of bytes that a file may have, by the default of the registry.
 const maxFile = 100 << 20
 
 // Folder contains the files of documents. No path leads out of it, not even through a symbolic link. A nil

@@ -55,7 +55,7 @@ func (l *lines) raw() (text []byte, err error) {
 	}
 }
 
-// next implements reader.
+// The method `next` implements reader.
 func (l *lines) next() (Row, []Fault, error) {
 	text, err := l.line()
 	row := Row{Number: l.row, column: func(path string) string { return path }}

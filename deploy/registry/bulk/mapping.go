@@ -171,8 +171,8 @@ func index(n *node) int {
 	return i
 }
 
-// at returns the source of the value at a path: the leaf at the path, or the leaf of one of its parents. If the mapping
-// has no such leaf, it returns the name of the field.
+// The method `at` returns the source of the value at a path: the leaf at the path, or the leaf of one of its parents.
+// If the mapping has no such leaf, it returns the name of the field.
 func (n *node) at(path string) string {
 	for step := range strings.SplitSeq(path, ".") {
 		if n.leaf != nil {

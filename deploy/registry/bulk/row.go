@@ -246,8 +246,8 @@ func (w *work) add(ctx context.Context, d client.Document) error {
 	return nil
 }
 
-// with returns the document in the form that the registry takes. If the document has a file, the result also has
-// the fields of the file.
+// The method `with` returns the document in the form that the registry takes. If the document has a file, the result
+// also has the fields of the file.
 func (d Document) with(file client.StoredFile) (document client.Document, err error) {
 	text, err := json.Marshal(d.Fields)
 	if err != nil {

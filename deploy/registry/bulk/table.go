@@ -169,7 +169,7 @@ func (t *table) unknownFields() (faults []Fault) {
 	return faults
 }
 
-// next implements reader.
+// The method `next` implements reader.
 func (t *table) next() (Row, []Fault, error) {
 	cells, faults, err := t.record()
 	if err != nil || len(faults) > 0 {

@@ -79,8 +79,8 @@ func (m *Manager) client() (*acme.Client, func(), error) {
 	}, transport.CloseIdleConnections, nil
 }
 
-// again returns the pause before a request is repeated, or 0 to give up. A request is repeated three times, but
-// not if the authority answers that there were too many requests.
+// The function `again` returns the pause before a request is repeated, or 0 to give up. A request is repeated three
+// times, but not if the authority answers that there were too many requests.
 func again(n int, _ *http.Request, resp *http.Response) time.Duration {
 	if n > 3 || resp != nil && resp.StatusCode == http.StatusTooManyRequests {
 		return 0

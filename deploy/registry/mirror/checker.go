@@ -19,7 +19,7 @@ import (
 
 const (
 	mostWrong   = 100  // limit of the assets that differ from the log and are checked again
-	mostSkipped = 1000 // most assets in test mode that are skipped to find the next asset
+	mostSkipped = 1000 // maximum number of assets in test mode that are skipped to find the next asset
 	mostRefused = 10   // if this many answers have no salt, the mirror is not ready
 	proveWithin = 10 * time.Second
 )
@@ -99,7 +99,7 @@ func (c *checker) take() (id string, found bool) {
 	return id, found && err == nil // if the copy is damaged, the goroutine that follows the origin reports it
 }
 
-// after returns the next higher id. It returns "" for the highest id and for "".
+// The function `after` returns the next higher id. It returns "" for the highest id and for "".
 func after(id string) string {
 	key, err := hex.DecodeString(id)
 	if err != nil {

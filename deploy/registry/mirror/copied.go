@@ -37,7 +37,7 @@ func (c copied) Range(from string, visit func(assetsvc.CopiedAsset) bool) error 
 // Ready implements assetsvc.Copy.
 func (c copied) Ready(ctx context.Context) error { return c.ready(ctx) }
 
-// has reports whether the copy has an asset.
+// The method `has` reports whether the copy has an asset.
 func (c copied) has(id string) (has bool, err error) {
 	_, has, err = c.positionOf(id)
 	return has, err

@@ -43,8 +43,8 @@ func newRelay(of *url.URL, to http.RoundTripper, within time.Duration, log *slog
 		failures: failurelog.New(log, "the mirror cannot ask the registry")}
 }
 
-// before returns a relay with the same settings. The new relay stands in front of the handler "next", which is the
-// asset service of the mirror.
+// The method `before` returns a relay with the same settings. The new relay stands in front of the handler "next",
+// which is the asset service of the mirror.
 func (r *relay) before(next http.Handler, has func(id string) (bool, error)) *relay {
 	relay := *r
 	relay.next, relay.has = next, has
@@ -101,7 +101,7 @@ func (r *relay) isElsewhere(path string) (bool, error) {
 // isID reports whether a text has the form of an asset's id.
 func isID(text string) bool { return len(text) == 32 && strings.Trim(text, "0123456789abcdef") == "" }
 
-// away returns the fault for an origin that does not answer.
+// The function `away` returns the fault for an origin that does not answer.
 func away(cause error) error {
 	const text = "This mirror does not have this, and cannot ask the registry for it now; repeat the request."
 	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, fault.URL, "mirror", text), cause)

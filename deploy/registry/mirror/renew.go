@@ -159,7 +159,7 @@ func (k *keeper) replaces(ctx context.Context, next translog.Checkpoint) error {
 	return nil
 }
 
-// beside returns a mirror that makes the next copy but does not serve it.
+// The method `beside` returns a mirror that makes the next copy but does not serve it.
 func (m *mirror) beside() *mirror {
 	c := m.config
 	c.Data, c.SnapshotInterval = filepath.Join(c.Data, nextDirectory), 0

@@ -16,7 +16,7 @@ import (
 	"asset-registry/shared/durable"
 )
 
-const auditPage = "1000" // entries in a page, the most that the admin API allows
+const auditPage = "1000" // entries in a page, the maximum that the admin API allows
 
 type auditCommands struct {
 	List   listAudit   `cmd:"" help:"List changes, the oldest first."`

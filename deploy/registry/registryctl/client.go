@@ -117,8 +117,8 @@ func call[T any](ctx context.Context, p *program, method, path string, query url
 	return answer, nil
 }
 
-// all reads a list page by page, from the first page to the last, and calls the function `visit` for each page. It
-// sets the parameter "after" in the argument `query`.
+// The function `all` reads a list page by page, from the first page to the last, and calls the function `visit` for
+// each page. It sets the parameter "after" in the argument `query`.
 func all[T any](ctx context.Context, p *program, path string, query url.Values, visit func([]T)) error {
 	for {
 		page, err := call[[]T](ctx, p, http.MethodGet, path, query, nil)

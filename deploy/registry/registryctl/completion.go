@@ -109,8 +109,8 @@ func (c complete) Run(ctx context.Context, p *program) error {
 
 type candidate struct{ word, description string }
 
-// candidates returns the words that can follow the given ones. The argument partial is the beginning of the next word.
-// It is only used to see whether the next word begins with a hyphen, as a flag does.
+// candidates returns the words that can follow the given ones. The argument `partial` is the beginning of the next
+// word. It is only used to see whether the next word begins with a hyphen, as a flag does.
 func (p *program) candidates(ctx context.Context, words []string, partial string) []candidate {
 	var typed commands
 	parser, err := newParser(&typed, io.Discard)

@@ -251,7 +251,7 @@ func (r *testRegistry) answer(request *http.Request) string {
 	}
 }
 
-// page returns a page of 15 entries. The argument offset is the number of entries before the page.
+// page returns a page of 15 entries. The argument `offset` is the number of entries before the page.
 func (r *testRegistry) page(offset string) string {
 	first, _ := strconv.Atoi(offset) // 0 for the beginning of the list
 	data := []map[string]string{}

@@ -19,7 +19,7 @@ type answer struct {
 	Transfer *client.Transfer `json:"transfer,omitempty"` // the transfer that the command accept has made
 }
 
-// without returns the answer without its tokens if the tokens are in a file. If file is "", it returns the
+// The method `without` returns the answer without its tokens if the tokens are in a file. If file is "", it returns the
 // whole answer.
 func (a answer) without(file string) answer {
 	if file != "" {

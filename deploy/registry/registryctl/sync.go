@@ -141,7 +141,7 @@ func (s syncCopy) open(p *program) (*replica.Replica, replica.Source, error) {
 	return copied, replica.Source{Client: c, Address: p.URL, Pause: s.Pause}, nil
 }
 
-// anew replaces the copy with an empty one.
+// The method `anew` replaces the copy with an empty one.
 func (s syncCopy) anew(copied *replica.Replica) (*replica.Replica, error) {
 	if err := errors.Join(copied.Close(), replica.Remove(s.Dir)); err != nil {
 		return copied, err
@@ -153,8 +153,8 @@ func (s syncCopy) anew(copied *replica.Replica) (*replica.Replica, error) {
 	return empty, nil
 }
 
-// once brings the copy to the end of the feed. Without --once, it then follows the feed, and waits while the
-// registry does not answer.
+// The method `once` brings the copy to the end of the feed. Without --once, it then follows the feed, and waits while
+// the registry does not answer.
 func (s syncCopy) once(
 	ctx context.Context, p *program, copied *replica.Replica, source replica.Source, shown syncProgress,
 ) error {
@@ -186,7 +186,7 @@ func (s syncCopy) once(
 	}
 }
 
-// away reports whether err is temporary: the error is over as soon as the registry answers again.
+// The function `away` reports whether err is temporary: the error is over as soon as the registry answers again.
 func away(err error) bool {
 	for _, lasts := range []error{
 		replica.ErrNotStored, replica.ErrOtherData, replica.ErrEntry, replica.ErrUnsound, client.ErrSegment,

@@ -85,8 +85,8 @@ func (v *copyVerifier) run(ctx context.Context, p *program) error {
 	return nil
 }
 
-// each calls the function `check` for each asset of the sample. Without a sample, it calls check for each asset of
-// the copy.
+// The method `each` calls the function `check` for each asset of the sample. Without a sample, it calls check for each
+// asset of the copy.
 func (v *copyVerifier) each(check func(replica.Entry) error) error {
 	if v.sample == 0 {
 		return v.copied.Walk(check)
@@ -107,7 +107,7 @@ func (v *copyVerifier) each(check func(replica.Entry) error) error {
 	return nil
 }
 
-// one handles a single asset: it checks the asset, counts the result, and names the asset if it
+// The method `one` handles a single asset: it checks the asset, counts the result, and names the asset if it
 // differs. It returns an error only if the asset could not be checked.
 func (v *copyVerifier) one(ctx context.Context, p *program, asset replica.Entry) error {
 	found, err := v.check(ctx, asset)

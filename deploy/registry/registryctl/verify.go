@@ -69,7 +69,7 @@ type logReport struct {
 	Registry  *registryReport `json:"registry,omitempty"`
 }
 
-// whole verifies the whole public log (docs/log.md, "Verification").
+// The method `whole` verifies the whole public log (docs/log.md, "Verification").
 func (v verifyLog) whole(ctx context.Context, p *program, policy *translog.Policy) error {
 	if v.Log == "" {
 		v.Log = strings.TrimSuffix(p.URL, "/") + "/log"

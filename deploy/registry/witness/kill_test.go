@@ -158,5 +158,5 @@ func sizeOf(t *testing.T, l *testLog, address string) int64 {
 	return size
 }
 
-// whole returns the size of the whole log.
+// The function `whole` returns the size of the whole log.
 func whole(l *testLog) int64 { return int64(len(l.trees) - 1) }

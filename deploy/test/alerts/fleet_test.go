@@ -220,7 +220,7 @@ func certify(t *testing.T, dir string) (cert, private string) {
 	return cert, private
 }
 
-// all returns the metrics that every process exports now.
+// The method `all` returns the metrics that every process exports now.
 func (f *fleet) all(t *testing.T) (told series) {
 	t.Helper()
 	for _, processes := range []map[string]string{f.metrics, f.more} {
@@ -300,7 +300,7 @@ func (j *jaeger) Export(_ context.Context, r *collectortrace.ExportTraceServiceR
 	return &collectortrace.ExportTraceServiceResponse{}, nil
 }
 
-// in returns the services that took part in a trace.
+// The method `in` returns the services that took part in a trace.
 func (j *jaeger) in(trace string) map[string]bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

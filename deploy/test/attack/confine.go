@@ -81,7 +81,7 @@ func Peak(pid int) (stop func() int64) {
 	}
 }
 
-// own returns the anonymous memory of a process in bytes, or 0 if the process has ended.
+// The function `own` returns the anonymous memory of a process in bytes, or 0 if the process has ended.
 func own(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -82,7 +82,7 @@ func TestTheAdminAPIHasANetworkWithoutGateways(t *testing.T) {
 	}
 }
 
-// on returns the services on a network, sorted by name.
+// The method `on` returns the services on a network, sorted by name.
 func (f composeFile) on(network string) (names []string) {
 	for name, s := range f.Services {
 		if slices.Contains(s.Networks, network) {

@@ -184,7 +184,7 @@ func (s *standIn) script(name string, args ...string) (string, error) {
 	return string(text), err
 }
 
-// must runs a script that must succeed.
+// The method `must` runs a script that must succeed.
 func (s *standIn) must(t *testing.T, name string, args ...string) {
 	t.Helper()
 	if text, err := s.script(name, args...); err != nil {

@@ -82,8 +82,8 @@ func (o *office) me(t *testing.T, key string) answer {
 	return o.do(t, call{method: "GET", path: "/api/2.5/me", key: key})
 }
 
-// soon calls the function `check` again and again. It fails the test if check does not return true before the given
-// time is over.
+// The function `soon` calls the function `check` again and again. It fails the test if check does not return true
+// before the given time is over.
 func soon(t *testing.T, what string, within time.Duration, check func() bool) {
 	t.Helper()
 	for began := time.Now(); !check(); time.Sleep(10 * time.Millisecond) {
@@ -93,9 +93,9 @@ func soon(t *testing.T, what string, within time.Duration, check func() bool) {
 	}
 }
 
-// everywhere waits until a change of a key is in force at every gateway. It calls check() until the result is true
-// eight times in a row. This is enough if the load balancer sends at least one of eight successive requests to each
-// gateway. A balancer that chooses at random does not guarantee that.
+// The function `everywhere` waits until a change of a key is in force at every gateway. It calls check() until the
+// result is true eight times in a row. This is enough if the load balancer sends at least one of eight successive
+// requests to each gateway. A balancer that chooses at random does not guarantee that.
 func everywhere(t *testing.T, what string, check func() bool) {
 	t.Helper()
 	soon(t, what, inForce, func() bool {

@@ -46,8 +46,8 @@ type answer struct {
 	json   map[string]any // numbers are json.Number
 }
 
-// do sends a request. It fails the test if no answer comes, or if the JSON of the answer is malformed. It does not
-// check the JSON of a compressed answer.
+// The method `do` sends a request. It fails the test if no answer comes, or if the JSON of the answer is malformed. It
+// does not check the JSON of a compressed answer.
 func (a api) do(t *testing.T, c call) answer {
 	t.Helper()
 	url := a.base + c.path
@@ -132,7 +132,7 @@ func (c call) setHeader(req *http.Request) {
 	}
 }
 
-// with returns the call with one more header.
+// The method `with` returns the call with one more header.
 func (c call) with(name, value string) call {
 	header := map[string]string{}
 	maps.Copy(header, c.header)
@@ -141,8 +141,8 @@ func (c call) with(name, value string) call {
 	return c
 }
 
-// must checks the status, and the headers that every answer must have (docs/contract.md, "Requests and answers"). A
-// different status ends the test.
+// The method `must` checks the status, and the headers that every answer must have (docs/contract.md, "Requests and
+// answers"). A different status ends the test.
 func (got answer) must(t *testing.T, status int) answer {
 	t.Helper()
 	if got.status != status {
@@ -188,7 +188,8 @@ func (got answer) fails(t *testing.T, status int, places ...string) answer {
 // data returns the JSON member "data" of the answer, or nil if the member is not an object.
 func (got answer) data() map[string]any { return object(got.json["data"]) }
 
-// at returns the value at a dotted path, for example "items.0.id". It returns nil if the path leads to nothing.
+// The function `at` returns the value at a dotted path, for example "items.0.id". It returns nil if the path leads to
+// nothing.
 func at(value any, path string) any {
 	for name := range strings.SplitSeq(path, ".") {
 		if i, err := strconv.Atoi(name); err == nil && list(value) != nil {
@@ -260,7 +261,7 @@ func (f fields) set(path string, value any) fields {
 		func(o map[string]any, name string) { o[name] = value })))
 }
 
-// without returns a copy without the value at a dotted path.
+// The method `without` returns a copy without the value at a dotted path.
 func (f fields) without(path string) fields {
 	return fields(object(replace(map[string]any(f), strings.Split(path, "."),
 		func(o map[string]any, name string) { delete(o, name) })))

@@ -50,7 +50,7 @@ func (a api) page(t *testing.T, path string) page {
 	return p
 }
 
-// now returns an offset at the end of the feed. All later changes are listed after it.
+// The method `now` returns an offset at the end of the feed. All later changes are listed after it.
 func (a api) now(t *testing.T) string {
 	t.Helper()
 	return text(a.publish(t, validAsset()).data()["dateModified"])
@@ -94,7 +94,7 @@ func testFeed(t *testing.T, a api) {
 	a.do(t, call{method: "HEAD", path: "/assets"}).must(t, 200)
 }
 
-// same compares two lists of entries. It treats nil and an empty slice as equal.
+// The function `same` compares two lists of entries. It treats nil and an empty slice as equal.
 func same(t *testing.T, what string, got, want []entry) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -102,7 +102,7 @@ func same(t *testing.T, what string, got, want []entry) {
 	}
 }
 
-// only returns the entries of the assets with the given ids.
+// The function `only` returns the entries of the assets with the given ids.
 func only(entries []entry, ids ...string) []entry {
 	var kept []entry
 	for _, e := range entries {

@@ -195,7 +195,7 @@ func (f *keptFile) hash() string {
 	return "md5:" + hex.EncodeToString(sum[:])
 }
 
-// here returns an address with the registry's host replaced by the host that the test asks.
+// The method `here` returns an address with the registry's host replaced by the host that the test asks.
 func (f *keptFile) here(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -242,7 +242,7 @@ func (f *keptFile) ask(t *testing.T, method, to, key, contentType string, body i
 	return resp, string(text)
 }
 
-// is stops the test if the answer does not have the status.
+// The function `is` stops the test if the answer does not have the status.
 func is(t *testing.T, what string, resp *http.Response, text string, status int) {
 	t.Helper()
 	if resp.StatusCode != status {

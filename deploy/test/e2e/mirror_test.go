@@ -87,7 +87,7 @@ func (c *chain) kill(t *testing.T, n int) {
 	}
 }
 
-// at returns the API of one of the three processes.
+// The method `at` returns the API of one of the three processes.
 func (c *chain) at(n int) api { return api{"http://" + c.addrs[n], "2.5"} }
 
 // await waits until both mirrors have all changes of the registry.

@@ -20,10 +20,10 @@ func validProcess() fields {
 	return fields{"type": "lot", "relatedProcessID": strings.Repeat("d", 32)}
 }
 
-// of returns the path of all parts of one kind.
+// The method `of` returns the path of all parts of one kind.
 func (c created) of(kind string) string { return "/assets/" + c.id + "/" + kind }
 
-// as sends data with a key and the asset's token.
+// The method `as` sends data with a key and the asset's token.
 func (a api) as(t *testing.T, key string, c created, method, path string, f any) answer {
 	t.Helper()
 	return a.do(t, call{method: method, path: path, key: key, token: c.token, body: data(f)})

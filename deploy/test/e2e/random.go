@@ -96,7 +96,7 @@ type walker struct {
 	reached map[string]int // the number of answers with each status; "moved": how often the asset changed its state
 }
 
-// one returns one of its arguments, chosen at random.
+// The method `one` returns one of its arguments, chosen at random.
 func (w *walker) one(of ...string) string { return of[w.random.IntN(len(of))] }
 
 // step sends one request and checks its result.
@@ -109,7 +109,7 @@ func (w *walker) step(t *testing.T) {
 	w.check(t, w.do(t, c))
 }
 
-// any returns a random request by a random caller.
+// The method `any` returns a random request by a random caller.
 func (w *walker) any() call {
 	c := call{
 		method: w.one("PATCH", "PATCH", "PATCH", "POST", "PUT", "DELETE"),

@@ -148,7 +148,7 @@ func createReadChange(ctx context.Context, t *testing.T, balancer http.RoundTrip
 	return ok
 }
 
-// through sends a request with the key "broker" through a balancer.
+// The function `through` sends a request with the key "broker" through a balancer.
 func through(balancer http.RoundTripper, method, path, body string) (status int, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

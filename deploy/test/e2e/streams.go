@@ -84,7 +84,7 @@ func (a api) tryStream(t *testing.T, c call) (*stream, *http.Response) {
 	return s, resp
 }
 
-// next returns the next event or line.
+// The method `next` returns the next event or line.
 func (s *stream) next(t *testing.T) string {
 	t.Helper()
 	select {

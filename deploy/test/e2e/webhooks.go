@@ -246,15 +246,15 @@ func (r *receiver) isSigned(by hook, h http.Header, body []byte) bool {
 	return symmetric && asymmetric
 }
 
-// with runs the given function while the lock is held, so that no message is handled meanwhile.
+// The method `with` runs the given function while the lock is held, so that no message is handled meanwhile.
 func (r *receiver) with(do func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	do()
 }
 
-// until calls holds() again and again until it returns true, and fails the test after 30 s. No message is handled
-// during a call.
+// The method `until` calls holds() again and again until it returns true, and fails the test after 30 s. No message is
+// handled during a call.
 func (r *receiver) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -396,7 +396,7 @@ func (a api) receive(t *testing.T, f fields) *receiver {
 	return r
 }
 
-// before returns an offset just before the position at which an asset was published.
+// The function `before` returns an offset just before the position at which an asset was published.
 func before(t *testing.T, c created) string {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, text(c.data()["dateModified"]))

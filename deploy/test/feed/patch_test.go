@@ -45,7 +45,7 @@ func (o operation) apply(value any) (any, error) {
 	return o.within(value, path)
 }
 
-// within applies the operation to a part of a value. The path leads from the value to that part.
+// The method `within` applies the operation to a part of a value. The path leads from the value to that part.
 func (o operation) within(value any, path []string) (any, error) {
 	name, last := path[0], len(path) == 1
 	switch value := value.(type) {

@@ -84,7 +84,7 @@ func stackOf(t *testing.T, dir string) stack {
 	return s
 }
 
-// every returns the objects of one kind.
+// The function `every` returns the objects of one kind.
 func every[T runtime.Object](s stack) (found []T) {
 	for _, o := range s {
 		if typed, ok := o.(T); ok {

@@ -34,7 +34,7 @@ func storeGuards() (guards []guard, err error) {
 	return guards, err
 }
 
-// in returns the position of the guard in the source of its file. The guard must occur exactly once.
+// The method `in` returns the position of the guard in the source of its file. The guard must occur exactly once.
 func (g guard) in(source []byte) (int, error) {
 	if n := strings.Count(string(source), g.text); n != 1 {
 		return 0, fmt.Errorf("%s has the guard %q %d times, want once", g.file, g.text, n)

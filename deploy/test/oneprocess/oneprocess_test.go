@@ -76,7 +76,7 @@ func run(t *testing.T, program string, args ...string) (text string, code int) {
 	return string(printed), cmd.ProcessState.ExitCode()
 }
 
-// must runs a program that must succeed, and returns its output.
+// The function `must` runs a program that must succeed, and returns its output.
 func must(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	text, code := run(t, program, args...)
@@ -88,7 +88,7 @@ func must(t *testing.T, program string, args ...string) string {
 
 func registry(name string) string { return filepath.Join(*bin, name) }
 
-// soon waits until a condition holds.
+// The function `soon` waits until a condition holds.
 func soon(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {

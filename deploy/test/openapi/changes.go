@@ -222,8 +222,8 @@ func plain(schema tree) tree {
 	return schema
 }
 
-// both follows two references, and returns the schemas. The result named again says whether the same pair was
-// compared before.
+// The method `both` follows two references, and returns the schemas. The result named again says whether the same pair
+// was compared before.
 func (c *comparison) both(direction string, old, new any) (was, now tree, again bool) {
 	pair := fmt.Sprint(direction, object(old)["$ref"], object(new)["$ref"])
 	if object(old)["$ref"] != nil && object(new)["$ref"] != nil {

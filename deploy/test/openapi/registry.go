@@ -86,7 +86,7 @@ func (r *registry) send(ctx context.Context, q request) (answer, error) {
 	})
 }
 
-// must sends a request whose answer must have the given status. It returns the answer.
+// The method `must` sends a request whose answer must have the given status. It returns the answer.
 func (r *registry) must(ctx context.Context, status int, method, path, key, token, body string) (answer, error) {
 	q := request{method: method, path: path, header: map[string]string{}}
 	if body != "" {

@@ -209,7 +209,7 @@ func (r *rig) text(n int) (string, error) {
 	return string(text), err
 }
 
-// has fails the test unless the copy of file n has these bytes.
+// The method `has` fails the test unless the copy of file n has these bytes.
 func (r *rig) has(n int, want string) {
 	r.t.Helper()
 	if got, err := r.text(n); err != nil || got != want {

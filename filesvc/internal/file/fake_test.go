@@ -239,8 +239,8 @@ func (m *memory) Names(_ context.Context, after string, limit int) ([]string, er
 	return first(maps.Keys(m.blobs), after, limit), nil
 }
 
-// first returns the names that are greater than the argument `after`, in sorted order. If there are more than limit
-// names, it returns the lowest ones.
+// The function `first` returns the names that are greater than the argument `after`, in sorted order. If there are more
+// than limit names, it returns the lowest ones.
 func first(names iter.Seq[string], after string, limit int) (found []string) {
 	for name := range names {
 		if name <= after {

@@ -58,7 +58,7 @@ func (b *bench) register(t *testing.T, text string) File {
 	return must(t, f, err)
 }
 
-// has fails the test unless the file has this text.
+// The method `has` fails the test unless the file has this text.
 func (b *bench) has(t *testing.T, id, want string) {
 	t.Helper()
 	f, err := b.Get(t.Context(), id)

@@ -22,7 +22,7 @@ type Drawer interface {
 }
 
 const (
-	maxWanted = 1000             // most files that wait in memory for pictures; the others are found in the metadata
+	maxWanted = 1000             // maximum number of files that wait in memory; the others are found in the metadata
 	drawEvery = 10 * time.Minute // how often the metadata are searched for files that are not in memory
 	maxFailed = 10               // after this many failures, the other files wait for the next search
 )

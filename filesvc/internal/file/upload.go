@@ -22,7 +22,7 @@ type Upload struct {
 	Body     io.Reader // returns io.EOF only after the whole request has arrived
 	Title    string    // the file's name according to the client
 	Declared string    // the type that the client declared; "": none
-	Length   int64     // the most bytes that Body can have according to the headers; -1: not known
+	Length   int64     // maximum number of bytes that Body can have according to the headers; -1: not known
 }
 
 // Add creates a file with its bytes. It returns the same faults as Upload.

@@ -70,7 +70,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next ends the current part and returns the next one, or io.EOF.
+// The method `next` ends the current part and returns the next one, or io.EOF.
 func (f *form) next() (*multipart.Part, error) {
 	f.heads.isHead, f.heads.count = true, 0
 	part, err := f.parts.NextRawPart()
@@ -84,8 +84,8 @@ func (f *form) next() (*multipart.Part, error) {
 	return part, nil
 }
 
-// why returns the reason for which there is no next part. It is needed because the multipart reader hides some
-// errors of the body, and because its own errors have no type.
+// The method `why` returns the reason for which there is no next part. It is needed because the multipart reader hides
+// some errors of the body, and because its own errors have no type.
 func (f *form) why(err error) error {
 	switch {
 	case f.heads.failed != nil:

@@ -143,7 +143,7 @@ func (s *Store) Get(ctx context.Context, id string) (file.File, error) {
 	return d.file(), err
 }
 
-// of returns a filter that matches the file with this id only if the file has this revision.
+// The function `of` returns a filter that matches the file with this id only if the file has this revision.
 func of(id string, revision int64) bson.D {
 	return bson.D{{Key: "_id", Value: id}, {Key: "revision", Value: revision}}
 }

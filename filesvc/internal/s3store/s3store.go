@@ -122,8 +122,8 @@ func (s *Store) key(name string) (string, error) {
 	return s.prefix + name, nil
 }
 
-// why converts an error of the client of the store to an error that file.Bytes specifies. ctx is the context of
-// the caller.
+// The function `why` converts an error of the client of the store to an error that file.Bytes specifies. ctx is the
+// context of the caller.
 func why(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

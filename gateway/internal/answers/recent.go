@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// slots is the most assets that recent remembers.
+// slots is the maximum number of assets that recent remembers.
 const slots = 1 << 16
 
 // recent remembers which assets were asked for within about a minute. The hash of an asset's id selects a slot,
@@ -18,7 +18,7 @@ type recent struct {
 
 func newRecent() *recent { return &recent{seed: maphash.MakeSeed()} }
 
-// again reports whether somebody asked for the asset in this minute or in the minute before. It notes that
+// The method `again` reports whether somebody asked for the asset in this minute or in the minute before. It notes that
 // somebody asks now.
 func (r *recent) again(id string, now time.Time) bool {
 	const bits = 16 // number of bits for the minute

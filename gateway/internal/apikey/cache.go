@@ -18,8 +18,8 @@ type Verifier interface {
 	VerifyKey(ctx context.Context, hash string) (authapi.Key, error)
 }
 
-// maxEntries is the most entries of the cache. A broker has only a few keys. If many wrong keys come, the cache
-// may be emptied; then each right key needs one call to authsvc.
+// maxEntries is the maximum number of entries of the cache. A broker has only a few keys. If many wrong keys come, the
+// cache may be emptied; then each right key needs one call to authsvc.
 const maxEntries = 10_000
 
 // invalidTTL is the longest time for which the cache remembers that a key is not valid. It is short, because a

@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// maxHeader is the most bytes of an Authorization header that is parsed.
+// maxHeader is the maximum number of bytes of an Authorization header that is parsed.
 const maxHeader = 1024
 
 // Hash returns the hash of the API key in the Authorization header. For a

@@ -46,7 +46,7 @@ func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 			c.Forget(answer)
 			since = answer.At
 		}
-		c.Confirm(asked) // the answer was made after the time asked, so it has all changes up to that time
+		c.Confirm(asked) // the answer was made after the time `asked`, so it has all changes up to that time
 		if !changed && answered.Sub(began) < watchPause {
 			sleep.For(ctx, watchPause) // the watcher did not wait, although it should
 		}

@@ -41,7 +41,7 @@ func (s Settings) Validate() error {
 	return nil
 }
 
-// maxText is the most bytes of an address of a licence.
+// maxText is the maximum number of bytes of an address of a licence.
 const maxText = 2000
 
 // object is an object of JSON.
@@ -49,7 +49,7 @@ type object map[string]any
 
 func id(address string) object { return object{"@id": address} }
 
-// both returns a text in both languages.
+// The function `both` returns a text in both languages.
 func both(uk, en string) []object {
 	return []object{{"@value": uk, "@language": "uk"}, {"@value": en, "@language": "en"}}
 }

@@ -23,7 +23,7 @@ func manifest() export.Manifest {
 	return m
 }
 
-// at returns the value at a path of members and indices.
+// The function `at` returns the value at a path of members and indices.
 func at(value any, path ...any) any {
 	for _, step := range path {
 		switch s := step.(type) {

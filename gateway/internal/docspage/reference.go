@@ -351,7 +351,7 @@ func typeID(name string) string { return "type-" + name }
 
 func first(name, _ string) string { return name }
 
-// each returns the elements of a list, or a single value as a list of one.
+// The function `each` returns the elements of a list, or a single value as a list of one.
 func each(value any) []any {
 	switch v := value.(type) {
 	case nil:

@@ -97,7 +97,7 @@ func (s *Site) view(version, language string, sandbox bool) (view, error) {
 	return v, nil
 }
 
-// up returns the way from the page at a path to the root of the registry.
+// The function `up` returns the way from the page at a path to the root of the registry.
 func up(path string) string {
 	if depth := strings.Count(path, "/"); depth > 1 {
 		return strings.TrimSuffix(strings.Repeat("../", depth-1), "/")

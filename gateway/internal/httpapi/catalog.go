@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// manifestBytes is the most bytes of a manifest of whole copies.
+// manifestBytes is the maximum number of bytes of a manifest of whole copies.
 const manifestBytes = 64 << 10
 
 // routeCatalog adds the routes of the manifest of whole copies and of the documents that describe these copies. A

@@ -113,7 +113,7 @@ func sortedWindows(windows map[string]int64) []window {
 	return all
 }
 
-// per returns a length of time in the form that follows a number: "a second", "in 10s".
+// The function `per` returns a length of time in the form that follows a number: "a second", "in 10s".
 func per(length time.Duration) string {
 	switch length {
 	case time.Second:

@@ -28,7 +28,7 @@ const (
 	exportAtOnce = 4               // exports of one gateway at the same time
 	exportWithin = 5 * time.Minute // time for a whole export
 	exportBytes  = 256 << 20       // bytes of all assets of one export
-	exportTries  = 5               // most tries of a read while the registry is too busy
+	exportTries  = 5               // maximum number of tries of a read while the registry is too busy
 	exportRead   = 5 * time.Second // time for one read
 	searchBytes  = 4 << 20         // bytes of the answer to a search
 	assetBytes   = 8 << 20         // bytes of one asset

@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// maxHealth is the most health requests that are answered at the same time.
+// maxHealth is the maximum number of health requests that are answered at the same time.
 const maxHealth = 100
 
 // health answers whether assets can be read and written. A load balancer must learn the truth under load too.

@@ -46,7 +46,7 @@ type Config struct {
 	BaseURL        string             // beginning of each link in answers; "": taken from the address of the request
 	OwnURL         string             // address of the listener, for examples without BaseURL; may be empty
 	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-Proto and -Host are used if BaseURL is ""
-	MaxBody        int64              // most bytes of a request body
+	MaxBody        int64              // maximum number of bytes of a request body
 	Memory         int64              // bytes that the process may use; each request gets a part of them
 	Timeout        time.Duration      // longest time for a request
 	Settings       Settings

@@ -30,7 +30,7 @@ import (
 // Limits of streams (docs/contract.md, "Streams").
 const (
 	maxWait        = 60 * time.Second
-	maxSelections  = 32       // most selections with named fields that one gateway follows
+	maxSelections  = 32       // maximum number of selections with named fields that one gateway follows
 	streamBytes    = 48 << 10 // memory of one stream; measured: 24 KiB, or 42 KiB over HTTP/2 and HTTP/1.0
 	streamShare    = 8        // open streams may use 1/8 of the memory, and the kept entries another 1/8
 	leastStreams   = 512

@@ -37,7 +37,7 @@ func (a *API) Route(engine *gin.Engine) {
 	}
 }
 
-// has reports whether this gateway serves a route.
+// The method `has` reports whether this gateway serves a route.
 func (a *API) has(r routes.Route) bool { return !r.AtSearch || a.config.Search != nil }
 
 // routeOf returns the steps and the handler for the requests of a route.
@@ -70,7 +70,7 @@ func (a *API) routeOf(v routes.Version, r routes.Route) route {
 	return of
 }
 
-// own returns the handler of a route that the gateway answers itself.
+// The method `own` returns the handler of a route that the gateway answers itself.
 func (a *API) own(v routes.Version, r routes.Route) handler {
 	if form, ok := formOf(r.Pattern); ok {
 		return a.export(form)

@@ -90,8 +90,8 @@ func (s Settings) Policies() ratelimit.Table {
 	return table
 }
 
-// Validate returns every fault of the settings. The argument maxBody is the most bytes of a request body. Each
-// limit of bytes must be large enough for one body.
+// Validate returns every fault of the settings. The argument maxBody is the maximum number of bytes of a request body.
+// Each limit of bytes must be large enough for one body.
 func (s Settings) Validate(maxBody int64) error {
 	var faults []error
 	for _, o := range s.overrides() {

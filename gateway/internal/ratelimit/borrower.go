@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	workers  = 2   // most round trips to Redis at the same time
-	maxBatch = 128 // most renewals in one round trip
+	workers  = 2   // maximum number of round trips to Redis at the same time
+	maxBatch = 128 // maximum number of renewals in one round trip
 
 	peekWithin = time.Second // how long Peek waits for an answer of Redis
 )

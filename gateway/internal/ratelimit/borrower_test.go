@@ -212,7 +212,7 @@ func testBorrower(t *testing.T, url string, known int64) {
 	}
 }
 
-// each calls the function f n times in all, on several goroutines.
+// The function `each` calls the function f n times in all, on several goroutines.
 func each(goroutines, n int, f func(i int)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64

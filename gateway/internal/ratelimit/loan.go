@@ -70,7 +70,7 @@ func (l *loan) idle(now int64) bool {
 	return l.renewal == nil && now >= l.until && now >= l.refusal.until && reported
 }
 
-// has reports whether the loan has enough tokens for a cost.
+// The method `has` reports whether the loan has enough tokens for a cost.
 func (l *loan) has(now, cost int64) bool { return now < l.until && l.left >= cost }
 
 // wait returns how long a request with a cost must wait according to the remembered refusal, and the index of the
@@ -185,7 +185,7 @@ func loanLife(rates []limiter.Rate) time.Duration {
 	return life
 }
 
-// maxTokens returns the most tokens that a loan may have.
+// maxTokens returns the maximum number of tokens that a loan may have.
 func maxTokens(rates []limiter.Rate) int64 {
 	limit := rates[0].Limit
 	for i := range rates {

@@ -15,8 +15,8 @@ type lockouts struct {
 	until map[netip.Addr]time.Time
 }
 
-// maxLockouts is the most addresses that are remembered. If a locked-out address is forgotten, its next wrong
-// key locks it out again.
+// maxLockouts is the maximum number of addresses that are remembered. If a locked-out address is forgotten, its next
+// wrong key locks it out again.
 const maxLockouts = 100_000
 
 // add locks an address out. It never shortens a lockout, because the client already knows its end.

@@ -68,8 +68,8 @@ func (r rule) raised(times int64) rule {
 	return r
 }
 
-// markOf returns the mark of a key's limits. Different limits have different marks. Limits with different marks
-// are counted separately, because the limits of a count must not change.
+// markOf returns the mark of a key's limits. Different limits have different marks. Requests under
+// different marks are counted separately, because a counter must keep the same limits as long as it exists.
 func markOf(windows map[string]int64) string {
 	var mark strings.Builder
 	for _, window := range slices.Sorted(maps.Keys(windows)) {

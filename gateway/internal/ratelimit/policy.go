@@ -116,7 +116,7 @@ func (t Table) PerSecond(by By, class Class, limit int64) Table {
 	return append(t, p)
 }
 
-// Validate returns every fault of the table. The argument maxBody is the most bytes of a request body.
+// Validate returns every fault of the table. The argument maxBody is the maximum number of bytes of a request body.
 func (t Table) Validate(maxBody int64) error {
 	var faults []error
 	names := map[string]bool{}
@@ -205,7 +205,7 @@ func (p Policy) inBytes() bool { return p.Costs[Bytes]+p.Costs[FileBytes] > 0 }
 // that counts uploads must permit an upload of this size.
 const largestForm = 101 << 20
 
-// highestCost returns the most that one request can cost.
+// highestCost returns the maximum that one request can cost.
 func (p Policy) highestCost(maxBody int64) int64 {
 	if p.Costs[FileBytes] > 0 {
 		return largestForm

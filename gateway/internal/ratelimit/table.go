@@ -14,8 +14,8 @@ const shards = 64
 const (
 	// sweepAbove is the least number of entries at which a part is swept.
 	sweepAbove = 256
-	// mostEntries is the most entries in all parts together. So requests from ever more new addresses cannot
-	// fill the memory.
+	// mostEntries is the maximum number of entries in all parts together. So requests from ever more new addresses
+	// cannot fill the memory.
 	mostEntries = 1 << 20
 )
 
@@ -23,7 +23,7 @@ const (
 type table struct {
 	seed  maphash.Seed
 	parts [shards]part
-	most  int // most entries of one part
+	most  int // maximum number of entries of one part
 }
 
 type part struct {

@@ -16,7 +16,7 @@ const (
 	fileBytesPerDay  = 20 << 30
 )
 
-// one returns the costs of a policy that counts only one class.
+// The function `one` returns the costs of a policy that counts only one class.
 func one(class Class) map[Class]int64 { return map[Class]int64{class: 1} }
 
 // weighted returns the costs of the policy that counts all requests of a tenant.

@@ -61,7 +61,7 @@ type use struct {
 	n  int64
 }
 
-// most returns the largest sum of uses in any window of a period. The window includes both its ends.
+// The function `most` returns the largest sum of uses in any window of a period. The window includes both its ends.
 func most(uses []use, period time.Duration) (most int64) {
 	for i := range uses {
 		var sum int64

@@ -235,7 +235,7 @@ func (f *Follower) readPage(ctx context.Context) (moved bool, err error) {
 	return f.copyPage(p)
 }
 
-// next returns the offset of the next page.
+// The method `next` returns the offset of the next page.
 func (f *Follower) next() string {
 	if !f.begun {
 		return f.Offset

@@ -43,7 +43,7 @@ type Source interface {
 	Live(ctx context.Context, s Selection) (io.ReadCloser, error)
 }
 
-// pageLimit is the most entries of a page.
+// pageLimit is the maximum number of entries of a page.
 const pageLimit = 1000
 
 // offsetOf returns the offset for a position (docs/contract.md, "Offsets").
@@ -67,7 +67,7 @@ var ErrTooMany = errors.New("too many selections of the feed are followed")
 type Hubs struct {
 	source    Source
 	options   Options
-	ringBytes int // most bytes of each ring
+	ringBytes int // maximum number of bytes of each ring
 	ctx       context.Context
 	stop      context.CancelFunc
 	running   sync.WaitGroup
@@ -78,8 +78,8 @@ type Hubs struct {
 
 // Options configure Hubs.
 type Options struct {
-	Memory int64 // most bytes of all entries
-	Chosen int   // most selections with named fields
+	Memory int64 // maximum number of bytes of all entries
+	Chosen int   // maximum number of selections with named fields
 	Log    *slog.Logger
 	Lag    func(time.Duration) // gets the age of each change that arrives; nil: not used
 }

@@ -85,7 +85,7 @@ func (w *world) grow(changes int) {
 	w.mu.Unlock()
 }
 
-// last returns the newest position. If late is true, the result may be an older position, as a late asset
+// The method `last` returns the newest position. If late is true, the result may be an older position, as a late asset
 // service would know it.
 func (w *world) last(late bool) int64 {
 	n := len(w.history)

@@ -19,7 +19,7 @@ type lists[T any] struct {
 
 func newLists[T any](assets int) lists[T] { return lists[T]{spans: make([][2]uint32, assets)} }
 
-// of returns the values of asset n.
+// The method `of` returns the values of asset n.
 func (l *lists[T]) of(n uint32) []T { return l.values[l.spans[n][0]:l.spans[n][1]] }
 
 // set sets the values of asset n. It is called once for each asset.

@@ -113,7 +113,7 @@ func (v *facetValues) fillNumbers(all pairs) error {
 // listAt returns the part of v.lists that begins with the length of a list.
 func (v *facetValues) listAt(several uint32) []uint32 { return v.lists[several&^severalValues:] }
 
-// each calls the function `visit` for each value of each asset.
+// The method `each` calls the function `visit` for each value of each asset.
 func (v *facetValues) each(visit func(asset, value uint32)) {
 	for i, set := range v.sets {
 		postings{many: set}.each(func(n uint32) { visit(n, v.totals[i].value) })
@@ -357,7 +357,7 @@ type postings struct {
 	many  *roaring.Bitmap // nil: no asset, or only one
 }
 
-// each calls the function `visit` for each asset.
+// The method `each` calls the function `visit` for each asset.
 func (p postings) each(visit func(uint32)) {
 	if p.isOne {
 		visit(p.one)

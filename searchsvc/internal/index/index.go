@@ -40,12 +40,12 @@ var ErrDamaged = errors.New("the index is damaged, or of another format")
 
 const (
 	batchSize     = 2000    // assets of one batch
-	batchBytes    = 8 << 20 // most bytes of the assets of a batch, so that no batch takes long
+	batchBytes    = 8 << 20 // maximum number of bytes of the assets of a batch, so that no batch takes long
 	mostUnstored  = 16      // batches that may wait until they are on the disk
 	analysers     = 2       // goroutines that make the terms of a batch
 	storeWithin   = 30 * time.Second
 	persistPause  = 500     // milliseconds between two writes to the disk
-	mostMerged    = 250_000 // most assets of a merged file; merging it keeps one processor busy for some seconds
+	mostMerged    = 250_000 // maximum number of assets of a merged file; merging it takes some seconds
 	prefixSegment = "segment/"
 )
 

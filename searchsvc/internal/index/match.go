@@ -262,7 +262,7 @@ func (m *match) combine(q *plan) {
 	m.found = missing[len(missing)-1]
 }
 
-// and is the operation AND: it removes the found assets that are not in a set.
+// The method `and` is the operation AND: it removes the found assets that are not in a set.
 func (m *match) and(set *roaring.Bitmap) {
 	if m.found == nil {
 		m.found = set.Clone()
@@ -354,11 +354,11 @@ func spanOf(t search.Times) span {
 	return s
 }
 
-// has reports whether a time is in the range. 0 stands for no time, which is in no range.
+// The method `has` reports whether a time is in the range. 0 stands for no time, which is in no range.
 func (s span) has(at int64) bool { return at != 0 && at >= s.from && at < s.until }
 
-// each calls the function `visit` with the assets of a set, in the order of their numbers. Each call gets up to 4096
-// assets. The function `visit` may change the slice that it gets. each stops when ctx is done.
+// The function `each` calls the function `visit` with the assets of a set, in the order of their numbers. Each call
+// gets up to 4096 assets. The function `visit` may change the slice that it gets. each stops when ctx is done.
 func each(ctx context.Context, set *roaring.Bitmap, visit func(numbers []uint32)) error {
 	var numbers [4096]uint32
 	for all := set.ManyIterator(); ; {

@@ -249,8 +249,8 @@ type firsts[T any] struct {
 	offered int
 }
 
-// last returns the last of the kept values. If ok is true, a value that comes after it in the order need not be
-// offered.
+// The method `last` returns the last of the kept values. If ok is true, a value that comes after it in the order need
+// not be offered.
 func (f *firsts[T]) last() (value T, ok bool) {
 	if !f.full {
 		return value, false

@@ -121,7 +121,7 @@ var otherWords = strings.Fields(`окремий стан задовільний 
 	підприємство відділення управління власність ремонт фасад покрівля мережі опалення каналізація історія споруда інвентар
 	приміщення будівля нежитлове виробниче поверх площею колишнього адміністративна`)
 
-// other returns an asset that no question of the list looks for.
+// The function `other` returns an asset that no question of the list looks for.
 func other(t *testing.T, r *rand.Rand, n int) replica.Entry {
 	t.Helper()
 	some := func(count int) string {

@@ -71,8 +71,8 @@ func (v *view) match(ctx context.Context, p *plan) (matches []match, total int64
 	return matches, total, err
 }
 
-// again is for a plan that finds nothing: it tries other words. The first try that finds something replaces the
-// plan and its result.
+// The method `again` is for a plan that finds nothing: it tries other words. The first try that finds something
+// replaces the plan and its result.
 func (v *view) again(ctx context.Context, p *plan, matches *[]match, total *int64, synonyms *meaning.Synonyms) error {
 	words := &vocabulary{view: v}
 	_, _, err := meaning.Read(p.Text, synonyms, words, func(r search.Reading) (bool, error) {
@@ -123,8 +123,8 @@ func (v *view) page(ctx context.Context, q *plan, matches []match, result *searc
 	return nil
 }
 
-// together runs functions on two goroutines, and returns their errors. A panic of a function continues in the
-// caller's goroutine.
+// The function `together` runs functions on two goroutines, and returns their errors. A panic of a function continues
+// in the caller's goroutine.
 func together(all ...func() error) error {
 	var workers errgroup.Group
 	workers.SetLimit(atOnce)

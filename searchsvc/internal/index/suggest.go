@@ -17,7 +17,7 @@ import (
 // Limits of one list of suggestions.
 const (
 	leastAsked = 2  // least letters of the last word
-	mostBegun  = 64 // most words of titles that are read, and most values of a property
+	mostBegun  = 64 // maximum number of words of titles that are read, and of values of a property
 	nameWords  = 12 // words of a name that are compared with a question
 	fromWords  = 4  // first words of a name with which a suggestion may begin
 )

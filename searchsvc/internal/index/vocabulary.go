@@ -53,7 +53,7 @@ func (v *vocabulary) readers(field string) (all []*reader) {
 	return all
 }
 
-// has reports whether a field has at least one of the terms.
+// The method `has` reports whether a field has at least one of the terms.
 func (v *vocabulary) has(field string, terms ...string) bool {
 	for _, r := range v.readers(field) {
 		for _, term := range terms {

@@ -189,8 +189,8 @@ func shorten(text string) string {
 	return text
 }
 
-// each calls the function `try` for the words that no asset has and that may still change. It skips names of
-// places, unless the argument `names` is true.
+// The method `each` calls the function `try` for the words that no asset has and that may still change. It skips names
+// of places, unless the argument `names` is true.
 func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	for i := range q.words {
 		if w := &q.words[i]; !w.Out && !w.isKnown && !w.isFixed && (names || !w.isName) {
@@ -210,7 +210,7 @@ func (q *question) replace(w *word, said string, by ...string) bool {
 	return true
 }
 
-// has reports whether assets have each word of a text.
+// The method `has` reports whether assets have each word of a text.
 func (q *question) has(text string) bool {
 	asked := ukrainian.Ask(text)
 	for _, a := range asked {

@@ -86,8 +86,8 @@ func (s *Synonyms) add(line string) error {
 	return nil
 }
 
-// of finds the longest phrase that equals the first words of a list. It returns the phrases with the same meaning, and
-// the number of these words (length).
+// The method `of` finds the longest phrase that equals the first words of a list. It returns the phrases with the same
+// meaning, and the number of these words (length).
 func (s *Synonyms) of(words []word) (others []string, length int) {
 	for _, key := range nominal(words[0].keysNow()) {
 		for _, e := range s.entries[key] {

@@ -75,7 +75,7 @@ func (p *parser) fault(name, format string, args ...any) {
 	})
 }
 
-// one returns the first value of a parameter without blanks around it.
+// The method `one` returns the first value of a parameter without blanks around it.
 func (p *parser) one(name string) string { return strings.TrimSpace(p.values.Get(name)) }
 
 // flag returns whether a parameter is 1. It may also be 0 or absent.

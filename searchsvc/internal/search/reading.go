@@ -62,7 +62,7 @@ const signs = Key + Beginning + Code + ID
 
 // Limits of a reading.
 const (
-	maxBy      = 24    // most phrases that replace a word
+	maxBy      = 24    // maximum number of phrases that replace a word
 	MaxPhrase  = 100   // characters of a phrase, and of a word
 	MaxOthers  = 128   // synonyms of all words together
 	MaxLetters = 2_000 // characters of all synonyms together

@@ -187,7 +187,7 @@ func (r *registry) page(w http.ResponseWriter, req *http.Request) {
 	json.NewEncoder(w).Encode(map[string]any{"data": entries, "next_page": map[string]string{"offset": next}})
 }
 
-// with returns the asset of these tests (whole), in which some texts are replaced by others.
+// The function `with` returns the asset of these tests (whole), in which some texts are replaced by others.
 func with(t *testing.T, pairs ...string) []byte {
 	t.Helper()
 	text := string(whole)

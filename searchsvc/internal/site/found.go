@@ -86,7 +86,7 @@ func (f *foundWords) has(word string) (has bool) {
 	return has
 }
 
-// in splits a text into pieces. Each found word is one piece.
+// The method `in` splits a text into pieces. Each found word is one piece.
 func (f *foundWords) in(text string) (pieces []piece) {
 	plain := 0 // start of the text that is not in a piece yet
 	for from, until := f.next(text, 0); from < until; from, until = f.next(text, until) {
@@ -101,8 +101,8 @@ func (f *foundWords) in(text string) (pieces []piece) {
 	return pieces
 }
 
-// next returns where the next found word of a text begins and ends. It searches from the given index on. Both
-// results are 0 if no word follows.
+// The method `next` returns where the next found word of a text begins and ends. It searches from the given index on.
+// Both results are 0 if no word follows.
 func (f *foundWords) next(text string, after int) (from, until int) {
 	if len(f.keys) == 0 && len(f.beginnings) == 0 {
 		return 0, 0

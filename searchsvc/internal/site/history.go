@@ -86,8 +86,8 @@ func (s *Site) history(ctx context.Context, l Lang, id string, from int64) histo
 	}
 }
 
-// before returns the public change before another one. The result has Revision 0 if there is no earlier change.
-// Changes that were not public have no leaf in the log, and are skipped.
+// The method `before` returns the public change before another one. The result has Revision 0 if there is no earlier
+// change. Changes that were not public have no leaf in the log, and are skipped.
 func (s *Site) before(ctx context.Context, id string, newer past, reads *int) (past, error) {
 	if newer.Kind == "publish" || newer.Kind == "import" {
 		return past{}, nil

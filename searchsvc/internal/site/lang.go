@@ -41,7 +41,7 @@ func negotiate(header string) Lang {
 // text is a text in each language.
 type text struct{ uk, en string }
 
-// in returns the text in language l.
+// The method `in` returns the text in language l.
 func (t text) in(l Lang) string {
 	if l == English {
 		return t.en
@@ -55,7 +55,7 @@ type forms struct{ one, few, many string }
 // noun is a counted noun in each language.
 type noun struct{ uk, en forms }
 
-// after returns the form of a noun that follows a number (Unicode CLDR, "Plural Rules").
+// The method `after` returns the form of a noun that follows a number (Unicode CLDR, "Plural Rules").
 func (n noun) after(l Lang, number int64) string {
 	if l == English {
 		if number == 1 {

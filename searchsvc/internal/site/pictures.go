@@ -55,7 +55,7 @@ func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
 	})
 }
 
-// has reports whether anybody can read the file at a path. It returns false if the registry gives no clear
+// The method `has` reports whether anybody can read the file at a path. It returns false if the registry gives no clear
 // answer.
 func (r *registry) has(ctx context.Context, path string) bool {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, r.url+path, nil)

@@ -95,12 +95,13 @@ type cursor struct {
 	path  string
 }
 
-// in returns the member with the given name, if the value is an object.
+// The method `in` returns the member with the given name, if the value is an object.
 func (c cursor) in(name string) cursor {
 	return cursor{c.l, c.names, c.v.get(name), join(c.path, name)}
 }
 
-// outside adds to the part a link to an address outside the registry. If the address is "", it adds no link.
+// The method `outside` adds to the part a link to an address outside the registry. If the address is "", it adds no
+// link.
 func (p part) outside(to template.URL) part {
 	if to != "" {
 		p.Href, p.Foreign = to, true
@@ -108,7 +109,7 @@ func (p part) outside(to template.URL) part {
 	return p
 }
 
-// each returns the elements of a list.
+// The method `each` returns the elements of a list.
 func (c cursor) each(name string) []cursor {
 	list := c.in(name)
 	if list.v == nil {
@@ -131,8 +132,8 @@ func (c cursor) part() part {
 	return newPart(c.l, c.path, c.v)
 }
 
-// first returns the part of a text in the language of the page. If the record has no text in that language, it
-// returns the text without a language.
+// The method `first` returns the part of a text in the language of the page. If the record has no text in that
+// language, it returns the text without a language.
 func (c cursor) first(name string) part {
 	if c.l != Ukrainian {
 		if p := c.in(name + "_" + string(c.l)).part(); p.Path != "" {
@@ -163,7 +164,7 @@ func appendPart(parts []part, mark string, p part) []part {
 	return append(parts, p)
 }
 
-// all returns a list with the part; nil if the part is empty.
+// The method `all` returns a list with the part; nil if the part is empty.
 func (p part) all() []part { return appendPart(nil, "", p) }
 
 // row returns a row with the label and the text of a member.
@@ -184,8 +185,8 @@ func (c cursor) quantity(read reader) []part {
 	return appendPart(read(c, "quantity").all(), "\u00a0", c.in("unit").after(number, read))
 }
 
-// after returns the unit that follows a number. A common unit is in the grammatical form that the number needs. Any
-// other unit has the name in the record, or its code if the record has no name.
+// The method `after` returns the unit that follows a number. A common unit is in the grammatical form that the number
+// needs. Any other unit has the name in the record, or its code if the record has no name.
 func (c cursor) after(number string, read reader) part {
 	if common, known := units[c.v.string("code")]; known {
 		unit := read(c, "code")

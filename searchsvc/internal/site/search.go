@@ -179,7 +179,7 @@ func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *
 	return s.show(w, r, http.StatusBadRequest, "search", v)
 }
 
-const mostUnknown = 3 // most unknown parameters that a page names
+const mostUnknown = 3 // maximum number of unknown parameters that a page names
 
 // moreParam is a parameter that names a facet. The page shows as many values of this facet as it may.
 const moreParam = "more"
@@ -333,11 +333,11 @@ func quoted(words []string) string {
 // mostExported is the largest number of assets in a file of a search (docs/contract.md, "Exports").
 const mostExported = 10_000
 
-// mostExportQuery is the most bytes of a query in a link to an export. A page leaves out links with longer queries, so
-// that it stays small although it has many filters.
+// mostExportQuery is the maximum number of bytes of a query in a link to an export. A page leaves out links with longer
+// queries, so that it stays small although it has many filters.
 const mostExportQuery = 300
 
-const mostTries = 6 // most links to other searches, if a search found nothing
+const mostTries = 6 // maximum number of links to other searches, if a search found nothing
 
 // tries returns searches that people may try after a search that finds nothing. If the question forbids second tries
 // (docs/search.md, "Second tries"), the first of these searches permits them. Each other search leaves out one word

@@ -20,7 +20,7 @@ const (
 	mapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
 	mapsFor      = time.Minute // how long the site waits before it looks for new parts again
 	walkWithin   = 2 * time.Second
-	maxParts     = 50_000 // the most parts that an index may have
+	maxParts     = 50_000 // maximum number of parts that an index may have
 )
 
 // mapParts has the places in the feed where parts begin, as far as they were found.

@@ -10,8 +10,8 @@ import (
 
 // Limits of the facts at the top of a page.
 const (
-	mostKinds = 2 // most kinds of property in one fact
-	mostUnits = 3 // most units in one fact; each unit has a separate sum
+	mostKinds = 2 // maximum number of kinds of property in one fact
+	mostUnits = 3 // maximum number of units in one fact; each unit has a separate sum
 	mostAbout = 200
 	maxDigits = 40 // characters of a quantity; longer ones are not added up
 )

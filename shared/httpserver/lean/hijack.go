@@ -41,7 +41,7 @@ type hijacked struct {
 	free     bool          // the loop has ended
 	ended    bool          // Close was called
 	released chan struct{} // closed once the field `free` is true
-	closed   chan struct{} // closed once the field ended is true
+	closed   chan struct{} // closed once the field `ended` is true
 }
 
 func (h *hijacked) Read(p []byte) (int, error) {

@@ -185,7 +185,7 @@ func (s *fileSite) ran() (names []string) {
 	return names
 }
 
-// redPDF returns a PDF with one red page. The text in the parameter more is added to the PDF's catalogue.
+// redPDF returns a PDF with one red page. The text in the parameter `more` is added to the PDF's catalogue.
 func redPDF(more string) string {
 	const page = "0.8 0.1 0.1 rg 0 0 600 800 re f"
 	out, places := "%PDF-1.4\n", []int{}

@@ -111,7 +111,7 @@ func (f *firefox) send(command string, parameters map[string]any) json.RawMessag
 	return result.Value
 }
 
-// in evaluates a JavaScript expression on the page.
+// The function `in` evaluates a JavaScript expression on the page.
 func in[T any](f *firefox, expression string) (value T) {
 	f.t.Helper()
 	text := f.send("WebDriver:ExecuteScript", map[string]any{"script": "return " + expression, "args": []any{}})

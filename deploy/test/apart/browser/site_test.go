@@ -36,7 +36,7 @@ func (f *forger) set(forge func([]byte) []byte, paths ...string) {
 	f.paths, f.forge = paths, forge
 }
 
-// between returns a handler that passes requests to the handler next, and forges the answers.
+// The method `between` returns a handler that passes requests to the handler next, and forges the answers.
 func (f *forger) between(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()

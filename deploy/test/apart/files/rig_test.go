@@ -114,7 +114,7 @@ func (r *registry) run(args ...string) (said string, code int) {
 	return string(out), 0
 }
 
-// must runs the program registry and returns its output. The test fails if the exit code is not 0.
+// The method `must` runs the program registry and returns its output. The test fails if the exit code is not 0.
 func (r *registry) must(args ...string) string {
 	r.t.Helper()
 	said, code := r.run(args...)
@@ -194,7 +194,7 @@ func (r *registry) upload(text string) (path string, a answer, err error) {
 	var stored struct {
 		GetURL string `json:"get_url"`
 	}
-	_ = json.Unmarshal([]byte(a.text), &stored) // fails if the upload was refused; the variable stored then stays empty
+	_ = json.Unmarshal([]byte(a.text), &stored) // fails if the upload was refused; `stored` then stays empty
 	return pathForm.FindString(stored.GetURL), a, nil
 }
 

@@ -100,8 +100,8 @@ func (c *Clients) Total() (n int) {
 	return n
 }
 
-// one sends a random request: 70 % read an asset, 12 % read a page of the feed, 10 % change an asset, and 8 %
-// create one.
+// The method `one` sends a random request: 70 % read an asset, 12 % read a page of the feed, 10 % change an asset, and
+// 8 % create one.
 func (c *Clients) one(ctx context.Context) {
 	var a *owned
 	c.mu.Lock()

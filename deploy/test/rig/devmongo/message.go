@@ -64,7 +64,7 @@ func documentOf(message []byte) (document bson.D, length uint32, err error) {
 	return document, length, err
 }
 
-// singly returns commands that create one index each instead of one that creates several:
+// The function `singly` returns commands that create one index each instead of one that creates several:
 // FerretDB fails to create several at once if they exist. Others stay as they are.
 func singly(command []byte) (commands [][]byte, err error) {
 	document, _, err := documentOf(command)

@@ -18,7 +18,7 @@ var plainName = regexp.MustCompile(`^\w+$`)
 // comparisons are the operators of SQL for those of MongoDB.
 var comparisons = map[string]string{"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
-// where returns the clauses of SQL for a query, and the query without the parts that must
+// The function `where` returns the clauses of SQL for a query, and the query without the parts that must
 // not go to SQLite: it may find too many documents, because the handler checks each one
 // again, but never too few. So it sorts and counts only if it checks the whole filter.
 func where(query *backends.QueryParams) (clause, order string, args []any, rest *backends.QueryParams) {
