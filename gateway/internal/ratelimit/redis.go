@@ -14,11 +14,9 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// Timeouts of a call to Redis. The defaults of the client library are many times longer.
-const (
-	dialTimeout = 100 * time.Millisecond
-	callTimeout = 100 * time.Millisecond
-)
+// callTimeout limits opening a connection to Redis, waiting for a free one, and a call. The defaults of the client
+// library are many times longer.
+const callTimeout = 100 * time.Millisecond
 
 //go:embed take.lua
 var takeScript string
@@ -47,13 +45,13 @@ type connections interface {
 func OpenRedis(url string) (*Redis, error) { return openWithin(url, callTimeout) }
 
 func openWithin(url string, timeout time.Duration) (*Redis, error) {
-	client, err := redisclient.Open(url, redisclient.Timeouts{Dial: dialTimeout, Call: timeout, Pool: timeout})
+	client, err := redisclient.Open(url, redisclient.Timeouts{Dial: timeout, Call: timeout, Pool: timeout})
 	if err != nil {
 		return nil, named(err)
 	}
 	// A call can wait for a connection before it uses the connection. The time for the whole round trip must be longer
 	// than this wait. Otherwise a shortage of connections would be reported as a server that does not answer.
-	whole := dialTimeout + 2*timeout
+	whole := 3 * timeout
 	return &Redis{connections: library{client, redis.NewScript(takeScript)}, timeout: whole}, nil
 }
 
