@@ -37,7 +37,7 @@ func (c *crashes) mayRepeat(r *http.Request, now time.Time) bool {
 	if len(c.last) >= maxCrashes {
 		c.forget(now)
 	}
-	if len(c.last) >= maxCrashes { // single requests do not cause so many crashes, and retries would make it worse
+	if len(c.last) >= maxCrashes { // one bad request is not the cause of so many crashes; retries would cause more
 		return false
 	}
 	c.last[key] = now

@@ -107,7 +107,7 @@ type walk struct {
 	typesOnly bool // check only the type of the value, because the value will be ignored
 	details   []fault.Detail
 	names     []string // names of the fields whose sent values are not stored
-	compared  int      // number of searches for a nearest value up to now
+	compared  int      // number of searches for a nearest value that were made so far
 }
 
 // maxFaults is the maximum number of faults in one answer. It limits the size of the answer: a body of 1 MiB can have

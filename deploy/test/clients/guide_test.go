@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,19 +15,27 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// continued are the guides whose examples continue where the examples of the previous guide ended.
-var continued = []string{"first-asset", "tokens", "lots", "deletion", "feed", "errors"}
+// Examples in `continued` continue where the examples of the previous guide ended. The guide "recovery" has such an
+// example and then a whole program, which is in `load`.
+var (
+	continued = []string{"first-asset", "tokens", "lots", "deletion", "recovery/0", "feed", "errors"}
+	load      = "recovery/1"
+)
 
-// program returns all examples in a language from the given guides of the documentation page, as one program. It
-// writes the file asset.json of the first guide to dir.
+// program returns all examples in a language from the given guides of the documentation page, as one program. A name
+// such as "recovery/0" stands for one example of a guide. It writes the file asset.json of the first guide to dir.
 func (s *stage) program(language, dir string, guides ...string) string {
 	s.t.Helper()
 	page := s.get("/docs")
 	write(s.t, dir, "asset.json", s.plain(s.between(page, `<span class="body">`, "</span>")[0]))
 	var program strings.Builder
 	for _, guide := range guides {
+		guide, number, isOne := strings.Cut(guide, "/")
 		section := s.between(page, `<section class="guide" aria-labelledby="`+guide+`">`, "</section>")[0]
-		for _, example := range s.between(section, `<pre class="`+language+`"><code>`, "</code></pre>") {
+		for i, example := range s.between(section, `<pre class="`+language+`"><code>`, "</code></pre>") {
+			if isOne && number != strconv.Itoa(i) {
+				continue
+			}
 			program.WriteString(s.plain(example) + "\n")
 		}
 	}
@@ -57,7 +66,7 @@ func (s *stage) plain(example string) string {
 func (s *stage) checkContinued(printed string) {
 	s.t.Helper()
 	printed = regexp.MustCompile(`\b[0-9a-f]{32}\b`).ReplaceAllString(printed, "ID")
-	const want = "pending\nbroker3\nbroker\nverification\nactive\ncomplete\ndeleted\n" +
+	const want = "pending\nbroker3\nbroker\nverification\nactive\ncomplete\ndeleted\ndraft\n" +
 		"ID pending\nID complete\nID deleted\nlive pending\n"
 	if faults, found := strings.CutPrefix(printed, want); !found || !strings.Contains("\n"+faults, "\ntitle ") {
 		s.t.Errorf("the examples printed %q, want %q and the fault of the title", printed, want)
@@ -117,7 +126,7 @@ func TestPythonProgramsOfTheGuides(t *testing.T) {
 			return program(t, dir, append(s.env(), absolutePython(t)), "python3", "-W", "error", name)
 		}
 	}
-	write(t, dir, "load.py", s.program("python", dir, "recovery"))
+	write(t, dir, "load.py", s.program("python", dir, load))
 	s.checkLoaded(dir, run("load.py"))
 	write(t, dir, "send.py", s.program("python", dir, "documents"))
 	s.checkSent(dir, run("send.py"))
@@ -135,7 +144,7 @@ func TestTypeScriptProgramsOfTheGuides(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := newStage(t, 0)
-	write(t, dir, "load.mts", s.program("ts", dir, "recovery"))
+	write(t, dir, "load.mts", s.program("ts", dir, load))
 	write(t, dir, "send.mts", s.program("ts", dir, "documents"))
 	write(t, dir, "guides.mts", other.program("ts", dir, continued...))
 	write(t, dir, "node.d.ts", `declare module "node:fs" {
@@ -168,7 +177,7 @@ func TestGoProgramsOfTheGuides(t *testing.T) {
 		program(t, dir, env, "go", "build", "-o", name, name+".go")
 		return func() string { return program(t, dir, nil, filepath.Join(dir, name)) }
 	}
-	s.checkLoaded(dir, build("load", s.program("go", dir, "recovery")))
+	s.checkLoaded(dir, build("load", s.program("go", dir, load)))
 	s.checkSent(dir, build("send", s.program("go", dir, "documents")))
 
 	s = newStage(t, 0)
