@@ -250,6 +250,41 @@ func TestTwoGatewaysOnOneRedisEnforceOneLimit(t *testing.T) {
 	}
 }
 
+// TestAGatewayKeepsToALimitThatRedisHasLost uses up a limit, and then lets Redis lose its data. The gateway must admit
+// nothing more, because it has counted for itself.
+func TestAGatewayKeepsToALimitThatRedisHasLost(t *testing.T) {
+	server, clock := redistest.Start(t, "--appendonly", "no"), newClock()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	s := borrowerAt(t, server.URL(), clock, nil)
+	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 5, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
+	for n := range 5 {
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.Take(t.Context(), bucket, nil)
+		if err != nil || (v.Wait > 0) != (n >= 2) {
+			t.Errorf("request %d: got %+v, %v; want it refused: %t", n+1, v, err, n >= 2)
+		}
+		clock.pass(5 * time.Second)
+	}
+}
+
+// TestARefusalOfRedisNamesItsRate lets one gateway use up the last of three rates. The refusal at another gateway must
+// name this rate.
+func TestARefusalOfRedisNamesItsRate(t *testing.T) {
+	url, clock := redistest.Start(t, "--appendonly", "no").URL(), newClock()
+	one, other := borrowerAt(t, url, clock, nil), borrowerAt(t, url, clock, nil)
+	tenant := Bucket{Key: Key{Name: "tenant"}, Cost: 5, Rates: []limiter.Rate{{Limit: 5, Period: time.Minute}}}
+	if v, err := other.Take(t.Context(), []Bucket{tenant}, nil); err != nil || v.Wait > 0 {
+		t.Fatalf("got %+v, %v; want the request admitted", v, err)
+	}
+	v, err := one.Take(t.Context(), []Bucket{{Key: Key{Name: "key"}, Cost: 1, Rates: twoRates}, tenant}, nil)
+	if err != nil || v.Wait == 0 || v.Refused != 2 || len(v.States) != 3 || v.States[2].Left != 0 {
+		t.Errorf("got %+v, %v; want a refusal by the third rate, which has nothing left", v, err)
+	}
+}
+
 func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
 	url, clock := redistest.Start(t, "--appendonly", "no").URL(), newClock()
 	dies, lives := borrowerAt(t, url, clock, nil), borrowerAt(t, url, clock, nil)

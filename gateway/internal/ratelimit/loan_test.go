@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ulule/limiter/v3"
+
+	"asset-registry/shared/redistest"
 )
 
 const second = int64(time.Second)
@@ -129,6 +131,18 @@ func TestALoanFollowsWhatIsUsed(t *testing.T) {
 	}
 }
 
+// TestALoanIsASmallPartOfEachLimit asks for a new loan after a large one. The new loan must have at most a sixteenth of
+// the lowest limit, in whatever order the limits stand.
+func TestALoanIsASmallPartOfEachLimit(t *testing.T) {
+	low, high := limiter.Rate{Limit: 160, Period: time.Hour}, limiter.Rate{Limit: 1600, Period: time.Minute}
+	for _, rates := range [][]limiter.Rate{{low, high}, {high, low}} {
+		e := &entry{rates: rates, loan: loan{grant: grant{tokens: 90}, until: 10 * second}}
+		if r := e.renew(second, "key", 1, 1); r.most != 10 {
+			t.Errorf("limits %v: got a loan of at most %d, want 10", rates, r.most)
+		}
+	}
+}
+
 // TestTheAnswerOfRedisIsTheStateThatIsShown has a grant of Redis, in whose answer other gateways have used a part of
 // the limit. The state must have no more left than this answer.
 func TestTheAnswerOfRedisIsTheStateThatIsShown(t *testing.T) {
@@ -139,6 +153,26 @@ func TestTheAnswerOfRedisIsTheStateThatIsShown(t *testing.T) {
 	got := e.loan.state(3*second, 0, 0, State{Left: 99})
 	if got.Left != 34 || got.Next != 19*time.Second {
 		t.Errorf("got %d left and more in %v, want 34 and 19s", got.Left, got.Next)
+	}
+}
+
+// TestAGrantKeepsTheRefusalBeforeIt asks for more than another gateway has left, then for what is left, and then for
+// too much again. The last request must be refused without a round trip, because Redis has just refused it.
+func TestAGrantKeepsTheRefusalBeforeIt(t *testing.T) {
+	url, clock := redistest.Start(t, "--appendonly", "no").URL(), newClock()
+	one, other := borrowerAt(t, url, clock, nil), borrowerAt(t, url, clock, nil)
+	for n, c := range []struct {
+		gateway *Borrower
+		cost    int64
+		refused bool
+		trips   int64 // round trips of this gateway until then
+	}{{other, 8, false, 1}, {one, 3, true, 1}, {one, 1, false, 2}, {one, 3, true, 2}} {
+		rates := []limiter.Rate{{Limit: 10, Period: time.Minute}}
+		v, err := c.gateway.Take(t.Context(), []Bucket{{Key: Key{Name: "k"}, Cost: c.cost, Rates: rates}}, nil)
+		if trips := c.gateway.trips.Load(); err != nil || (v.Wait > 0) != c.refused || trips != c.trips {
+			t.Errorf("request %d: got a wait of %v and %d round trips, %v; want it refused: %t, and %d round trips", n+1,
+				v.Wait, trips, err, c.refused, c.trips)
+		}
 	}
 }
 

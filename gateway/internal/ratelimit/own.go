@@ -18,9 +18,10 @@ func inOrder(rules []rule) {
 	slices.SortStableFunc(rules, func(a, b rule) int { return place(a) - place(b) })
 }
 
-// hasOwn reports whether a client has other limits than the table. If there is no table, nobody has limits.
+// hasOwn reports whether a client has other limits than the table. If there is no table, nobody has limits. Only a
+// client with a key can have other limits, so the rules for addresses never count it.
 func (l *Limiter) hasOwn(c Client) bool {
-	return len(l.rules) > 0 && !c.Identity.IsAnonymous() && (c.Raise > 1 || len(c.Limits) > 0)
+	return len(l.rules) > 0 && (c.Raise > 1 || len(c.Limits) > 0)
 }
 
 // planOf returns the plan for a request. If the client has other limits than the table, the plan is made anew
@@ -43,9 +44,7 @@ func (l *Limiter) rulesFor(c Client) []rule {
 	rules := slices.Clone(l.rules)
 	if c.Raise > 1 {
 		for i := range rules {
-			if rules[i].By != ByAddress {
-				rules[i] = rules[i].raised(c.Raise)
-			}
+			rules[i] = rules[i].raised(c.Raise)
 		}
 	}
 	for _, class := range slices.Sorted(maps.Keys(c.Limits)) {

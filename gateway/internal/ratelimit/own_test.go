@@ -78,6 +78,31 @@ func TestWithoutATableThereAreNoLimits(t *testing.T) {
 			t.Errorf("got %v, want no limit", err)
 		}
 	}
+	if quotas, err := l.Quotas(t.Context(), http.Header{}, c); err != nil || len(quotas) != 0 {
+		t.Errorf("got %v, %v; want no quotas", quotas, err)
+	}
+}
+
+// TestAKeyWithItsOwnLimitSharesThoseOfItsBroker gives one key of a broker a limit. A raise of 0 or 1 raises nothing, so
+// this key and another key of the broker must still count together.
+func TestAKeyWithItsOwnLimitSharesThoseOfItsBroker(t *testing.T) {
+	table := Table{{
+		Name: "tenant", By: ByTenant, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1m": 2},
+	}}
+	for _, raise := range []int64{0, 1} {
+		l, err := New(NewMemory(time.Now), table, time.Now, noop.NewMeterProvider().Meter(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		limited, plain := member("b", "k1"), member("b", "k2")
+		limited.Raise, limited.Limits = raise, map[string]map[string]int64{"read": {"1m": 9}}
+		for n, c := range []Client{limited, plain, plain, limited} {
+			err := l.Admit(t.Context(), http.Header{}, Request{Class: routes.Write, Client: c})
+			if refused := fault.KindOf(err) == fault.TooMany; refused != (n >= 2) {
+				t.Errorf("raise %d, write %d: got %v, want a refusal: %t", raise, n+1, err, n >= 2)
+			}
+		}
+	}
 }
 
 // TestQuotasShowTheLimitsOfABrokerAndOfAKey checks the quotas that GET /me shows. They must be the raised limits of

@@ -87,7 +87,7 @@ type asWritten string
 // UnmarshalJSON implements json.Unmarshaler.
 func (a *asWritten) UnmarshalJSON(text []byte) error {
 	var number json.Number
-	if text[0] != '"' && json.Unmarshal(text, &number) == nil {
+	if json.Unmarshal(text, &number) == nil {
 		*a = asWritten(number)
 		return nil
 	}

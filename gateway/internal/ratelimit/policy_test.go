@@ -65,6 +65,11 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 		{"bytes of files and writes",
 			`[{"name": "a", "by": "tenant", "costs": {"write": 4, "file-bytes": 1}, "windows": {"1h": 200000000}}]`,
 			"no other cost"},
+		{"a cost of 2 for bytes of files",
+			`[{"name": "a", "by": "tenant", "costs": {"file-bytes": 2}, "windows": {"1h": 400000000}}]`, "at 1 for file-bytes"},
+		{"bytes with read instead of write",
+			`[{"name": "a", "by": "tenant", "costs": {"read": 1, "bytes": 1}, "windows": {"1m": 2000000}}]`,
+			"a cost of write"},
 		{"bytes of files by address",
 			`[{"name": "a", "by": "address", "costs": {"file-bytes": 1}, "windows": {"1h": 200000000}}]`, "by key or tenant"},
 		{"a limit below the largest file",
@@ -74,9 +79,15 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 			"up to 1048580"},
 		{"a window of half a second", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"500ms": 1}}]`,
 			"whole seconds"},
+		{"a window of a second and a half", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1500ms": 1}}]`,
+			"whole seconds"},
 		{"a malformed window", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"hour": 1}}]`, "hour"},
 		{"a window of two days", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"48h": 1}}]`, "48h"},
 		{"a negative limit", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": -1}}]`, "limit -1"},
+		{"the highest limit", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1099511627776}}]`, ""},
+		{"a higher limit", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1099511627777}}]`,
+			"limit 1099511627777"},
+		{"a limit of 0 without costs", `[{"name": "a", "by": "key", "windows": {"1s": 0}}]`, "limit 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var table Table
@@ -121,6 +132,10 @@ func TestPerSecondReplacesAPolicy(t *testing.T) {
 		rates["key-write"] != 200 || len(got) != len(table) {
 		t.Errorf("got %v; want key-read 5, tenant-read 7, key-write 200, no address-list, and %d policies",
 			rates, len(table))
+	}
+	if first := table.PerSecond(ByAddress, routes.List, 3); len(first) != len(table) || first[0].Windows["1s"] != 3 {
+		t.Errorf("the first policy: got %+v first of %d, want 3 requests a second first of %d", first[0], len(first),
+			len(table))
 	}
 	if !reflect.DeepEqual(table, Production()) {
 		t.Errorf("got the receiver changed to %v, want it unchanged", table)

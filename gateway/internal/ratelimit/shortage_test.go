@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -69,6 +70,17 @@ func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 			t.Errorf("%s: got %d outages, down %v, %d shortages left; want none", fallback, outages, s.IsDown(), few.short)
 		}
 	}
+}
+
+// TestACallerWhoLeavesIsNotAdmitted sends a request whose caller leaves before Redis answers.
+func TestACallerWhoLeavesIsNotAdmitted(t *testing.T) {
+	s, few := borrowerWith(t, FallbackLocal, 0)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if v, err := s.Take(gone, bucketOf("client"), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %+v, %v; want %v", v, err, context.Canceled)
+	}
+	close(few.open)
 }
 
 // TestManyWhoAskForTheSameShareOneAnswer asks for the quotas of one client again and again, while Redis has not

@@ -79,7 +79,7 @@ func (p *part) sweep(now int64, most int) {
 		e.mu.Unlock()
 	}
 	for k, e := range p.entries {
-		if len(p.entries) < most-most/8 {
+		if len(p.entries) <= most-most/8 {
 			break
 		}
 		if k.Name == "" {
@@ -103,10 +103,10 @@ func (e *entry) idle(now int64) bool {
 }
 
 // lock finds and locks the entries of buckets. The buckets of every request are in the order of the table of
-// policies, so two requests cannot deadlock. The result reuses the memory of the last argument.
+// policies, so two requests cannot deadlock. The last argument must be empty; the result
+// reuses its memory.
 func (t *table) lock(buckets []Bucket, now int64, found []*entry) []*entry {
 	for {
-		found = found[:0]
 		for i := range buckets {
 			found = append(found, t.find(&buckets[i], now))
 		}
