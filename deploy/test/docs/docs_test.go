@@ -77,7 +77,7 @@ func TestConfigurationIsWhatTheProgramsDeclare(t *testing.T) {
 	}
 }
 
-// TestFewSettingsComeFirst counts the settings without a group. A command may have at most 12 of them, because
+// TestFewSettingsComeFirst counts the settings without a group. A command may have at most ten of them, because
 // only settings that nearly everybody needs should have no group.
 func TestFewSettingsComeFirst(t *testing.T) {
 	const most = 10
