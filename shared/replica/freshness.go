@@ -16,7 +16,7 @@ import (
 
 const (
 	askWithin  = 10 * time.Second
-	mostGoals  = 64       // maximum number of goals; a goal is an end of the feed that the copy has not reached yet
+	mostGoals  = 64       // maximum number of goals; a goal is a position that the copy has not reached yet
 	mostAnswer = 64 << 10 // bytes; the answer has one entry, with few fields
 )
 

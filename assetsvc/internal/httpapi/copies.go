@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	maxCopyReaders = 128       // most whole copies that are sent at the same time
+	maxCopyReaders = 128       // maximum number of whole copies that are sent at the same time
 	copyPart       = 256 << 10 // bytes to send before the next check that the copy still exists
 )
 

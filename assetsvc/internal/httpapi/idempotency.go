@@ -19,7 +19,7 @@ const idempotencyHeader = "Idempotency-Key"
 
 const (
 	maxIdempotencyKey = 255         // maximum number of characters of a key
-	maxSeeds          = keyring.Max // most seeds of a request: one for each of the registry's secrets
+	maxSeeds          = keyring.Max // maximum number of seeds of a request: one for each of the registry's secrets
 )
 
 // seedsOf returns the seeds of a creation with an idempotency key, and no seeds for a creation without one. The

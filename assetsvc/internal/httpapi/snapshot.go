@@ -42,7 +42,7 @@ type snapshots struct {
 }
 
 const (
-	maxSegmentReaders = 512      // most segments that are sent at the same time
+	maxSegmentReaders = 512      // maximum number of segments that are sent at the same time
 	segmentBuffer     = 32 << 10 // size of the buffer of one answer, in bytes
 	segmentEnd        = ".ndjson.zst"
 )

@@ -98,7 +98,7 @@ func TestAnInterruptedRemovalCanBeRepeated(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		store failing
-		want  fault.Kind // kind of the repeat's fault; Internal: it succeeds
+		want  fault.Kind // kind of the error of the repeated removal; Internal means that it must succeed
 	}{
 		{"a failure before the write", failing{before: true}, fault.Internal},
 		{"a failure after the write", failing{after: true}, fault.NotFound},

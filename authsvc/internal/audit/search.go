@@ -109,7 +109,7 @@ func left(before, first int64) int64 {
 	return before
 }
 
-// jitter is the most by which an entry can seem older than the one before it. The clocks of the services differ
+// jitter is the maximum time by which an entry can seem older than the one before it. The clocks of the services differ
 // by less than this.
 const jitter = time.Hour
 

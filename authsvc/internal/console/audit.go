@@ -59,7 +59,7 @@ func auditDays() []option {
 // The parameters of a search in the audit log.
 var auditParameters = []string{"who", "about", "broker", "action", "days"}
 
-// maxDays is the most days that a search may go back.
+// maxDays is the maximum number of days that a search may go back.
 const maxDays = 36_500
 
 // auditQuery reads a search from the parameters of a request.

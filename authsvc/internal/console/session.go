@@ -28,7 +28,7 @@ import (
 const (
 	idleTime    = 20 * time.Minute // a session ends after this time without a request
 	longest     = 4 * time.Hour    // a session ends after this time at the latest
-	clockError  = time.Minute      // most by which the clocks of two services may differ
+	clockError  = time.Minute      // maximum time by which the clocks of two services may differ
 	renewEvery  = time.Minute      // least time between two renewals of the cookie
 	plainCookie = "registry-console"
 	// hostCookie is the name with TLS. Browsers accept it only from this host, and only with the attribute Secure.

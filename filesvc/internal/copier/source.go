@@ -28,7 +28,7 @@ type Source struct {
 
 const (
 	maxPage     = 1 << 20     // bytes of a page of removals
-	mostRemoved = 1_000_000   // most removals that are accepted from an upstream
+	mostRemoved = 1_000_000   // maximum number of removals that are accepted from an upstream
 	mostTries   = 30          // tries of a request that the upstream asks to repeat later
 	longestWait = time.Minute // longest pause before a repetition that the upstream can ask for
 	maxType     = 255         // bytes of a media type

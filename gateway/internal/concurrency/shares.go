@@ -5,8 +5,8 @@ import "sync"
 // Shares counts what each client holds for long, such as open streams, or bytes of request bodies. It is safe
 // for concurrent use.
 type Shares struct {
-	each int // most that one client may hold
-	all  int // most that all clients may hold
+	each int // maximum that one client may hold
+	all  int // maximum that all clients together may hold
 
 	mu   sync.Mutex
 	held map[string]int
