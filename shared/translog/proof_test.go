@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -231,15 +232,29 @@ func TestCheckConsistencyRefuses(t *testing.T) {
 	}
 }
 
+// TestProofsAreNotMadeOfDamagedTiles damages tiles, or takes them away. A proof that needs such a tile must not be made.
+// Only damage may have the cause ErrPart.
 func TestProofsAreNotMadeOfDamagedTiles(t *testing.T) {
 	tree, m := grow(t, 700, 700)
 	c := Checkpoint{origin, 700, tree.Root()}
+	proofs := map[string]func() error{
+		"of a leaf":          func() error { _, err := Include(t.Context(), c, 3, m); return err },
+		"from an older tree": func() error { _, err := Consistent(t.Context(), 3, c, m); return err },
+	}
 	for _, path := range []string{"tile/0/000", "tile/0/002.p/188", "tile/1/000.p/2"} {
-		m.parts[path][5] ^= 1
-		if got, err := Include(t.Context(), c, 3, m); err == nil {
-			t.Errorf("got %v with %s damaged, want an error", got, path)
+		part := m.parts[path]
+		for name, prove := range proofs {
+			part[5] ^= 1
+			if err := prove(); !errors.Is(err, ErrPart) {
+				t.Errorf("a proof %s, with %s damaged: got %v, want the cause ErrPart", name, path, err)
+			}
+			part[5] ^= 1
+			delete(m.parts, path)
+			if err := prove(); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrPart) {
+				t.Errorf("a proof %s, without %s: got %v, want that it does not exist", name, path, err)
+			}
+			m.parts[path] = part
 		}
-		m.parts[path][5] ^= 1
 	}
 	for _, index := range []int64{-1, 700} {
 		if _, err := Include(t.Context(), c, index, m); err == nil {

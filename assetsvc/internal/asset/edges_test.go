@@ -124,6 +124,15 @@ func TestSearchesForCodesAreBounded(t *testing.T) {
 		strings.Count(err.Error(), "Value must be one of") != maxNearest+1 {
 		t.Errorf("got %.200v, want %d faults and %d suggestions", err, maxNearest+1, maxNearest)
 	}
+	// A scheme that is no text is not searched for. So the last search is left for the scheme that follows.
+	_, err = asks(rules, in(t, Pending), Owner, false, record.Object{
+		{Name: "items", Value: items[:maxNearest-1]},
+		{Name: "assetCustodian", Value: parse(t, `{"identifier":{"scheme":1.5}}`)},
+		{Name: "assetHolder", Value: parse(t, `{"identifier":{"scheme":"UA-EDX"}}`)},
+	})
+	if err == nil || !strings.Contains(err.Error(), "the nearest is 'UA-EDR'") {
+		t.Errorf("got %v, want a suggestion for the last scheme", err)
+	}
 }
 
 // TestAPlaceholderKeepsTheID sends an item whose id does not have the form of an id. After a PATCH the item must

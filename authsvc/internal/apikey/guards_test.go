@@ -100,32 +100,28 @@ func text(err error) string {
 // TestAKeyStaysOnItsSideOfTheAdminAPI changes the roles of keys. A change to a role on the other side (admin API or
 // public API), or to an unknown role, must have exactly one fault.
 func TestAKeyStaysOnItsSideOfTheAdminAPI(t *testing.T) {
+	const other = "body/role: A key of a broker cannot become a key of the admin API, nor the reverse. Create another key."
+	const unknown = "body/role: The role must be one of broker, concierge, administrator, operator, auditor."
 	operator := Key{ID: "o", Settings: Settings{Name: "n", Role: Operator}}
 	for _, c := range []struct {
 		name string
 		key  Key
 		to   identity.Role
-		want int // number of faults
+		want string // text of the fault; "": no fault
 	}{
-		{"a broker's key to a concierge's", kept(), identity.Concierge, 0},
-		{"a broker's key to an operator's", kept(), Operator, 1},
-		{"a broker's key to an auditor's", kept(), Auditor, 1},
-		{"a broker's key to an unknown role", kept(), "king", 1},
-		{"an operator's key to an auditor's", operator, Auditor, 0},
-		{"an operator's key to a broker's", operator, identity.Broker, 1},
-		{"an operator's key to an unknown role", operator, "king", 1},
+		{"a broker's key to a concierge's", kept(), identity.Concierge, ""},
+		{"a broker's key to an operator's", kept(), Operator, other},
+		{"a broker's key to an auditor's", kept(), Auditor, other},
+		{"a broker's key to an unknown role", kept(), "king", unknown},
+		{"an operator's key to an auditor's", operator, Auditor, ""},
+		{"an operator's key to a broker's", operator, identity.Broker, other},
+		{"an operator's key to an unknown role", operator, "king", unknown},
 	} {
 		s := c.key.Settings
 		s.Role = c.to
 		_, err := c.key.Set(s, now)
-		f, _ := errors.AsType[*fault.Error](err)
-		if got := 0; f != nil {
-			got = len(f.Details)
-			if got != c.want {
-				t.Errorf("%s: got %v, want %d faults", c.name, err, c.want)
-			}
-		} else if err != nil || c.want != 0 {
-			t.Errorf("%s: got %v, want %d faults", c.name, err, c.want)
+		if got := text(err); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
 }
@@ -179,6 +175,10 @@ func TestAKeysFileIsRead(t *testing.T) {
 		if diff := cmp.Diff(want, got); (err == nil) != c.want || diff != "" {
 			t.Errorf("a file with the hash %q: got error %v; the keys differ (-want +got):\n%s", c.hash, err, diff)
 		}
+	}
+	holder.Levels = "11"
+	if err := CheckEntry(hash, holder); err == nil || !strings.Contains(err.Error(), "each level once") {
+		t.Errorf("an entry with a level twice: got %v, want a fault of the levels", err)
 	}
 }
 

@@ -227,6 +227,44 @@ func TestKeysAndBrokersAreStoredAsTheyAre(t *testing.T) {
 	}
 }
 
+// TestAnUnreadableKeyIsAnError encodes times that JSON does not have, and decodes texts that are no JSON. A key
+// or broker with empty fields instead of an error could have rights that it should not have.
+func TestAnUnreadableKeyIsAnError(t *testing.T) {
+	k, b := kept(), Broker{Created: now.AddDate(10_000, 0, 0)}
+	k.Settings.Expires = now.AddDate(10_000, 0, 0)
+	for name, f := range map[string]func() error{
+		"encode a key":    func() error { _, err := k.Encode(); return err },
+		"encode a broker": func() error { _, err := b.Encode(); return err },
+		"decode a key":    func() error { _, err := DecodeKey([]byte(`{"id":"k","role":"operator"`)); return err },
+		"decode a broker": func() error { _, err := DecodeBroker([]byte(`{"name":"b"`)); return err },
+	} {
+		if err := f(); err == nil {
+			t.Errorf("%s: got no error, want one", name)
+		}
+	}
+}
+
+// TestAKeyIsShownWithoutItsHashes compares the form of a key in the admin API and the audit log with its settings.
+func TestAKeyIsShownWithoutItsHashes(t *testing.T) {
+	k := kept()
+	k.Settings.Expires, k.Revoked, k.Settings.Test = now.Add(time.Hour), now.Add(time.Minute), true
+	until := k.Secrets[1].Until
+	want := adminapi.Key{
+		ID: "key-1", Broker: "b", Created: now, Modified: now, Revoked: &k.Revoked,
+		KeySettings: adminapi.KeySettings{
+			Name: "n", Role: "broker", Levels: "13", Test: true, Expires: &k.Settings.Expires, Limits: k.Settings.Limits,
+			Allow: []string{"192.0.2.0/24"},
+		},
+		Secrets: []adminapi.Secret{
+			{Number: 2, Fingerprint: k.Secrets[0].Fingerprint(), Created: now},
+			{Number: 1, Fingerprint: k.Secrets[1].Fingerprint(), Created: now, Until: &until},
+		},
+	}
+	if diff := cmp.Diff(want, k.View()); diff != "" {
+		t.Errorf("the shown key differs (-want +got):\n%s", diff)
+	}
+}
+
 func TestCheckTellsEveryFault(t *testing.T) {
 	limits := authapi.Limits{"dance": {"1ms": 0}}
 	k := Key{Settings: Settings{Name: strings.Repeat("я", maxText+1), Role: "king", Levels: "5", Limits: limits}}

@@ -92,7 +92,7 @@ func (w *Watch) changes(ctx context.Context, since string, head adminapi.Head) (
 		return authapi.WatchKeysResponse{}, err
 	}
 	if from.Seq > 0 {
-		if len(entries) == 0 || entries[0].Seq != from.Seq || entries[0].Hash != from.Hash {
+		if len(entries) == 0 || entries[0].Hash != from.Hash { // the hash covers the number, too
 			return all, nil // this is a different log, because a backup was restored
 		}
 		entries = entries[1:]

@@ -2,6 +2,7 @@ package apikey
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,6 +58,16 @@ func (r *record) add(subject string) string {
 	return adminapi.Head{Seq: n, Hash: e.Hash}.String()
 }
 
+// losing is a log that returns only its first entries. The field `left` is their number.
+type losing struct {
+	*record
+	left int
+}
+
+func (l losing) Entries(ctx context.Context, after int64, _ int) ([]adminapi.Entry, error) {
+	return l.record.Entries(ctx, after, l.left)
+}
+
 // TestAWatchTellsEachChangeOrAll asks for the changes since several heads. The answer must name every key that
 // may have changed, because a gateway goes on trusting all other keys.
 func TestAWatchTellsEachChangeOrAll(t *testing.T) {
@@ -89,6 +100,12 @@ func TestAWatchTellsEachChangeOrAll(t *testing.T) {
 		}
 	}
 	kept := r.entries
+	for left := range 2 { // the store loses entries between the read of its head and the read of its entries
+		got, err := NewWatch(losing{r, left}).Await(t.Context(), first, time.Hour)
+		if err != nil || !got.All {
+			t.Errorf("%d entries are left: got %+v, %v; want all", left, got, err)
+		}
+	}
 	for lost := range 3 { // the store lacks these entries, as after a restore of only some data
 		r.entries = kept[lost+1:]
 		if got, err := w.Await(t.Context(), first, time.Hour); err != nil || !got.All {
@@ -113,6 +130,31 @@ func TestAWatchOfManyChangesSaysAll(t *testing.T) {
 		got, err := NewWatch(r).Await(t.Context(), since, time.Hour)
 		if err != nil || got.All != c.all || !c.all && len(got.Keys) != c.changes {
 			t.Errorf("%d changes: got all %t and %d keys, %v; want all: %t", c.changes, got.All, len(got.Keys), err, c.all)
+		}
+	}
+}
+
+// TestAGatewayReadsTheWholeAnswer makes an answer of exactly the most bytes that gateways read, and one that is a byte
+// longer. The longer one must say "all".
+func TestAGatewayReadsTheWholeAnswer(t *testing.T) {
+	for more, all := range []bool{false, true} {
+		r := &record{}
+		since := r.add("key k")
+		for range 300 {
+			r.add("key " + strings.Repeat("k", 100))
+		}
+		short, err := NewWatch(r).Await(t.Context(), since, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(short)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.entries[1].Subject += strings.Repeat("k", maxNames-len(text)+more)
+		got, err := NewWatch(r).Await(t.Context(), since, time.Hour)
+		if err != nil || got.All != all || !all && len(got.Keys) != 300 {
+			t.Errorf("%d bytes: got all %t and %d keys, %v; want all: %t", maxNames+more, got.All, len(got.Keys), err, all)
 		}
 	}
 }
@@ -170,6 +212,14 @@ func TestAWatchWithoutItsLogIsAnError(t *testing.T) {
 	if got, err := NewWatch(r).Await(t.Context(), first, time.Hour); !errors.Is(err, down) {
 		t.Errorf("the first read: got %+v, %v; want %v", got, err, down)
 	}
+	synctest.Test(t, func(t *testing.T) { // the clock stands still, so callers may share a read
+		w := NewWatch(&record{headErr: down})
+		for range 2 {
+			if got, err := w.Await(t.Context(), first, time.Hour); !errors.Is(err, down) {
+				t.Errorf("one of two callers at once: got %+v, %v; want %v", got, err, down)
+			}
+		}
+	})
 	r.headErr, r.listErr = nil, down
 	r.add("key k2")
 	if got, err := NewWatch(r).Await(t.Context(), first, time.Hour); !errors.Is(err, down) {

@@ -3,6 +3,12 @@ package redisstore
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/semconv/v1.37.0"
+
 	"asset-registry/shared/metrictest"
 	"asset-registry/shared/redistest"
 )
@@ -39,4 +45,62 @@ func TestMemoryAndTheLastBackupAreTold(t *testing.T) {
 	if told := meter.Read(t); len(told) != 0 {
 		t.Errorf("a closed store: got metrics %v, want none", told)
 	}
+}
+
+// TestOperationsAreMeasured makes commands and pipelines that work, that find no value, and that fail. Each must count
+// once under its name. Only those that fail may count as failures.
+func TestOperationsAreMeasured(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	s, err := Open(redistest.Start(t).URL(), sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, key := t.Context(), "other"
+	join(t, &failing{}, s.client) // opens the connections
+	before := operations(t, reader)
+	missing, works, fails := s.client.Get(ctx, key).Err(), s.client.Set(ctx, key, 1, 0).Err(), s.client.LLen(ctx, key).Err()
+	if missing != redis.Nil || works != nil || fails == nil {
+		t.Errorf("got %v, %v, %v; want no value, no error and a failure", missing, works, fails)
+	}
+	for command, want := range map[string]bool{"exists": false, "llen": true} {
+		if _, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			return p.Do(ctx, command, key).Err()
+		}); (err != nil) != want {
+			t.Errorf("a pipeline with %s: got %v, want an error: %t", command, err, want)
+		}
+	}
+	after := operations(t, reader) // also has the commands that a read of the metrics sends
+	want := map[string]uint64{"get": 1, "set": 1, "llen failed": 1, "PIPELINE": 1, "PIPELINE failed": 1}
+	got := map[string]uint64{}
+	for name := range want {
+		got[name] = after[name] - before[name]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the numbers of operations differ (-want +got):\n%s", diff)
+	}
+}
+
+// operations returns how many operations were measured, by their names. The names of failures end with " failed".
+func operations(t *testing.T, reader sdkmetric.Reader) map[string]uint64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]uint64{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			data, _ := m.Data.(metricdata.Histogram[float64])
+			for _, p := range data.DataPoints {
+				of, _ := p.Attributes.Value(semconv.DBOperationNameKey)
+				name := of.AsString()
+				if p.Attributes.HasValue(semconv.ErrorTypeKey) {
+					name += " failed"
+				}
+				counts[name] += p.Count
+			}
+		}
+	}
+	return counts
 }

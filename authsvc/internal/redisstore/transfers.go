@@ -144,13 +144,10 @@ func (s *Store) SweepTransfers(context.Context, string, time.Time) (next string,
 }
 
 // RestoreTransfer stores a transfer that another store has, with its claim or its use. If Redis already has a
-// use, this use stays.
+// use, this use stays. If the other store has neither, a claim that Redis already has stays.
 func (s *Store) RestoreTransfer(ctx context.Context, t token.Transfer) error {
 	made := t
 	made.AssetID, made.Claim = "", token.Claim{}
-	if t.AssetID != "" {
-		made.Expires = 0
-	}
 	if err := s.CreateTransfer(ctx, made); err != nil || t.AssetID == "" && t.Claim == (token.Claim{}) {
 		return err
 	}

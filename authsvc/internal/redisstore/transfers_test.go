@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,14 @@ func TestTransfersAreRestored(t *testing.T) {
 			}
 		}
 	}
+	older := claimed
+	older.Claim = token.Claim{}
+	if err := s.RestoreTransfer(t.Context(), older); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.LoadTransfer(t.Context(), claimed.ID); err != nil || got != claimed {
+		t.Errorf("from before the claim: got %+v, %v; want %+v", got, err, claimed)
+	}
 	broken := used
 	broken.ID = "broken"
 	if err := s.client.Set(t.Context(), transferKey(broken.ID), "no hash", 0).Err(); err != nil {
@@ -84,5 +93,23 @@ func TestTransfersAreRestored(t *testing.T) {
 	}
 	if err := s.RestoreTransfer(t.Context(), broken); err == nil {
 		t.Error("restore over a value of another type: got no error, want one")
+	}
+}
+
+// TestADamagedClaimIsAnError damages a claim while a change of its transfer is under way. The change must tell the
+// damage, because its caller would take an empty transfer for one that nobody has claimed.
+func TestADamagedClaimIsAnError(t *testing.T) {
+	s := open(t, redistest.Start(t).URL())
+	if err := s.CreateTransfer(t.Context(), token.Transfer{ID: "one", Broker: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.changeTransfer(t.Context(), "one", func(has token.Transfer) token.Transfer {
+		if err := s.client.HSet(t.Context(), transferKey("one"), claimField, "x asset").Err(); err != nil {
+			t.Error(err)
+		}
+		return has.Claimed(token.Claim{AssetID: "asset", Generation: 1})
+	})
+	if err == nil || !strings.Contains(err.Error(), `"x asset"`) {
+		t.Errorf("got %+v, %v; want an error with the damaged claim", got, err)
 	}
 }

@@ -50,7 +50,7 @@ func (s *Store) AddUsage(ctx context.Context, uses []authapi.Use, counts []autha
 // numbers of secrets.
 func (s *Store) Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error) {
 	keys, err := load(ctx, s, keysKey, ids, apikey.DecodeKey)
-	if err != nil || len(keys) == 0 {
+	if len(keys) == 0 { // also after an error
 		return nil, err
 	}
 	answers := map[string]map[int]*redis.ZSliceCmd{}

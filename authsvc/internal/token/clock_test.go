@@ -38,3 +38,47 @@ func TestATransferOfAWrongClockEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestAClaimOfAWrongClockEnds claims a transfer with a clock that is ahead. The asset is not written. If the claim's
+// time cannot be right, the transfer must be out of use until the next request for the asset, which must free it.
+func TestAClaimOfAWrongClockEnds(t *testing.T) {
+	for _, c := range []struct {
+		ahead time.Duration
+		over  bool   // the transfer is out of use
+		want  string // the asset that claims the transfer after the next request
+	}{
+		{clockError - time.Microsecond, false, asset}, {clockError, false, ""}, {clockError + time.Microsecond, true, ""},
+	} {
+		h := newHandover(t)
+		if _, err := h.ChangeOwner(t.Context(), h.request(), now.Add(c.ahead)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := h.read("", now); (fault.KindOf(err) == fault.NotFound) != c.over || (err == nil) == c.over {
+			t.Errorf("%v ahead: got %+v, %v; want it out of use: %t", c.ahead, got, err, c.over)
+		}
+		h.refuse(t, h.request())
+		if got, err := h.read("", now); err != nil || got.Claimed != c.want {
+			t.Errorf("%v ahead: got %+v, %v; want it claimed by %q", c.ahead, got, err, c.want)
+		}
+	}
+	h := newHandover(t)
+	changed, err := h.ChangeOwner(t.Context(), h.request(), now.Add(2*clockError))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := h.request()
+	r.Sealed = changed.Sealed // the asset was written
+	h.refuse(t, r)
+	if got, err := h.read("", now); err != nil || got.AssetID != asset {
+		t.Errorf("used by a clock that is ahead: got %+v, %v; want the transfer of the asset", got, err)
+	}
+}
+
+// refuse sends a request with a wrong token, which must be refused. The service sees the sealed record in it.
+func (h *handover) refuse(t *testing.T, r authapi.ChangeOwnerRequest) {
+	t.Helper()
+	r.TransferHash = authapi.Hash("x")
+	if _, err := h.ChangeOwner(t.Context(), r, now); fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("a wrong token: got %v, want kind Forbidden", err)
+	}
+}

@@ -303,3 +303,41 @@ func TestChangeOwnerRefuses(t *testing.T) {
 		t.Errorf("a record of another asset: got %v, want ErrForged", err)
 	}
 }
+
+// TestOnlyTheSameRequestIsRepeated repeats the request of a handover, after the asset has the new record. The same
+// request must get this record again. A request with another token or of another broker must be refused.
+func TestOnlyTheSameRequestIsRepeated(t *testing.T) {
+	h := newHandover(t)
+	changed, err := h.ChangeOwner(t.Context(), h.request(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, token, broker := h.request(), h.request(), h.request()
+	same.Sealed, token.Sealed, broker.Sealed = changed.Sealed, changed.Sealed, changed.Sealed
+	token.TransferHash, broker.Broker = authapi.Hash("x"), "third"
+	if got, err := h.ChangeOwner(t.Context(), same, now); err != nil || got != changed {
+		t.Errorf("the same request: got %+v, %v; want %+v", got, err, changed)
+	}
+	for name, r := range map[string]authapi.ChangeOwnerRequest{"another token": token, "another broker": broker} {
+		if got, err := h.ChangeOwner(t.Context(), r, now); fault.KindOf(err) != fault.Forbidden {
+			t.Errorf("%s: got %+v, %v; want kind Forbidden", name, got, err)
+		}
+	}
+}
+
+// TestARestoredAssetIsHandedOverAgain loses the new record of an asset after a handover, as a backup from before the
+// handover does. The transfer was used for this asset, so the same request must hand the asset over again.
+func TestARestoredAssetIsHandedOverAgain(t *testing.T) {
+	h := newHandover(t)
+	changed, err := h.ChangeOwner(t.Context(), h.request(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := h.read(changed.Sealed, now); err != nil || got.AssetID != asset {
+		t.Fatalf("got %+v, %v; want the transfer used for the asset", got, err)
+	}
+	delete(h.store.records, asset)
+	if got, err := h.ChangeOwner(t.Context(), h.request(), now); err != nil || got != changed {
+		t.Errorf("got %+v, %v; want %+v", got, err, changed)
+	}
+}

@@ -110,13 +110,13 @@ func (c *Cache) VerifyKey(ctx context.Context, hash string) (authapi.Key, error)
 	began := c.now()
 	for first := true; ; first = false {
 		e, known, epoch := c.lookup(hash)
-		switch {
-		case known && first:
-			c.countHit(e)
+		if known {
+			if first {
+				c.countHit(e)
+			}
 			return e.key, e.err
-		case known:
-			return e.key, e.err
-		case first:
+		}
+		if first {
 			c.misses.Add(1)
 		}
 		// The call must not end when its first caller leaves, because others may share it.

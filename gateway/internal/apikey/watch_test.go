@@ -234,6 +234,43 @@ func TestACallThatIsTooOldIsNotShared(t *testing.T) {
 	}
 }
 
+// TestARevokedKeyIsRefusedWithoutASecondCall lets a request share a call that is too old. While it waits, the key is
+// revoked, and the cache learns of the revocation. The request must get the refusal, and count as one miss only.
+func TestARevokedKeyIsRefusedWithoutASecondCall(t *testing.T) {
+	refused := fault.New(fault.Unauthorized, fault.Header, "Authorization", "the key is revoked")
+	synctest.Test(t, func(t *testing.T) {
+		from := make(held)
+		cache := watched(from, time.Hour, time.Now)
+		verify := func(result chan<- error) {
+			_, err := cache.VerifyKey(t.Context(), "h")
+			result <- err
+		}
+		first, waits, afterwards := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+		go verify(first)
+		old := <-from
+		time.Sleep(unwatchedTTL)
+		go verify(waits)
+		synctest.Wait()
+		cache.Forget(authapi.WatchKeysResponse{Keys: []string{"id of h"}})
+		go verify(afterwards)
+		again := <-from
+		again <- refused
+		if err := <-afterwards; err != refused {
+			t.Errorf("a request after the change: got %v, want %v", err, refused)
+		}
+		old <- nil
+		if err := <-first; err != nil {
+			t.Errorf("the request from before the change: got %v, want no error", err)
+		}
+		if err := <-waits; err != refused {
+			t.Errorf("the request that waits: got %v, want %v", err, refused)
+		}
+		if hits, misses := cache.hits.Load()+cache.negatives.Load(), cache.misses.Load(); hits != 0 || misses != 3 {
+			t.Errorf("got %d hits and %d misses of three requests, want 0 and 3", hits, misses)
+		}
+	})
+}
+
 func TestRecallTellsWhatIsRemembered(t *testing.T) {
 	now := time.Unix(1000, 0)
 	from := &fake{}
