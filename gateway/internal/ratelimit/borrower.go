@@ -211,9 +211,6 @@ func (s *Borrower) Peek(ctx context.Context, buckets []Bucket, states []State) (
 // peekRedis returns the states in Redis, or nil if Redis does not answer. Callers that ask for the same buckets
 // at the same time share one answer.
 func (s *Borrower) peekRedis(ctx context.Context, buckets []Bucket) []State {
-	if s.down.Load() {
-		return nil
-	}
 	var same strings.Builder
 	for i := range buckets {
 		same.WriteString(redisKey(&buckets[i]) + "\n")

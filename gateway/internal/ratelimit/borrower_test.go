@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -270,6 +271,102 @@ func TestAGatewayKeepsToALimitThatRedisHasLost(t *testing.T) {
 	}
 }
 
+// TestPeekAddsALoanToWhatRedisHas takes tokens at one gateway, and asks both gateways what is left. Tokens of a loan are
+// left only for the gateway that has the loan, and only until the loan ends.
+func TestPeekAddsALoanToWhatRedisHas(t *testing.T) {
+	url, clock := redistest.Start(t, "--appendonly", "no").URL(), newClock()
+	one, other := borrowerAt(t, url, clock, nil), borrowerAt(t, url, clock, nil)
+	rates := []limiter.Rate{{Limit: 64, Period: time.Minute}, {Limit: 100, Period: time.Hour}}
+	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: rates}}
+	for range 2 { // the second loan has two tokens, of which one is left
+		if v, err := one.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
+			t.Fatalf("got %+v, %v; want the request admitted", v, err)
+		}
+	}
+	left := func(name string, s *Borrower, want ...int64) {
+		t.Helper()
+		states, err := s.Peek(t.Context(), bucket, nil)
+		if err != nil || states[0].Left != want[0] || states[1].Left != want[1] ||
+			min(states[0].Next, states[1].Next) <= 0 {
+			t.Errorf("%s: got %+v, %v; want %v left, and more later", name, states, err, want)
+		}
+	}
+	left("during the loan", one, 62, 98)
+	left("at the other gateway", other, 61, 97)
+	clock.pass(longestLoan)
+	left("at the end of the loan", one, 61, 97)
+}
+
+// TestCloseEndsCallsAndAllWhoWait closes a borrower on whose two calls, and on a third one in the queue, requests wait.
+// Close must wait for the calls, and all requests must get an answer. It is repeated, because a worker may see the end
+// or the queue first.
+func TestCloseEndsCallsAndAllWhoWait(t *testing.T) {
+	for round := range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			s, link := lingers(t)
+			answers := make(chan error)
+			for n := range workers + 1 {
+				go func() {
+					_, err := s.Take(t.Context(), bucketOf(fmt.Sprint(n)), nil)
+					answers <- err
+				}()
+				synctest.Wait()
+			}
+			go func() {
+				if err := s.Close(); err != nil || link.ended.Load() != workers {
+					t.Errorf("round %d: got %v, and %d calls ended; want all ended", round, err, link.ended.Load())
+				}
+			}()
+			for range workers + 1 {
+				if err := <-answers; err != nil {
+					t.Errorf("round %d: got %v, want the request decided without Redis", round, err)
+				}
+			}
+		})
+	}
+}
+
+// TestAClosedBorrowerDecidesWithoutRedis closes a borrower that has nothing to do, and then sends a request.
+func TestAClosedBorrowerDecidesWithoutRedis(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := lingers(t)
+		s.wake() // a worker may wake up after another one has taken the whole queue
+		synctest.Wait()
+		if trips := s.trips.Load(); trips != 0 {
+			t.Errorf("got %d round trips without a request, want none", trips)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		mustAdmit(t, s, "k")
+	})
+}
+
+// lingers returns a borrower whose calls end an hour after their context.
+func lingers(t *testing.T) (*Borrower, *lingering) {
+	link := &lingering{scripted: &scripted{}}
+	s, err := NewBorrower(&Redis{connections: link, timeout: time.Minute}, BorrowerConfig{
+		Fallback: FallbackLocal, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, link
+}
+
+// lingering has connections whose calls end an hour after their context.
+type lingering struct {
+	*scripted
+	ended atomic.Int64 // number of calls that have ended
+}
+
+func (l *lingering) take(ctx context.Context, _ []string, _ [][]any) ([][]int64, error) {
+	<-ctx.Done()
+	time.Sleep(time.Hour)
+	l.ended.Add(1)
+	return nil, ctx.Err()
+}
+
 // TestARefusalOfRedisNamesItsRate lets one gateway use up the last of three rates. The refusal at another gateway must
 // name this rate.
 func TestARefusalOfRedisNamesItsRate(t *testing.T) {
@@ -409,6 +506,46 @@ func TestWithoutRedis(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestARefusalWithoutRedisCountsNothing uses up a limit while Redis is down, and is then refused. When the use has left
+// the window, the whole limit must be free.
+func TestARefusalWithoutRedisCountsNothing(t *testing.T) {
+	clock := newClock()
+	s, _, _ := outage(t, FallbackLocal, clock.now, func(string, int64) error { return errors.New("Redis is away") })
+	bucket := bucketOf("k")
+	bucket[0].Cost = bucket[0].Rates[0].Limit
+	for n, refused := range []bool{false, true, false} {
+		v, err := s.Take(t.Context(), bucket, nil)
+		if err != nil || (v.Wait > 0) != refused {
+			t.Errorf("request %d: got %+v, %v; want it refused: %t", n+1, v, err, refused)
+		}
+		clock.pass(35 * time.Minute)
+	}
+}
+
+// TestPeekWithoutRedisShowsTheShare asks for what is left while Redis is down, and again when it is back. One of two
+// gateways has half of the limit without Redis.
+func TestPeekWithoutRedisShowsTheShare(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill(t)
+	s := borrowerAt(t, server.URL(), newClock(), func(c *BorrowerConfig) { c.Gateways = 2 })
+	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
+	left := func(want int64) {
+		t.Helper()
+		if states, err := s.Peek(t.Context(), bucket, nil); err != nil || len(states) != 1 || states[0].Left != want {
+			t.Errorf("got %+v, %v; want %d left", states, err, want)
+		}
+	}
+	for range 3 {
+		left(5)
+	}
+	if trips := s.trips.Load(); trips != 1 {
+		t.Errorf("got %d round trips, want only the first one", trips)
+	}
+	server.Restart(t)
+	await(t, "Redis is back", isUp(s))
+	left(10)
 }
 
 // failing has connections to Redis on which some calls fail: the next reports of tokens that were used while Redis was

@@ -6,13 +6,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ulule/limiter/v3"
+
+	"asset-registry/shared/redistest"
 )
 
 // TestPeekTakesNothing looks at the state of a key between requests, and after its window. Looking must not
 // change what is left.
 func TestPeekTakesNothing(t *testing.T) {
 	clock := newClock()
-	store := NewMemory(clock.now)
+	t.Run("memory", func(t *testing.T) { testPeek(t, clock, NewMemory(clock.now)) })
+	borrower := borrowerAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, nil)
+	t.Run("redis", func(t *testing.T) { testPeek(t, clock, borrower) })
+}
+
+func testPeek(t *testing.T, clock *simulated, store Store) {
 	rate := limiter.Rate{Limit: 10, Period: time.Second}
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{rate}}}
 	left := func(want int64, used bool) {

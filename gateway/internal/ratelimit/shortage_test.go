@@ -111,3 +111,33 @@ func TestManyWhoAskForTheSameShareOneAnswer(t *testing.T) {
 		t.Errorf("got %d calls for 1000 questions, down %v; want at most %d, not down", few.calls, s.IsDown(), most)
 	}
 }
+
+// waiting is a context that calls a function when somebody begins to wait for its end.
+type waiting struct {
+	context.Context
+	begin func()
+}
+
+func (w waiting) Done() <-chan struct{} {
+	w.begin()
+	return w.Context.Done()
+}
+
+// TestTheAnswerForOneClientIsNotThatOfAnother asks for what a busy client and then a new client have left. The second
+// question comes while Redis has not answered the first one. It must not get the answer of the first one.
+func TestTheAnswerForOneClientIsNotThatOfAnother(t *testing.T) {
+	s, few := borrowerWith(t, FallbackLocal, 0)
+	elsewhere := direct{&Redis{connections: few.connections, timeout: time.Minute, now: s.redis.now}}
+	if v, err := elsewhere.Take(t.Context(), bucketOf("busy"), nil); err != nil || v.Wait > 0 {
+		t.Fatalf("got %+v, %v; want the request admitted", v, err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := s.Peek(gone, bucketOf("busy"), nil); err != nil {
+		t.Fatal(err)
+	}
+	asked := waiting{t.Context(), sync.OnceFunc(func() { close(few.open) })}
+	if states, err := s.Peek(asked, bucketOf("new"), nil); err != nil || states[0].Left != 1000 {
+		t.Errorf("a new client: got %+v, %v; want 1000 left", states, err)
+	}
+}
