@@ -264,28 +264,36 @@ func TestLinksHaveTheAddressThatATrustedProxyTells(t *testing.T) {
 	}
 }
 
-// TestAPageLocksNobodyElseOut sends wrong keys from a web page, and then right keys from the same address but
-// not from the page. The right keys must be accepted.
+// TestAPageLocksNobodyElseOut sends wrong keys from a web page. Then it sends right keys that differ in the address of
+// the client or in the page. They must be accepted.
 func TestAPageLocksNobodyElseOut(t *testing.T) {
 	s := start(t, func(c *Config) {
 		c.Limits.Table = ratelimit.Table{{Name: "address-failed", By: ratelimit.ByAddress,
 			Costs: map[ratelimit.Class]int64{ratelimit.Failed: 1}, Windows: map[string]int64{"1m": 3}}}
 	})
-	me := func(authorization, origin string) int {
-		if origin == "" {
-			return fetch(t, s, "GET", "/api/2.5/me", "Authorization", authorization).Code
+	const evil, here, elsewhere = "https://evil.example", "192.0.2.1:5", "198.51.100.1:5"
+	me := func(authorization, origin, addr string) int {
+		r := httptest.NewRequest("GET", "/api/2.5/me", nil)
+		r.RemoteAddr = addr
+		r.Header.Set("Authorization", authorization)
+		if origin != "" {
+			r.Header.Set("Origin", origin)
 		}
-		return fetch(t, s, "GET", "/api/2.5/me", "Authorization", authorization, "Origin", origin).Code
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		return w.Code
 	}
 	for range 4 {
-		me("Basic d3Jvbmc6", "https://evil.example")
+		me("Basic d3Jvbmc6", evil, here)
 	}
 	for _, c := range []struct {
-		origin string
-		status int
-	}{{"https://evil.example", 429}, {"https://good.example", 200}, {"null", 200}, {"", 200}} {
-		if got := me(basic, c.origin); got != c.status {
-			t.Errorf("the right key from %q: got %d, want %d", c.origin, got, c.status)
+		origin, addr string
+		status       int
+	}{
+		{evil, here, 429}, {"https://good.example", here, 200}, {"null", here, 200}, {"", here, 200}, {evil, elsewhere, 200},
+	} {
+		if got := me(basic, c.origin, c.addr); got != c.status {
+			t.Errorf("the right key from %q at %s: got %d, want %d", c.origin, c.addr, got, c.status)
 		}
 	}
 }

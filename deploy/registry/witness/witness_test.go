@@ -344,6 +344,60 @@ func TestADamagedStateIsRefused(t *testing.T) {
 	newWitness(t, dir)
 }
 
+// TestTheStateOfAnotherLogIsRefused gives a witness the memory of one log as the memory of another one.
+func TestTheStateOfAnotherLogIsRefused(t *testing.T) {
+	dir, other := t.TempDir(), newKey(t, translog.ForLog, "other.example/log", 3).Public()
+	w := newWitness(t, dir)
+	if _, err := w.Cosign(newTestLog(t, 10, "leaf").submission(t, 0, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(w.state.file(origin), w.state.file(other.Name())), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	config := Config{Key: witnessKey(t), Logs: []translog.PublicKey{other}, State: dir}
+	if _, err := New(config); err == nil || !strings.Contains(err.Error(), "is damaged") {
+		t.Errorf("got %v, want the error that the state is damaged", err)
+	}
+}
+
+// TestAWitnessNeedsTheKeyOfAWitness tries to make a witness with the key of a log: its cosignatures would be worthless.
+func TestAWitnessNeedsTheKeyOfAWitness(t *testing.T) {
+	log := newKey(t, translog.ForLog, origin, 2)
+	config := Config{Key: log, Logs: []translog.PublicKey{log.Public()}, State: t.TempDir()}
+	if _, err := New(config); err == nil || !strings.Contains(err.Error(), "not the key of a witness") {
+		t.Errorf("got %v, want the error that this is not the key of a witness", err)
+	}
+}
+
+// TestManyRequestsAtOnceAreBounded sends 64 requests whose bodies do not end. The next request must be refused. After
+// the others have ended, a request must be answered.
+func TestManyRequestsAtOnceAreBounded(t *testing.T) {
+	handler := newWitness(t, t.TempDir()).Handler()
+	add := func(body io.Reader) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest("POST", "/add-checkpoint", body))
+		return w
+	}
+	var open sync.WaitGroup
+	var ends []*io.PipeWriter
+	for range most {
+		body, end := io.Pipe()
+		ends = append(ends, end)
+		open.Go(func() { add(body) })
+		_, _ = end.Write([]byte("o")) // returns once the handler reads the body
+	}
+	if got := add(strings.NewReader("")); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") == "" {
+		t.Errorf("beside %d requests: got %d %v, want 503 with Retry-After", most, got.Code, got.Header())
+	}
+	for _, end := range ends {
+		_ = end.Close()
+	}
+	open.Wait()
+	if got := add(strings.NewReader("")); got.Code != http.StatusBadRequest {
+		t.Errorf("after them: got %d, want 400", got.Code)
+	}
+}
+
 func TestWhatCannotBeRememberedIsNotCosigned(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	w := newWitness(t, dir)
