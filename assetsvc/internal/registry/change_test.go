@@ -159,6 +159,66 @@ func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
 	}
 }
 
+// TestAConditionHoldsForTheRevisionThatIsReplaced makes each kind of change with a condition that only the first
+// revision meets. Another request changes the asset before the change is stored. The change must be refused.
+func TestAConditionHoldsForTheRevisionThatIsReplaced(t *testing.T) {
+	by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
+	for _, c := range []struct {
+		name   string
+		change func(r *registry.Registry, id string, guard registry.Guard) error
+	}{
+		{"a change", func(r *registry.Registry, id string, guard registry.Guard) error {
+			_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`), Guard: guard})
+			return err
+		}},
+		{"a change of a part", func(r *registry.Registry, id string, guard registry.Guard) error {
+			in := registry.Input{Fields: parse(t, validDecision), Guard: guard}
+			_, _, err := r.ChangePart(t.Context(), owner, place(t, id, "decisions", ""), "token", asset.Add, in)
+			return err
+		}},
+		{"a handover", func(r *registry.Registry, id string, guard registry.Guard) error {
+			_, err := r.ChangeOwner(t.Context(), by, id, guard, registry.Handover{Transfer: "t", Token: "x"})
+			return err
+		}},
+		{"a recovery", func(r *registry.Registry, id string, guard registry.Guard) error {
+			_, err := r.Recover(t.Context(), admin, id, guard, lost)
+			return err
+		}},
+		{"a removal", func(r *registry.Registry, id string, guard registry.Guard) error {
+			return r.Remove(t.Context(), owner, id, "token", guard)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, kept, _, id := open(t)
+			before, err := kept.Get(t.Context(), id, registry.AnySize)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := registry.New(kept, &anyChange{}, plainRules, time.Now)
+			kept.times = 1
+			err = c.change(r, id, func(position int64) bool { return position == before.Position })
+			if fault.KindOf(err) != fault.Precondition {
+				t.Errorf("got %v, want a fault of kind Precondition", err)
+			}
+			after, err := kept.Get(t.Context(), id, registry.AnySize)
+			if err != nil || after.Revision != 2 || after.Sealed != before.Sealed {
+				t.Errorf("got revision %d with the tokens %q, %v; want 2, the other request's, with the tokens of before",
+					after.Revision, after.Sealed, err)
+			}
+		})
+	}
+}
+
+// anyChange is an auth service that hands assets over and gives them new tokens.
+type anyChange struct{ handing }
+
+func (*anyChange) RecoverTokens(
+	context.Context, authapi.RecoverTokensRequest,
+) (authapi.RecoverTokensResponse, error) {
+	issued := authapi.IssueTokensResponse{Token: "new", Transfer: "new", Sealed: "sealed anew"}
+	return authapi.RecoverTokensResponse{IssueTokensResponse: issued, Owner: "broker"}, nil
+}
+
 // handed is an auth service that accepts a token only with the sealed record that the asset had first.
 type handed struct{ tokens }
 

@@ -91,6 +91,12 @@ func TestAReferenceOutlivesItsAsset(t *testing.T) {
 	if err := r.Remove(t.Context(), owner, gone.ID, "token", nil); err != nil {
 		t.Fatal(err)
 	}
+	left, err := store.Get(t.Context(), gone.ID, registry.AnySize)
+	if !errors.Is(err, registry.ErrRemoved) || !strings.Contains(left.Origin, "gone") ||
+		strings.Contains(left.Origin, "fields") || len(left.Body) > 0 {
+		t.Errorf("a removed draft: got %q with the origin %s, %v; want its reference alone, without a hash of its fields",
+			left.Body, left.Origin, err)
+	}
 	for _, title := range []string{"x", "y"} {
 		_, err := r.Create(t.Context(), owner, referring(t, title, "gone", nil))
 		if fault.KindOf(err) != fault.Gone || !strings.Contains(err.Error(), gone.ID) {

@@ -125,6 +125,20 @@ func TestABusyRelayRefuses(t *testing.T) {
 	}
 }
 
+// TestARelayedAnswerIsBounded has an origin whose answer is larger than a mirror relays.
+func TestARelayedAnswerIsBounded(t *testing.T) {
+	part := make([]byte, 1<<20)
+	r := stage(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for sent := 0; sent <= mostRelayed; sent += len(part) {
+			_, _ = w.Write(part)
+		}
+	})
+	if got := get(r, "/api/2.5/transfers/x").Body.Len(); got > mostRelayed {
+		t.Errorf("got an answer of %d bytes, want at most %d", got, mostRelayed)
+	}
+}
+
 // TestARelayedAnswerIsJSONThatTheMirrorVouchesFor has an origin whose answers have dangerous headers: with them,
 // the origin could control a browser, a cache or a client of the mirror. The client must not get these headers.
 func TestARelayedAnswerIsJSONThatTheMirrorVouchesFor(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -80,6 +82,43 @@ func TestBodiesThatComeSlowly(t *testing.T) {
 		defer release()
 	}
 }
+
+// TestABodyIsReadUntilTheTimeOfItsRequest sends a body that never comes. When the gateway reads it, the connection must
+// have a deadline that is not later than the end of the request's time.
+func TestABodyIsReadUntilTheTimeOfItsRequest(t *testing.T) {
+	_, engine := open(t, http.HandlerFunc(ok), nil)
+	latest := time.Now().Add(time.Minute)
+	w := &deadlined{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequest("POST", "/api/2.5/assets", waiting(func() error {
+		if w.read.IsZero() || w.read.After(latest) {
+			return fmt.Errorf("the deadline is %v", w.read)
+		}
+		return os.ErrDeadlineExceeded
+	}))
+	r.ContentLength = 10
+	r.Header.Set("Authorization", "Bearer key")
+	r.Header.Set("Content-Type", "application/json")
+	engine.ServeHTTP(w, r)
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "did not arrive in time") {
+		t.Errorf("got %d %s, want 400: the body did not arrive in time", w.Code, w.Body)
+	}
+}
+
+// deadlined is a connection that knows until when it may be read.
+type deadlined struct {
+	*httptest.ResponseRecorder
+	read time.Time
+}
+
+func (d *deadlined) SetReadDeadline(at time.Time) error {
+	d.read = at
+	return nil
+}
+
+// waiting is a body without bytes. Reading it returns the error of the function.
+type waiting func() error
+
+func (w waiting) Read([]byte) (int, error) { return 0, w() }
 
 // sendHalf begins a request with a separate key for each client, and sends half of the body.
 func sendHalf(address string, client, length int) (status int, answer string, err error) {
