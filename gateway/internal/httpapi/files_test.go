@@ -19,10 +19,10 @@ import (
 )
 
 // TestFormsOfForeignPages sends the headers that browsers send with forms (docs/files.md, D9). Forms from pages
-// of foreign origins must be refused.
+// of foreign origins must be refused. An origin without a name in the settings must not admit requests without Origin.
 func TestFormsOfForeignPages(t *testing.T) {
 	const own, named, foreign = "http://example.com", "https://broker.example", "https://foreign.example"
-	_, engine := open(t, http.HandlerFunc(ok), func(c *Config) { c.Settings.CORSOrigins = []string{"*", named} })
+	_, engine := open(t, http.HandlerFunc(ok), func(c *Config) { c.Settings.CORSOrigins = []string{"*", named, ""} })
 	for n, c := range []struct {
 		origin, site string
 		isRefused    bool

@@ -3,10 +3,12 @@ package httpapi
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"testing"
 	"time"
 
+	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/gateway/internal/stream"
 )
 
@@ -79,5 +81,17 @@ func TestSelectionOf(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
+	}
+}
+
+// TestFurtherPagesOfAStreamCount asks whether a stream may read further pages. The limits of the test admit one page a
+// minute for each client.
+func TestFurtherPagesOfAStreamCount(t *testing.T) {
+	a, _ := open(t, http.HandlerFunc(ok), nil)
+	for _, addr := range []string{"192.0.2.1", "192.0.2.2"} {
+		more := a.morePages(ratelimit.Client{Addr: netip.MustParseAddr(addr)})
+		if first, second := more(), more(); !first || second {
+			t.Errorf("%s: got %t and %t, want one page admitted and the next one not", addr, first, second)
+		}
 	}
 }
