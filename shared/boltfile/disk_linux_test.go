@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,5 +138,33 @@ func TestACompactionOnAFullDiskLeavesTheFile(t *testing.T) {
 	onlyFile(t, path)
 	if _, _, err := Compact(path); err != nil || holds(t, path, erasedValue) {
 		t.Errorf("with space: got %v, want no error and no erased value", err)
+	}
+}
+
+// TestABrokenDiskIsTold opens a file on a disk that cannot sync. An earlier process may have failed to sync the newest
+// change, so opening must fail.
+func TestABrokenDiskIsTold(t *testing.T) {
+	const where = "BOLTFILE_TEST_DIR"
+	if os.Getenv(where) == "" {
+		path := filepath.Join(t.TempDir(), "file")
+		f, err := Open(path, testOptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(put(f, "key", 100_000), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(where, path)
+	}
+	if !disktest.BrokenSync(t) {
+		return
+	}
+	path := os.Getenv(where)
+	f, err := Open(path, testOptions)
+	if !errors.Is(err, syscall.EIO) {
+		t.Errorf("got %v, want %v", err, syscall.EIO)
+	}
+	if err == nil {
+		f.Close()
 	}
 }

@@ -1,4 +1,4 @@
-// Package disktest mounts a small file system for a test, and fills it.
+// Package disktest makes disks fail: it mounts a small file system for a test and fills it, or breaks syncing.
 package disktest
 
 import (

@@ -32,3 +32,28 @@ func TestAFullDiskLeavesTheFile(t *testing.T) {
 		}
 	}
 }
+
+// TestABrokenDiskLeavesTheFile writes on a disk that cannot sync. No file may get its final name before its bytes are
+// synced, and the name itself counts only after the directory was synced.
+func TestABrokenDiskLeavesTheFile(t *testing.T) {
+	if !disktest.BrokenSync(t) {
+		return
+	}
+	for _, c := range writers {
+		dir, want := t.TempDir(), map[string]string{}
+		file := filepath.Join(dir, "f")
+		if c.present == nil {
+			write(t, file, "old", 0o600)
+			want["f"] = "old"
+		}
+		if err := c.write(file, []byte("new")); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: got %v, want %v", c.name, err, syscall.EIO)
+		}
+		if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+	if err := SyncDirectory(t.TempDir()); !errors.Is(err, syscall.EIO) {
+		t.Errorf("SyncDirectory: got %v, want %v", err, syscall.EIO)
+	}
+}

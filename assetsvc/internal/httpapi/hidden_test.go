@@ -4,9 +4,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/routes"
 )
 
 // withSecrets is an asset in which the values of all hidden fields contain "secret", and no other values do.
@@ -58,6 +63,38 @@ func TestHiddenFieldsAreForCallersWithAKey(t *testing.T) {
 				t.Errorf("%s in %s: got the tags %v, want %d: a cache must not take one view for the other", c.name, version,
 					tags, want)
 			}
+		}
+	}
+}
+
+// TestSnapshotsAndWebhooksHaveNoHiddenFields shows an asset as snapshots and webhooks show it.
+func TestSnapshotsAndWebhooksHaveNoHiddenFields(t *testing.T) {
+	groups := []asset.Group{asset.Contacts, asset.Addresses, asset.Locations}
+	s, api, _ := newServiceParts(t, NewMemory(1<<30), groups...)
+	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", withSecrets, 201, "secret office"})
+	at := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
+	s.do(t, exchange{"PATCH", at, identity.Broker, "token", `{"data":{"status":"pending"}}`, 200, ""})
+	stored, err := api.registry.List(t.Context(), registry.Query{Limit: 1, Mode: registry.Real, Bodies: registry.AnySize})
+	if err != nil || len(stored.Entries) != 1 {
+		t.Fatalf("got %v, %v; want an asset", stored, err)
+	}
+	shown := map[string]string{}
+	line, err := SnapshotLine(time.UTC, groups)(nil, stored.Entries[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown["a snapshot"] = string(line)
+	feed := NewWebhookFeed(api.registry, nil, time.UTC, groups)
+	for _, version := range routes.Targets() {
+		page, err := feed.Page(t.Context(), webhook.Selection{Version: version, Whole: true}, assetfilter.Set{}, 0)
+		if err != nil || len(page.Entries) != 1 {
+			t.Fatalf("webhooks of %s: got %v, %v; want an asset", version, page, err)
+		}
+		shown["a webhook in "+version] = string(page.Entries[0].Data)
+	}
+	for name, text := range shown {
+		if !strings.Contains(text, `"status":"pending"`) || strings.Contains(text, "secret") {
+			t.Errorf("%s: got %s, want the asset without hidden fields", name, text)
 		}
 	}
 }

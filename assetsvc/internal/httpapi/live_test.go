@@ -12,15 +12,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/live"
 	"asset-registry/shared/follow"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/routes"
 )
 
 // newFeed returns a service whose feed can be followed, and the address of its server.
-func newFeed(t *testing.T) (service, string) {
+func newFeed(t *testing.T, hidden ...asset.Group) (service, string) {
 	t.Helper()
-	s, api, engine := newServiceParts(t, NewMemory(1<<30))
+	s, api, engine := newServiceParts(t, NewMemory(1<<30), hidden...)
 	w := live.New(api.registry, PrintOffset(api.zone), 1<<20, slog.New(slog.DiscardHandler))
 	t.Cleanup(w.Close)
 	api.RouteFeed(engine, s.signer, w, nil)
@@ -162,6 +164,28 @@ func TestALiveFeedSendsChangesAsTheyCome(t *testing.T) {
 		t.Errorf("the messages differ (-want +got):\n%s", diff)
 	}
 	leave()
+}
+
+// TestTheFeedHasNoHiddenFields reads an asset from a page of the feed and from the live feed, in each version.
+func TestTheFeedHasNoHiddenFields(t *testing.T) {
+	s, address := newFeed(t, asset.Contacts, asset.Addresses, asset.Locations)
+	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", withSecrets, 201, "secret office"})
+	at := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
+	s.do(t, exchange{"PATCH", at, identity.Broker, "token", `{"data":{"status":"pending"}}`, 200, ""})
+	for _, version := range routes.Targets() {
+		before := s.positionAt(t, at)
+		live := follow.NewReader(s.get(t.Context(), t, address+follow.LivePath(version)+"?opt_fields=*").Body)
+		messages(t, live, before)
+		s.do(t, exchange{"PATCH", at, identity.Broker, "token", `{"data":{"title":"for ` + version + `"}}`, 200, ""})
+		after := s.positionAt(t, at)
+		page := follow.NewReader(s.get(t.Context(), t, address+follow.PagePath(version)+"?opt_fields=*").Body)
+		for name, r := range map[string]*follow.Reader{"the live feed": live, "a page": page} {
+			texts, _ := messages(t, r, after)
+			if got := strings.Join(texts, "\n"); !strings.Contains(got, "for "+version) || strings.Contains(got, "secret") {
+				t.Errorf("%s in %s: got %s, want the asset without hidden fields", name, version, got)
+			}
+		}
+	}
 }
 
 func TestALiveFeedNeedsAServicesSignature(t *testing.T) {

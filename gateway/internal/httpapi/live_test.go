@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/gateway/internal/stream"
+	"asset-registry/shared/httpserver"
 )
 
 // Promises: long-poll
@@ -93,5 +95,24 @@ func TestFurtherPagesOfAStreamCount(t *testing.T) {
 		if first, second := more(), more(); !first || second {
 			t.Errorf("%s: got %t and %t, want one page admitted and the next one not", addr, first, second)
 		}
+	}
+}
+
+// TestTheAnswerAfterALongPollHasTime waits for a change, on behalf of a client that has left. While the request waited,
+// the connection must have had a deadline after the longest wait, with time for the page.
+func TestTheAnswerAfterALongPollHasTime(t *testing.T) {
+	_, engine := open(t, http.HandlerFunc(ok), nil)
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	w := &deadlined{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequestWithContext(ctx, "GET", "/api/2.5/assets?wait=60", nil)
+	r.Header.Set(httpserver.ClientHeader, "192.0.2.1")
+	end := time.Now().Add(maxWait + answerAfterAll)
+	func() {
+		defer func() { _ = recover() }() // the handler ends the connection of a client that has left
+		engine.ServeHTTP(w, r)
+	}()
+	if w.write.Before(end) {
+		t.Errorf("got the deadline %v, want one after %v", w.write, end)
 	}
 }

@@ -104,10 +104,15 @@ func TestABodyIsReadUntilTheTimeOfItsRequest(t *testing.T) {
 	}
 }
 
-// deadlined is a connection that knows until when it may be read.
+// deadlined is a connection that knows until when it may be read and written.
 type deadlined struct {
 	*httptest.ResponseRecorder
-	read time.Time
+	read, write time.Time
+}
+
+func (d *deadlined) SetWriteDeadline(at time.Time) error {
+	d.write = at
+	return nil
 }
 
 func (d *deadlined) SetReadDeadline(at time.Time) error {
