@@ -27,6 +27,7 @@ const (
 	unfinished    = "new"     // directory of files that are being written
 	removals      = "removed" // directory with the metadata of files that were taken down
 	shardDigits   = 2         // so many digits at the start of a blob's name are the name of its directory
+	shards        = 256
 	bufferBytes   = 256 << 10
 )
 
@@ -38,8 +39,8 @@ func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, directoryMode); err != nil {
 		return nil, err
 	}
-	for i := range 256 {
-		if err := makeDirectory(filepath.Join(dir, fmt.Sprintf("%02x", i))); err != nil {
+	for i := range shards {
+		if err := makeDirectory(filepath.Join(dir, shard(i))); err != nil {
 			return nil, err
 		}
 	}
@@ -55,11 +56,14 @@ func Open(dir string) (*Store, error) {
 func Existing(dir string) *Store { return &Store{dir} }
 
 func makeDirectory(dir string) error {
-	if err := os.Mkdir(dir, directoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, directoryMode); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil
 }
+
+// shard returns the name of a directory of blobs.
+func shard(i int) string { return fmt.Sprintf("%02x", i) }
 
 func (s *Store) path(name string) (string, error) {
 	if !file.IsBlob(name) {
@@ -136,18 +140,15 @@ func (s *Store) Remove(_ context.Context, name string) error {
 
 // Names implements file.Bytes. It reads one directory after the other.
 func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, error) {
-	first := 0
-	if len(after) >= shardDigits {
-		if _, err := fmt.Sscanf(after[:shardDigits], "%02x", &first); err != nil {
-			return nil, fmt.Errorf("%q is no name of bytes", after)
-		}
-	}
 	var found []string
-	for i := first; i < 256 && len(found) < limit; i++ {
+	for i := 0; i < shards && len(found) < limit; i++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		entries, err := os.ReadDir(filepath.Join(s.dir, fmt.Sprintf("%02x", i))) // sorted by name
+		if shard(i) < after[:min(len(after), shardDigits)] {
+			continue
+		}
+		entries, err := os.ReadDir(filepath.Join(s.dir, shard(i))) // sorted by name
 		if err != nil {
 			return nil, err
 		}

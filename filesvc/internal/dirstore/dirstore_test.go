@@ -1,11 +1,17 @@
 package dirstore
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/storetest"
 )
 
@@ -17,31 +23,175 @@ func TestConformance(t *testing.T) {
 	storetest.RunBytes(t, s)
 }
 
-// TestTidy checks that Tidy keeps a file that another process is writing, and removes a file that a killed
-// process left.
+// TestTidy checks that Tidy keeps a file that another process is writing, and the hidden files of a file system. It
+// must remove a file that a killed process left.
 func TestTidy(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, left := filepath.Join(dir, unfinished, "written"), filepath.Join(dir, unfinished, "left")
-	for _, name := range []string{written, left} {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
+	before := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
+	for name, at := range map[string]time.Time{"written": before, "left": before.Add(-1), ".nfs1": before.Add(-1)} {
+		name = filepath.Join(dir, unfinished, name)
+		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, at, at)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	old := time.Now().Add(-48 * time.Hour)
-	if err := os.Chtimes(left, old, old); err != nil {
+	left := func() (names []string) {
+		entries, err := os.ReadDir(filepath.Join(dir, unfinished))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := s.Tidy(ended, before); !errors.Is(err, context.Canceled) || len(left()) != 3 {
+		t.Errorf("after the end of its context: got %v and %q, want %v and all files", err, left(), context.Canceled)
+	}
+	if _, err := s.Names(ended, "", 9); !errors.Is(err, context.Canceled) {
+		t.Errorf("names after the end of the context: got %v, want %v", err, context.Canceled)
+	}
+	if err := s.Tidy(t.Context(), before); err != nil || !slices.Equal(left(), []string{".nfs1", "written"}) {
+		t.Errorf("got %v and %q, want the hidden file and the one that is being written", err, left())
+	}
+}
+
+const (
+	blob = "00000000000000000000000000000000-0123456789abcdef"
+	id   = "00000000000000000000000000000000"
+)
+
+// TestALostDirectoryIsAFault uses a store whose directory does not exist, as when its disk is not mounted. Only a
+// reader may get the answer that there are no such bytes. Every other operation must fail.
+func TestALostDirectoryIsAFault(t *testing.T) {
+	s := Existing(filepath.Join(t.TempDir(), "lost"))
+	_, named := s.Names(t.Context(), "", 9)
+	for what, err := range map[string]error{
+		"put": s.Put(t.Context(), blob, strings.NewReader("x")), "remove": s.Remove(t.Context(), blob), "names": named,
+		"tidy": s.Tidy(t.Context(), time.Now()), "note": s.NoteRemoval(t.Context(), file.File{ID: id}),
+	} {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got %v, want %v", what, err, fs.ErrNotExist)
+		}
+	}
+	if _, err := s.Open(t.Context(), blob); !errors.Is(err, file.ErrNotFound) {
+		t.Errorf("open: got %v, want %v", err, file.ErrNotFound)
+	}
+}
+
+// TestADamagedDirectoryIsAFault replaces each directory of a store by a file. The operations that need the directory
+// must fail, and must not answer that there is nothing.
+func TestADamagedDirectoryIsAFault(t *testing.T) {
+	for _, c := range []struct {
+		lost string
+		do   map[string]func(context.Context, *Store) error
+	}{
+		{blob[:shardDigits], map[string]func(context.Context, *Store) error{
+			"put":    func(ctx context.Context, s *Store) error { return s.Put(ctx, blob, strings.NewReader("x")) },
+			"open":   func(ctx context.Context, s *Store) error { _, err := s.Open(ctx, blob); return err },
+			"remove": func(ctx context.Context, s *Store) error { return s.Remove(ctx, blob) },
+			"age":    func(ctx context.Context, s *Store) error { _, err := s.IsBefore(ctx, blob, time.Now()); return err },
+			"names":  func(ctx context.Context, s *Store) error { _, err := s.Names(ctx, "", 9); return err },
+		}},
+		{unfinished, map[string]func(context.Context, *Store) error{
+			"put":  func(ctx context.Context, s *Store) error { return s.Put(ctx, blob, strings.NewReader("x")) },
+			"tidy": func(ctx context.Context, s *Store) error { return s.Tidy(ctx, time.Now()) },
+		}},
+		{removals, map[string]func(context.Context, *Store) error{
+			"note":     func(ctx context.Context, s *Store) error { return s.NoteRemoval(ctx, file.File{ID: id}) },
+			"removals": func(ctx context.Context, s *Store) error { _, err := s.Removals(ctx); return err },
+			"removed":  func(ctx context.Context, s *Store) error { _, err := s.Removed(ctx, "", 9); return err },
+		}},
+	} {
+		dir := t.TempDir()
+		s, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := filepath.Join(dir, c.lost)
+		if err := errors.Join(os.Remove(lost), os.WriteFile(lost, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		for what, do := range c.do {
+			if err := do(t.Context(), s); err == nil || errors.Is(err, file.ErrNotFound) {
+				t.Errorf("%s is a file, %s: got %v, want an error", c.lost, what, err)
+			}
+		}
+	}
+}
+
+// TestADirectoryThatCannotBeMade opens stores in places where their directories cannot be made. Each time, Open must
+// fail.
+func TestADirectoryThatCannotBeMade(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Tidy(t.Context(), time.Now().Add(-24*time.Hour)); err != nil {
+	// Linux takes paths of at most 4095 bytes. A directory with a path of 4093 bytes can have no shard, and one with a
+	// path of 4092 bytes can have no directory of unfinished files.
+	long := func(length int) string {
+		path := dir
+		for length > len(path)+256 {
+			path += "/" + strings.Repeat("x", 200)
+		}
+		return path + "/" + strings.Repeat("x", length-len(path)-1)
+	}
+	for _, at := range []string{filepath.Join(dir, "file", "store"), long(4093), long(4092)} {
+		if _, err := Open(at); err == nil {
+			t.Errorf("a path of %d bytes: got no error, want one", len(at))
+		}
+	}
+}
+
+// TestADamagedRemovalIsAFault damages the removal of a file. The store must not answer that nothing was removed.
+func TestADamagedRemovalIsAFault(t *testing.T) {
+	for what, damage := range map[string]func(path string) error{
+		"a text that is no removal": func(path string) error { return os.WriteFile(path, []byte("{}"), 0o600) },
+		"a directory":               func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+	} {
+		dir := t.TempDir()
+		s, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, removals, id)
+		if err := errors.Join(s.NoteRemoval(t.Context(), file.File{ID: id, State: file.Removed}), damage(path)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Removals(t.Context()); err == nil {
+			t.Errorf("%s: got %v, want an error", what, got)
+		}
+	}
+}
+
+// TestWhatOthersLeaveIsNoName puts entries into the directories of a store that the store did not make. No list may
+// have them.
+func TestWhatOthersLeaveIsNoName(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(written); err != nil {
-		t.Errorf("got %v, want the file that is being written", err)
+	if err := s.Put(t.Context(), blob, strings.NewReader("x")); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := os.Stat(left); err == nil {
-		t.Error("got the file that was left, want none")
+	if err := s.NoteRemoval(t.Context(), file.File{ID: id, State: file.Removed}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"00/00.txt", "00/lost+found", removals + "/" + id + ".new1", removals + "/x"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names, err := s.Names(t.Context(), "", 9); err != nil || !slices.Equal(names, []string{blob}) {
+		t.Errorf("names: got %q and %v, want the one of the bytes", names, err)
+	}
+	if ids, err := s.Removed(t.Context(), "", 9); err != nil || !slices.Equal(ids, []string{id}) {
+		t.Errorf("removals: got %q and %v, want the one that was noted", ids, err)
 	}
 }

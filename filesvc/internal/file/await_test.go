@@ -39,7 +39,7 @@ func (c *completions) Complete(_ context.Context, asset string, f File) error {
 func TestDocumentsAreCompleted(t *testing.T) {
 	b := newBench()
 	var files []File
-	for range 2 {
+	for range 3 {
 		f, err := b.Register(t.Context(), broker, sum("content"))
 		if err != nil {
 			t.Fatal(err)
@@ -50,6 +50,7 @@ func TestDocumentsAreCompleted(t *testing.T) {
 	follower := Follower{Service: b.Service, Awaited: b.memory, Documents: assets, Feed: page1{
 		{Naming{files[0].ID, "a"}, false, false}, {Naming{files[0].ID, "b"}, false, false}, {Naming{files[0].ID, "gone"}, false, false},
 		{Naming{files[0].ID, "whole"}, true, false}, {Naming{files[1].ID, "later"}, false, false}, {Naming{"0", "unknown"}, false, false},
+		{Naming{files[2].ID, "removed"}, false, false},
 	}}
 	if err := follower.Read(t.Context()); err != nil {
 		t.Fatal(err)
@@ -66,6 +67,9 @@ func TestDocumentsAreCompleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("before the bytes")
+	if _, err := b.Remove(t.Context(), admin, files[2].ID, "it will never have bytes"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := b.Upload(t.Context(), broker, files[0].ID, upload("content")); err != nil {
 		t.Fatal(err)
 	}

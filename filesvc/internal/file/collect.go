@@ -144,7 +144,7 @@ func (s *Service) sweepBlob(ctx context.Context, name string, before time.Time) 
 	switch {
 	case err != nil && !isGone:
 		return false, err
-	case !isGone && slices.Contains(f.blobs(), name) && f.State != Removed:
+	case !isGone && slices.Contains(f.blobs(), name):
 		return false, nil
 	}
 	if old, err := s.bytes.IsBefore(ctx, name, before); err != nil || !old {

@@ -71,6 +71,12 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 				return err
 			}
 		}},
+		{"list removals", func(_ *testing.T, b *bench) operation {
+			return func(ctx context.Context) error {
+				_, _, err := b.ListRemoved(ctx, "", 1)
+				return err
+			}
+		}},
 		{"claim", func(t *testing.T, b *bench) operation {
 			f := b.register(t, "content")
 			b.clock = b.clock.Add(time.Hour)
@@ -85,6 +91,11 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 		{"remove", func(t *testing.T, b *bench) operation {
 			f := stored(t, b, "content")
 			stored(t, b, "content")
+			return func(ctx context.Context) error { return errorOf(b.Remove(ctx, admin, f.ID, "x")) }
+		}},
+		{"remove once more", func(t *testing.T, b *bench) operation {
+			f := stored(t, b, "content")
+			must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
 			return func(ctx context.Context) error { return errorOf(b.Remove(ctx, admin, f.ID, "x")) }
 		}},
 		{"remove again", func(t *testing.T, b *bench) operation {
@@ -118,6 +129,16 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 		{"draw", func(t *testing.T, b *bench) operation {
 			f := b.add(t, image, true)
 			return func(ctx context.Context) error { return b.drawOne(ctx, &painter{do: works}, f.ID) }
+		}},
+		{"draw what another process draws", func(t *testing.T, b *bench) operation {
+			f := b.add(t, image, true)
+			p := &painter{do: func() error {
+				now := b.memory.files[f.ID]
+				now.Picture, now.Revision = Unmade, now.Revision+1
+				b.memory.files[f.ID] = now
+				return nil
+			}}
+			return func(ctx context.Context) error { return b.drawOne(ctx, p, f.ID) }
 		}},
 		{"draw what was missed", func(t *testing.T, b *bench) operation {
 			b.add(t, image, true)
@@ -183,6 +204,39 @@ func TestASizeThatCannotBeReadIsNone(t *testing.T) {
 	}
 }
 
+// unseekables is a store whose blobs are unseekable.
+type unseekables struct{ *memory }
+
+func (u unseekables) Open(ctx context.Context, name string) (Blob, error) {
+	blob, err := u.memory.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return unseekable{blob.(open), io.SeekEnd}, nil
+}
+
+// TestDamagedBytesAreNotServed opens a file whose bytes have another length than the metadata say, and one whose
+// length cannot be read.
+func TestDamagedBytesAreNotServed(t *testing.T) {
+	b := newBench()
+	f, err := b.Add(t.Context(), broker, upload("content"))
+	must(t, f, err)
+	b.Service.bytes = unseekables{b.memory}
+	if _, err := b.Open(t.Context(), f); !errors.Is(err, errLost) {
+		t.Errorf("no length: got %v, want %v", err, errLost)
+	}
+	b.Service.bytes = b.memory
+	for _, text := range []string{"conten", "contents", ""} {
+		b.memory.blobs[f.Blob] = kept{text: []byte(text)}
+		if _, err := b.Open(t.Context(), f); err == nil {
+			t.Errorf("%d bytes instead of %d: got no error, want one", len(text), f.Size)
+		}
+	}
+	if got := b.Counts.Unread.Load(); got != 4 {
+		t.Errorf("got %d readings that failed, want 4", got)
+	}
+}
+
 // halfFeed is a feed that has one page, and fails after it.
 type halfFeed struct{}
 
@@ -220,8 +274,18 @@ func TestWhatIsHeldOrCollectedIsNotShown(t *testing.T) {
 	if _, err := b.Open(t.Context(), f); fault.KindOf(err) != fault.Unavailable || b.Counts.Unread.Load() != 1 {
 		t.Errorf("held: got %v and %d readings that failed, want Unavailable and 1", err, b.Counts.Unread.Load())
 	}
+	const picture = "00000000000000000000000000000000-0123456789abcdef"
+	if _, err := b.OpenPicture(t.Context(), picture); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("held, a picture: got %v, want Unavailable", err)
+	}
 	must(t, f, errorOf(b.RemoveAgain(t.Context())))
 	must(t, f, errorOf(b.Open(t.Context(), f)))
+	if got := b.Counts.Unread.Load(); got != 1 {
+		t.Errorf("got %d readings that failed after one that did not, want 1", got)
+	}
+	if _, err := b.OpenPicture(t.Context(), picture); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a picture without its bytes: got %v, want NotFound", err)
+	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	delete(b.memory.blobs, f.Blob)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"maps"
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// memory is a fake of both stores, in memory. Before each operation, it calls the function `step` with the name of
+// memory is a fake of both stores, in memory. It refuses names of bytes that the real stores refuse. Before each operation, it calls the function `step` with the name of
 // the operation. If step returns an error, the operation fails with this error. It then has an effect only if
 // the error is errLost.
 type memory struct {
@@ -54,6 +55,9 @@ func (m *memory) Create(_ context.Context, f File) error {
 	}
 	if _, taken := m.files[f.ID]; taken {
 		return ErrExists
+	}
+	if f.Revision != 1 {
+		return fmt.Errorf("a new file has the revision %d", f.Revision)
 	}
 	m.files[f.ID] = f
 	return nil
@@ -99,15 +103,14 @@ func (m *memory) Delete(_ context.Context, f File) error {
 	return nil
 }
 
+// Page returns files even with an error, like a store that finds damage in the middle of a page.
 func (m *memory) Page(_ context.Context, after string, limit int) (found []File, err error) {
 	defer m.mu.Unlock()
-	if err := m.begin("page"); err != nil {
-		return nil, err
-	}
+	err = m.begin("page")
 	for _, id := range first(maps.Keys(m.files), after, limit) {
 		found = append(found, m.files[id])
 	}
-	return found, nil
+	return found, err
 }
 
 func (m *memory) Usage(_ context.Context, broker string) (u Usage, err error) {
@@ -200,6 +203,9 @@ func (m *memory) Put(_ context.Context, name string, from io.Reader) error {
 	if err := m.begin("put"); err != nil {
 		return err
 	}
+	if !IsBlob(name) {
+		return fmt.Errorf("%q is no name of bytes", name)
+	}
 	m.blobs[name] = kept{text, m.now()}
 	return nil
 }
@@ -214,6 +220,9 @@ func (m *memory) Open(_ context.Context, name string) (Blob, error) {
 	defer m.mu.Unlock()
 	if err := m.begin("open"); err != nil {
 		return nil, err
+	}
+	if !IsBlob(name) {
+		return nil, fmt.Errorf("%q is no name of bytes", name)
 	}
 	b, found := m.blobs[name]
 	if !found {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -114,6 +115,124 @@ func TestUploads(t *testing.T) {
 	}
 }
 
+// TestUploadsToNoFile uploads to a file that does not exist, and to files that are removed or deleted before or
+// during the upload. Each upload must be refused with the reason, and its bytes must go.
+func TestUploadsToNoFile(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		state State
+		want  fault.Kind
+	}{{"no file", "", fault.NotFound}, {"removed", Removed, fault.Gone}, {"collected", Collected, fault.NotFound}} {
+		for _, during := range []bool{false, true} {
+			b := newBench()
+			f := b.register(t, "content")
+			change := readerFunc(func([]byte) (int, error) {
+				now := f
+				now.State, now.Revision = c.state, f.Revision+1
+				if b.memory.files[f.ID] = now; c.state == "" {
+					delete(b.memory.files, f.ID)
+				}
+				return 0, io.EOF
+			})
+			u := upload("content")
+			if during {
+				u.Body = io.MultiReader(u.Body, change)
+			} else {
+				change(nil)
+			}
+			if _, err := b.Upload(t.Context(), broker, f.ID, u); fault.KindOf(err) != c.want || len(b.memory.blobs) != 0 {
+				t.Errorf("%s, during the upload: %t: got %v and %d blobs, want kind %d and none", c.name, during, err,
+					len(b.memory.blobs), c.want)
+			}
+		}
+	}
+}
+
+// TestABodyThatFailsOnceIsNoFile has a body that fails after half of its bytes, and then ends as if it were whole.
+// The half must not be stored.
+func TestABodyThatFailsOnceIsNoFile(t *testing.T) {
+	b, failed := newBench(), false
+	fails := readerFunc(func([]byte) (int, error) {
+		if failed {
+			return 0, io.EOF
+		}
+		failed = true
+		return 0, errLost
+	})
+	u := upload("content")
+	u.Body = io.MultiReader(strings.NewReader("cont"), fails)
+	if _, err := b.Add(t.Context(), broker, u); !errors.Is(err, errLost) || len(b.memory.blobs)+len(b.memory.files) != 0 {
+		t.Errorf("got %v, %d blobs and %d files, want %v and nothing stored", err, len(b.memory.blobs),
+			len(b.memory.files), errLost)
+	}
+}
+
+// TestAnUploadThatFailsLeavesNoFile lets uploads of new files fail. If the file cannot be deleted then, the error must
+// say so, too. If another one has changed the file, that is no failure.
+func TestAnUploadThatFailsLeavesNoFile(t *testing.T) {
+	b, away := newBench(), errors.New("away")
+	b.memory.step = func(operation string) error {
+		return map[string]error{"put": errLost, "delete": away}[operation]
+	}
+	if _, err := b.Add(t.Context(), broker, upload("content")); !errors.Is(err, errLost) || !errors.Is(err, away) {
+		t.Errorf("got %v, want %v and %v", err, errLost, away)
+	}
+	b = newBench()
+	f, err := b.Add(t.Context(), broker, upload("content"))
+	must(t, f, err)
+	must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
+	if _, err := b.Add(t.Context(), broker, upload("content")); fault.KindOf(err) != fault.Forbidden || errors.Is(err, ErrStale) {
+		t.Errorf("removed bytes: got %v, want a fault of kind Forbidden alone", err)
+	}
+}
+
+// TestOthersKeepChangingAFile changes a file before each change of the service. The caller must get a conflict.
+func TestOthersKeepChangingAFile(t *testing.T) {
+	b := newBench()
+	f := b.register(t, "content")
+	tries := 0
+	b.memory.step = func(operation string) error {
+		if operation == "replace" {
+			tries++
+			f.Revision++
+			b.memory.files[f.ID] = f
+		}
+		return nil
+	}
+	if err := b.Name(t.Context(), f.ID, false); fault.KindOf(err) != fault.Conflict || tries != maxRetries {
+		t.Errorf("got %v after %d tries, want a conflict after %d", err, tries, maxRetries)
+	}
+}
+
+// TestALargeFile uploads a file that is longer than the beginning from which its type is detected.
+func TestALargeFile(t *testing.T) {
+	b := newBench()
+	b.limits.FileBytes, b.limits.BrokerBytes = 3*headSize, 3*headSize
+	text := strings.Repeat("x", 2*headSize+1)
+	f, err := b.Add(t.Context(), broker, upload(text))
+	b.has(t, must(t, f, err).ID, text)
+}
+
+// TestVerified reads files to their end. Only the stored bytes may end without an error.
+func TestVerified(t *testing.T) {
+	b := newBench()
+	f, err := b.Add(t.Context(), broker, upload("content"))
+	must(t, f, err)
+	for _, c := range []struct {
+		from io.Reader
+		want error
+	}{
+		{strings.NewReader("content"), nil}, {iotest.DataErrReader(strings.NewReader("content")), nil},
+		{iotest.OneByteReader(strings.NewReader("content")), nil}, {strings.NewReader("contents"), ErrSum},
+		{strings.NewReader("conten"), ErrSum}, {strings.NewReader(""), ErrSum},
+		{io.MultiReader(strings.NewReader("content"), iotest.ErrReader(errLost)), errLost},
+	} {
+		if text, err := io.ReadAll(Verified(c.from, f)); !errors.Is(err, c.want) || err == nil && string(text) != "content" {
+			t.Errorf("got %q and %v, want %v", text, err, c.want)
+		}
+	}
+}
+
 // TestASecondUploadIsRefused repeats an upload with the same content, and with another content. The first
 // content must stay.
 func TestASecondUploadIsRefused(t *testing.T) {
@@ -194,7 +313,10 @@ func TestARepeatedChangeIsRecognised(t *testing.T) {
 	b := newBench()
 	f := b.register(t, "content")
 	b.Service.files = repeating{b.memory}
-	must(t, f, errorOf(b.Upload(t.Context(), broker, f.ID, upload("content"))))
+	got, err := b.Upload(t.Context(), broker, f.ID, upload("content"))
+	if must(t, got, err) != b.memory.files[f.ID] {
+		t.Errorf("got %+v, want what is stored: %+v", got, b.memory.files[f.ID])
+	}
 	b.has(t, f.ID, "content")
 }
 
@@ -209,6 +331,14 @@ func TestQuotas(t *testing.T) {
 	if _, err := b.Register(t.Context(), another, sum("x")); err != nil {
 		t.Errorf("another broker: got %v, want no error", err)
 	}
+	b.limits.Waiting = 2 // the operator lowers it: what waits may still be uploaded
+	most := upload("content")
+	most.Length = b.limits.FileBytes + maxForm
+	b.limits.BrokerBytes += maxForm
+	if _, err := b.Add(t.Context(), broker, most); err != nil {
+		t.Errorf("the longest form: got %v, want no error", err)
+	}
+	b.limits.BrokerBytes += int64(len("content")) - maxForm
 	large := strings.Repeat("x", 1000)
 	for range 3 {
 		must(t, File{}, errorOf(b.Add(t.Context(), broker, upload(large))))
@@ -231,25 +361,89 @@ func TestTitles(t *testing.T) {
 	}
 }
 
+// TestADamagedRemovalIsAFault parses texts that are no removal of the file. An administrator must learn what to do.
+func TestADamagedRemovalIsAFault(t *testing.T) {
+	id, other := strings.Repeat("1", 32), strings.Repeat("2", 32)
+	for _, c := range []struct {
+		text string
+		good bool
+	}{
+		{`{"ID":"` + id + `","State":"removed","Reason":"x"}`, true},
+		{`{"ID":"` + other + `","State":"removed"}`, false}, {`{"ID":"` + id + `","State":"stored"}`, false},
+		{`{"ID":"` + id + `","State":"removed"} more`, false}, {`{"ID":"` + id + `","State":"removed","Size":"x"}`, false},
+		{"", false},
+	} {
+		f, err := ParseRemoval(id, []byte(c.text))
+		if (err == nil) != c.good || c.good && f.Reason != "x" {
+			t.Errorf("%s: got %+v and %v, want it accepted: %t", c.text, f, err, c.good)
+		}
+	}
+}
+
+// TestNoRoom has errors of a disk and of other causes. Only a full disk and a full quota are a full store.
+func TestNoRoom(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		full bool
+	}{{syscall.ENOSPC, true}, {syscall.EDQUOT, true}, {syscall.EIO, false}, {nil, false}} {
+		got := NoRoom(c.err)
+		if errors.Is(got, ErrFull) != c.full || !errors.Is(got, c.err) || !c.full && got != c.err {
+			t.Errorf("%v: got %v, want that of a full store: %t", c.err, got, c.full)
+		}
+	}
+}
+
 func TestClaims(t *testing.T) {
 	b := newBench()
 	f := b.register(t, "content")
+	claim := Claim{f.MD5, broker.Broker, false}
 	for _, c := range []struct {
 		name  string
 		id    string
 		claim Claim
 		want  fault.Kind
 	}{
-		{"its broker", f.ID, Claim{f.MD5, broker.Broker, false}, -1},
+		{"its broker", f.ID, claim, -1},
 		{"another with the signature", f.ID, Claim{f.MD5, another.Broker, true}, -1},
 		{"another without the signature", f.ID, Claim{f.MD5, another.Broker, false}, fault.Forbidden},
 		{"another hash", f.ID, Claim{sum("x"), broker.Broker, true}, fault.Invalid},
 		{"no such file", strings.Repeat("0", 32), Claim{f.MD5, broker.Broker, true}, fault.NotFound},
 		{"no id", "x", Claim{f.MD5, broker.Broker, true}, fault.NotFound},
 	} {
-		_, err := b.Claim(t.Context(), c.id, c.claim)
-		if got := fault.KindOf(err); (err == nil) != (c.want == -1) || err != nil && got != c.want {
+		got, err := b.Claim(t.Context(), c.id, c.claim)
+		if kind := fault.KindOf(err); (err == nil) != (c.want == -1) || err != nil && kind != c.want {
 			t.Errorf("%s: got %v, want kind %d", c.name, err, c.want)
+		}
+		if err == nil && got != f {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, f)
+		}
+	}
+}
+
+// TestAClaimIsStoredOnceAMinute claims a file again and again. The metadata must change when their time is a minute
+// old, and not when a document has named the file.
+func TestAClaimIsStoredOnceAMinute(t *testing.T) {
+	b := newBench()
+	f := b.register(t, "content")
+	for _, c := range []struct {
+		at      time.Duration
+		named   bool
+		touched time.Duration
+	}{
+		{0, false, 0}, {fresh - time.Millisecond, false, 0}, {fresh, false, fresh}, {2 * fresh, false, 2 * fresh},
+		{5 * fresh, true, 2 * fresh}, {0, false, 0}, // the last one after the clock was set back
+	} {
+		b.clock = start.Add(c.at)
+		before := b.memory.files[f.ID]
+		before.Named = c.named
+		b.memory.files[f.ID] = before
+		got, err := b.Claim(t.Context(), f.ID, Claim{f.MD5, broker.Broker, false})
+		want := before
+		if want.Touched = start.Add(c.touched); !want.Touched.Equal(before.Touched) {
+			want.Revision++
+		}
+		if must(t, got, err) != want || b.memory.files[f.ID] != want {
+			t.Errorf("at %v: got %+v, stored %+v, want %+v", c.at, got, b.memory.files[f.ID], want)
 		}
 	}
 }

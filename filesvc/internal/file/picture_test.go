@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"asset-registry/shared/fault"
 )
@@ -84,6 +85,14 @@ func TestIllustrationsGetPictures(t *testing.T) {
 			must(t, f, b.Name(t.Context(), f.ID, c.isIllustration))
 			if len(b.wanted) != 0 {
 				t.Error("got it to be drawn again, want it drawn once")
+			}
+			if c.want != Wanted {
+				must(t, f, b.drawOne(t.Context(), p, f.ID))
+			}
+			drawn, undrawn := b.Counts.Drawn.Load() == 1, b.Counts.Undrawn.Load() == 1
+			if p.calls != c.calls || drawn != (c.want == Made) || undrawn != (c.want == Unmade) {
+				t.Errorf("got %d calls, drawn: %t, undrawn: %t; want %d calls and each file counted once", p.calls, drawn,
+					undrawn, c.calls)
 			}
 			if c.want != Made {
 				if _, err := b.OpenPicture(t.Context(), ""); fault.KindOf(err) != fault.NotFound {
@@ -171,6 +180,30 @@ func TestPicturesGoWithTheirFile(t *testing.T) {
 	b.looksLike(t, "removed after", f, Made, 0)
 }
 
+// TestOthersChangeAFileThatIsDrawn changes a file while it is drawn: another process draws it, or the file is
+// deleted. The pictures that nothing names must go. Only a file that there is not needs no drawing.
+func TestOthersChangeAFileThatIsDrawn(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(b *bench, id string)
+		want   Picture
+		blobs  int
+	}{
+		{"another process draws it", func(b *bench, id string) { must(t, id, b.drawOne(t.Context(), &painter{do: works}, id)) }, Made, 3},
+		{"it is deleted", func(b *bench, id string) { delete(b.memory.files, id) }, "", 1},
+	} {
+		b := newBench()
+		f := b.add(t, image, true)
+		p := &painter{do: func() error { c.change(b, f.ID); return nil }}
+		must(t, f, b.drawOne(t.Context(), p, f.ID))
+		b.looksLike(t, c.name, f, c.want, c.blobs)
+	}
+	b, p := newBench(), &painter{do: works}
+	if err := b.drawOne(t.Context(), p, strings.Repeat("0", 32)); err != nil || p.calls != 0 {
+		t.Errorf("no file: got %v and %d drawings, want neither an error nor a drawing", err, p.calls)
+	}
+}
+
 // TestPicturesAreKept runs the sweep when pictures are older than a day. The sweep must keep the pictures.
 func TestPicturesAreKept(t *testing.T) {
 	b := newBench()
@@ -217,6 +250,9 @@ func TestDrawingFailsAtEachStep(t *testing.T) {
 				t.Errorf("%s fails: got no error", operation)
 			}
 			b.memory.step = func(string) error { return nil }
+			if b.Counts.Drawn.Load()+b.Counts.Undrawn.Load() != 0 {
+				t.Errorf("%s fails: got the file counted, want it counted when it is done", operation)
+			}
 			must(t, f, b.drawOne(t.Context(), &painter{do: works}, f.ID))
 			b.clock = b.clock.Add(3 * keep)
 			done, err := b.Collect(t.Context())
@@ -226,29 +262,106 @@ func TestDrawingFailsAtEachStep(t *testing.T) {
 	}
 }
 
-// TestPicturesOfTheProcessBefore has more files that need pictures than can wait in memory, as after a restart.
-// The pictures of all of them must be made.
-func TestPicturesOfTheProcessBefore(t *testing.T) {
-	b := newBench()
-	b.wanted = make(chan string, 1)
-	var files []File
-	for range 3 {
-		files = append(files, b.add(t, image, true))
-	}
-	ctx, end := context.WithTimeout(t.Context(), time.Minute)
-	defer end()
-	drawn := 0
-	b.Draw(ctx, &painter{do: works}, func(error) {
-		if drawn = 0; len(b.wanted) == 0 {
-			for _, f := range files {
-				if b.memory.files[f.ID].Picture == Made {
-					drawn++
-				}
+// TestPicturesThatNoQueueHas has files that need pictures and are not in the queue: files of a process that has
+// ended, and more files than the queue can have. The pictures of all of them must be made at the start.
+func TestPicturesThatNoQueueHas(t *testing.T) {
+	for what, lose := range map[string]func(*bench){
+		"the process before": func(b *bench) {
+			b.Service = NewService(b.memory, b.memory, b.memory, b.limits, b.now)
+		},
+		"a full queue": func(*bench) {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench()
+			b.wanted = make(chan string, 1)
+			b.missed.Store(false) // as after the first search
+			var files []File
+			for range 3 {
+				files = append(files, b.add(t, image, true))
 			}
+			lose(b)
+			ctx, end := context.WithCancel(t.Context())
+			go b.Draw(ctx, &painter{do: works}, func(error) {})
+			synctest.Wait()
 			end()
+			for _, f := range files {
+				b.looksLike(t, what, f, Made, 3*len(files))
+			}
+		})
+	}
+}
+
+// TestAFailureIsDrawnLater lets a drawing fail. It must be tried again in ten minutes. When nothing failed, nobody
+// may search the metadata for files that need pictures.
+func TestAFailureIsDrawnLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, away := newBench(), errors.New("away")
+		b.missed.Store(false)
+		pages := 0
+		b.memory.step = func(operation string) error {
+			if operation == "page" {
+				pages++
+			}
+			return nil
+		}
+		p := &painter{do: func() error { return away }}
+		f := b.add(t, image, true)
+		before := 0
+		var told []error
+		ctx, end := context.WithTimeout(t.Context(), 10*drawEvery)
+		defer end()
+		b.Draw(ctx, p, func(err error) {
+			told = append(told, err)
+			before, p.do = pages, works
+		})
+		b.looksLike(t, "ten minutes later", f, Made, 3)
+		if len(told) != 2 || !errors.Is(told[0], away) || told[1] != nil || pages != before {
+			t.Errorf("got %v told, and then %d pages of metadata read; want a failure, a success, and no page", told,
+				pages-before)
+		}
+
+		ctx, end = context.WithCancel(t.Context())
+		p.do = func() error { end(); return away }
+		b.add(t, image, true)
+		b.Draw(ctx, p, func(err error) { t.Errorf("ended during a drawing: got %v told, want nothing", err) })
+		if p.calls != 3 {
+			t.Errorf("got %d drawings, want 3", p.calls)
 		}
 	})
-	if drawn != len(files) {
-		t.Errorf("got %d files with pictures, want %d", drawn, len(files))
+}
+
+// TestASearchEndsAfterTenFailures has many files whose pictures cannot be drawn now, and files that need no pictures.
+// The search must try ten of the former, and read none of the latter. A later search must draw them all.
+func TestASearchEndsAfterTenFailures(t *testing.T) {
+	b, away := newBench(), errors.New("away")
+	for i := range 3 * maxFailed {
+		f := File{ID: fmt.Sprintf("%032x", i), State: Stored, Detected: "image/png", Revision: 1, Size: 1}
+		f.Blob = f.ID + "-0123456789abcdef"
+		switch i % 3 {
+		case 0:
+			f.Picture = Wanted
+		case 1:
+			f.Picture, f.State = Wanted, Removed
+		}
+		b.memory.files[f.ID], b.memory.blobs[f.Blob] = f, kept{text: []byte("x")}
+	}
+	f := File{ID: strings.Repeat("f", 32), State: Stored, Detected: "image/png", Revision: 1, Size: 1, Picture: Wanted}
+	f.Blob = f.ID + "-0123456789abcdef"
+	b.memory.files[f.ID], b.memory.blobs[f.Blob] = f, kept{text: []byte("x")}
+	reads := 0
+	b.memory.step = func(operation string) error {
+		if operation == "get" {
+			reads++
+		}
+		return nil
+	}
+	p := &painter{do: func() error { return away }}
+	if err := b.drawMissed(t.Context(), p); !errors.Is(err, away) || p.calls != maxFailed || reads != maxFailed {
+		t.Errorf("got %v after %d drawings and %d files read, want %v and %d of both", err, p.calls, reads, away, maxFailed)
+	}
+	p.do = works
+	must(t, f, b.drawMissed(t.Context(), p))
+	if got := b.Counts.Drawn.Load(); got != maxFailed+1 {
+		t.Errorf("got %d files drawn, want %d", got, maxFailed+1)
 	}
 }

@@ -35,7 +35,7 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id, reason s
 			return removed, nil
 		}
 		for _, f := range files {
-			if f.SHA256 != removed.SHA256 || f.ID == id {
+			if f.SHA256 != removed.SHA256 {
 				continue
 			}
 			if _, err := s.takeDown(ctx, f.ID, by.KeyID, reason); err != nil && fault.KindOf(err) != fault.NotFound {

@@ -75,6 +75,62 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
+// TestARemovalTakesNothingElse removes files of which others exist that must stay: other files without bytes, and
+// files that the collector deletes or has just deleted.
+func TestARemovalTakesNothingElse(t *testing.T) {
+	b := newBench()
+	waiting, other := b.register(t, "content"), b.register(t, "content")
+	f, err := b.Remove(t.Context(), admin, waiting.ID, strings.Repeat("x", maxReason))
+	if must(t, f, err).State != Removed || b.memory.files[other.ID].State != Registered {
+		t.Errorf("without bytes: got %+v and %+v, want the first one removed", f, b.memory.files[other.ID])
+	}
+
+	b = newBench()
+	var files []File
+	for range 3 {
+		f, err := b.Add(t.Context(), broker, upload("content"))
+		files = append(files, must(t, f, err))
+	}
+	files[1].State = Collected
+	b.memory.files[files[1].ID] = files[1]
+	removed := files[0].ID
+	pages := 0
+	b.memory.step = func(operation string) error {
+		if operation == "page" {
+			pages++
+		}
+		if operation == "get" && pages == 1 {
+			delete(b.memory.files, files[2].ID) // by another process, after the page was read
+		}
+		return nil
+	}
+	must(t, f, errorOf(b.Remove(t.Context(), admin, removed, "x")))
+	if got := b.memory.files; got[removed].State != Removed || got[files[1].ID].State != Collected || len(got) != 2 {
+		t.Errorf("files that are collected: got %+v, want one removed and one collected", got)
+	}
+	if _, err := b.Remove(t.Context(), admin, files[1].ID, "x"); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a file that is collected: got %v, want NotFound", err)
+	}
+	if again, err := b.RemoveAgain(t.Context()); again != 0 || err != nil {
+		t.Errorf("again: got %d files and %v, want none", again, err)
+	}
+	files[0].State = Collected // metadata were restored from a time when the file was collected
+	b.memory.files[removed] = files[0]
+	if again, err := b.RemoveAgain(t.Context()); again != 0 || err != nil || b.memory.files[removed].State != Collected {
+		t.Errorf("a collected file: got %d files, %v and %+v, want it collected", again, err, b.memory.files[removed])
+	}
+	delete(b.memory.files, removed)
+	b.memory.step = func(operation string) error {
+		if operation == "create" {
+			b.memory.files[removed] = f // by another process
+		}
+		return nil
+	}
+	if again, err := b.RemoveAgain(t.Context()); again != 0 || err != nil {
+		t.Errorf("two processes at once: got %d files and %v, want none", again, err)
+	}
+}
+
 // TestARemovalIsAppliedAgain makes the deletion of the bytes fail during a removal. The file must be gone
 // nevertheless, and the collector must delete the bytes later.
 func TestARemovalIsAppliedAgain(t *testing.T) {

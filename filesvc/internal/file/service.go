@@ -32,8 +32,8 @@ type Service struct {
 	Counts   Counts
 	held     atomic.Bool  // true: the removals could not be read yet, so no file is opened
 	arrivals atomic.Int64 // number of uploads, and of documents that were found without the SHA-256 of their files
-	wanted   chan string  // true: files that are not in the channel `wanted` may need pictures, too
-	missed   atomic.Bool  // files that are not in the channel `wanted` may need pictures
+	wanted   chan string  // ids of files that need pictures
+	missed   atomic.Bool  // true: files that are not in the channel `wanted` may need pictures, too
 }
 
 // NewService returns a service that uses the given stores.
@@ -100,10 +100,10 @@ func (s *Service) checkQuota(ctx context.Context, by identity.Identity, waiting,
 // Get returns a file, or a fault: NotFound if it does not exist, Gone if it was removed.
 func (s *Service) Get(ctx context.Context, id string) (File, error) {
 	f, err := s.find(ctx, id)
-	switch {
-	case err == nil && f.State == Collected:
+	switch f.State { // "" if err is not nil
+	case Collected:
 		return File{}, notFound()
-	case err == nil && f.State == Removed:
+	case Removed:
 		return File{}, gone()
 	}
 	return f, err

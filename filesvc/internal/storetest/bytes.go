@@ -107,10 +107,11 @@ func testHalf(t *testing.T, s file.Bytes) {
 	must(t, s.Remove(t.Context(), name(3)))
 }
 
+// testNames lists ten names, two at a time. No listing may be longer, and each name must come once, in order.
 func testNames(t *testing.T, s file.Bytes) {
 	var all []string
-	for i := range 5 {
-		n := fmt.Sprintf("%02x", i*60) + strings.Repeat("0", 30) + "-0123456789abcdef"
+	for i := range 10 { // the names of two beginnings, 00 and 3c, are on more than one page
+		n := fmt.Sprintf("%02x%030x-0123456789abcdef", i/4*60, i%4)
 		all = append(all, n)
 		must(t, s.Put(t.Context(), n, strings.NewReader("x")))
 	}
@@ -118,6 +119,9 @@ func testNames(t *testing.T, s file.Bytes) {
 	for after := ""; ; after = got[len(got)-1] {
 		names, err := s.Names(t.Context(), after, 2)
 		must(t, err)
+		if len(names) > 2 {
+			t.Fatalf("got %q, want at most two names", names)
+		}
 		if len(names) == 0 {
 			break
 		}
@@ -131,11 +135,15 @@ func testNames(t *testing.T, s file.Bytes) {
 
 func testBadNames(t *testing.T, s file.Bytes) {
 	for _, n := range []string{"", "..", "../x", strings.Repeat("0", 32), name(4) + "/..", strings.ToUpper(name(0xabc))} {
-		if err := s.Put(t.Context(), n, strings.NewReader("x")); err == nil {
-			t.Errorf("put %q: got no error, want one", n)
-		}
-		if _, err := s.Open(t.Context(), n); err == nil {
-			t.Errorf("open %q: got no error, want one", n)
+		_, opened := s.Open(t.Context(), n)
+		_, aged := s.IsBefore(t.Context(), n, time.Now())
+		for what, err := range map[string]error{
+			"put": s.Put(t.Context(), n, strings.NewReader("x")), "open": opened, "age": aged,
+			"remove": s.Remove(t.Context(), n),
+		} {
+			if err == nil || !strings.Contains(err.Error(), "is no name of bytes") {
+				t.Errorf("%s %q: got %v, want an error that says what is wrong with the name", what, n, err)
+			}
 		}
 	}
 }
