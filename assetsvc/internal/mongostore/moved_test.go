@@ -206,6 +206,47 @@ func TestAPageLooksAtAFewAssetsAboveTheHorizon(t *testing.T) {
 	}
 }
 
+// ofPage marks the context of a page. The store's other queries have other contexts.
+type ofPage struct{}
+
+// TestAnAssetMovesWhileAPageIsRead reads pages with one asset. Another process changes the asset while the page is
+// read: before the first query for assets, before the second one, and so on. Each page must have the asset at the
+// position that it had before.
+// Promises: feed-whole
+func TestAnAssetMovesWhileAPageIsRead(t *testing.T) {
+	queries, at := 0, 0 // the asset changes before the query with the number at
+	var change func()
+	uri := mongotest.Start(t).URI(t, "while")
+	other := openWith(t, uri, Options{Lease: time.Hour})
+	s := openWith(t, uri, Options{Lease: time.Hour, Monitor: &event.CommandMonitor{
+		Started: func(ctx context.Context, e *event.CommandStartedEvent) {
+			of, _ := e.Command.Lookup("find").StringValueOK()
+			if ctx.Value(ofPage{}) == nil || of != other.db.assets.Name() {
+				return
+			}
+			if queries++; queries == at {
+				change()
+			}
+		},
+	}})
+	r := mustCreate(t, other)
+	ctx := context.WithValue(t.Context(), ofPage{}, true)
+	for at = 1; ; at++ {
+		before := r
+		queries, change = 0, func() { r = mustChange(t, other, r.ID, func(*registry.Record) {}) }
+		page, err := s.Page(ctx, registry.Query{Limit: 10, Bodies: 10_000})
+		if err != nil || len(page.Entries) != 1 || page.Entries[0].Position != before.Position {
+			t.Errorf("changed before query %d: got %+v, %v; want the asset at %d", at, page.Entries, err, before.Position)
+		}
+		if queries < at { // the asset has changed before each query of a page
+			break
+		}
+	}
+	if queries < 2 {
+		t.Errorf("got a page with %d queries, want two or more", queries)
+	}
+}
+
 // TestAPageHasAnAssetOnceThatMovesWhileItIsRead merges the two lists of a page. Both lists have the same asset,
 // at different positions. The page must have the asset once.
 func TestAPageHasAnAssetOnceThatMovesWhileItIsRead(t *testing.T) {

@@ -190,6 +190,47 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	}
 }
 
+// TestABatchOfADeadWriterIsSettled lets a writer die after the store has applied one of its two changes. Once the
+// watcher of another process has closed the batch, the record must have that change only.
+func TestABatchOfADeadWriterIsSettled(t *testing.T) {
+	uri := mongotest.Start(t).URI(t, "dead")
+	s := openWith(t, uri, Options{Lease: time.Hour})
+	there, dead, newID := mustCreate(t, s), feedStore{database: s.db}, storetest.NewID()
+	batch := feed.Batch{First: time.Now().UnixMicro() + 1000, IDs: []string{there.ID, newID}}
+	writes := []feed.Write{
+		{ID: there.ID, Revision: 1, Before: there.Position, Position: batch.First, Document: there},
+		{ID: newID, Position: batch.First + 1, Document: registry.Record{ID: newID, Listed: true, Body: body}},
+	}
+	if _, opened, err := dead.Open(t.Context(), "dead", batch, writes); err != nil || !opened {
+		t.Fatalf("open: got %v, %v; want true", opened, err)
+	}
+	if applied, err := dead.apply(t.Context(), writes[:1]); err != nil || applied != 1 {
+		t.Fatalf("the first write: got %d applied, %v; want 1", applied, err)
+	}
+	const lease = 300 * time.Millisecond
+	openWith(t, uri, Options{Lease: lease}) // its watcher closes the batch
+	for end := time.Now().Add(rigTimeout); ; time.Sleep(lease / 10) {
+		now, err := dead.Clock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(now.Open) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("got the open batches %v, want none", now.Open)
+		}
+	}
+	page, err := s.Changes(t.Context(), registry.ChangesQuery{Limit: 10, Bytes: registry.AnySize})
+	want := []registry.Revision{
+		{ID: there.ID, Revision: 1, Position: there.Position, Listed: true},
+		{ID: there.ID, Revision: 2, Position: batch.First, Before: there.Position, Listed: true},
+	}
+	if diff := cmp.Diff(want, page.Changes); err != nil || diff != "" {
+		t.Errorf("got error %v; the record differs (-want +got):\n%s", err, diff)
+	}
+}
+
 // TestSettleKeepsTheChangesThatWereApplied settles a batch of four changes. The first was applied. The second was
 // applied, and another change followed it. The third was refused. The fourth is for an asset that does not exist. The
 // record must keep only the first two.

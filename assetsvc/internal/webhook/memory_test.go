@@ -16,7 +16,7 @@ type memory struct {
 	savedIn   map[string]int64 // by id of an endpoint: the term in which it was last saved
 	term      Term
 	holder    string
-	anyTerm   bool // true switches a guard off: saves of former terms are accepted
+	leaveOut  guard
 	faults    []string
 
 	fails string // name of the method that fails, such as "Endpoints"
@@ -133,7 +133,7 @@ func (m *memory) Save(_ context.Context, term int64, steps []Step) (stale []stri
 	if err := m.failed("Save"); err != nil {
 		return nil, err
 	}
-	if term != m.term.Number && !m.anyTerm {
+	if term != m.term.Number && m.leaveOut != anyTerm {
 		return nil, ErrTermOver
 	}
 	for _, s := range steps {

@@ -118,16 +118,16 @@ func TestSimulationKills(t *testing.T) {
 // find a fault.
 func TestSimulationCatchesGuardsThatAreLeftOut(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		change func(*world)
+		name     string
+		leaveOut guard
 	}{
-		{"a position is saved before the acknowledgement", func(w *world) { w.early = true }},
-		{"the next message is sent before the save", func(w *world) { w.behind = true }},
-		{"a ring says that it covers what it lacks", func(w *world) { w.gappy = true }},
+		{"a position is saved before the acknowledgement", early},
+		{"the next message is sent before the save", behind},
+		{"a ring says that it covers what it lacks", gappy},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mustCatch(t, func(seed uint64) []string {
-				faults, _ := simulate(t, seed, 50, c.change)
+				faults, _ := simulate(t, seed, 50, func(w *world) { w.leaveOut = c.leaveOut })
 				return faults
 			})
 		})
@@ -179,7 +179,7 @@ func TestSimulationChanges(t *testing.T) {
 		}
 	}
 	mustCatch(t, func(seed uint64) []string {
-		return simulateChanges(t, seed, func(w *world) { w.hasty = true })
+		return simulateChanges(t, seed, func(w *world) { w.leaveOut = hasty })
 	})
 }
 
@@ -239,7 +239,7 @@ func TestSimulationStalls(t *testing.T) {
 		t.Error(f)
 	}
 	mustCatch(t, func(seed uint64) []string {
-		return simulateStalls(t, seed, func(w *world) { w.store.anyTerm = true })
+		return simulateStalls(t, seed, func(w *world) { w.store.leaveOut = anyTerm })
 	})
 }
 

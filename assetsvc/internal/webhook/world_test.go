@@ -53,13 +53,21 @@ type world struct {
 	faults    []string
 	started   int  // number of processes started
 	twins     bool // several processes run at the same time, so messages may be sent twice
-
-	// Each of these fields switches a guard off.
-	hasty  bool // a worker does not wait for the end of the previous worker
-	early  bool // messages are acknowledged before the receiver has them
-	gappy  bool // rings lose entries, but claim to cover them
-	behind bool // saves are acknowledged before they are made
+	leaveOut  guard
 }
+
+// guard names a part of the protocol by what happens without it. A simulation leaves the part out, to show that it is
+// needed. The zero guard leaves out nothing.
+type guard int
+
+const (
+	_       guard = iota
+	hasty         // a worker does not wait for the end of the previous worker
+	early         // messages are acknowledged before the receiver has them
+	gappy         // rings lose entries, but claim to cover them
+	behind        // saves are acknowledged before they are made
+	anyTerm       // saves of former terms are accepted
+)
 
 // change is an entry of the feed. Its number is its index in the feed.
 type change struct {
@@ -168,7 +176,7 @@ func (w *world) grow() {
 	w.entries = append(w.entries, c)
 	for s, ring := range w.rings {
 		switch {
-		case (s.Mode == "test") != c.test || w.gappy && w.chance(0.02):
+		case (s.Mode == "test") != c.test || w.leaveOut == gappy && w.chance(0.02):
 			ring.Append(nil, c.position, "")
 		case w.small && w.chance(0.05):
 			ring.Skip(c.position, "")
@@ -301,7 +309,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if to.underway++; to.underway > 1 && !w.twins {
 		w.faultf("endpoint %s: got %d messages at a time, want 1 (W2)", id, to.underway)
 	}
-	c, early := to.conduct, w.early && w.chance(0.1)
+	c, isEarly := to.conduct, w.leaveOut == early && w.chance(0.1)
 	status, drop := http.StatusOK, false
 	switch {
 	case to.status != 0:
@@ -320,7 +328,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 		to.underway--
 		w.mu.Unlock()
 	}()
-	if early {
+	if isEarly {
 		return reply(http.StatusOK, "", ""), nil
 	}
 	takes := c.takes
@@ -473,7 +481,7 @@ func (w *world) start(steps int) *process {
 		w.t.Fatal(err)
 	}
 	p.sender = sender
-	if w.hasty {
+	if w.leaveOut == hasty {
 		sender.await = func(*worker) {}
 	}
 	go sender.run()
@@ -571,7 +579,7 @@ func (p *process) Release(ctx context.Context, term int64) error {
 }
 
 func (p *process) Save(ctx context.Context, term int64, steps []Step) ([]string, error) {
-	if p.behind {
+	if p.leaveOut == behind {
 		go func() {
 			time.Sleep(2 * time.Second)
 			_, _ = do(p, func() ([]string, error) { return p.store.Save(ctx, term, steps) })

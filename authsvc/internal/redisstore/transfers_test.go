@@ -113,3 +113,29 @@ func TestADamagedClaimIsAnError(t *testing.T) {
 		t.Errorf("got %+v, %v; want an error with the damaged claim", got, err)
 	}
 }
+
+// TestAClaimIsTriedAgain lets older requests claim a transfer, each just before a newer one of the same asset does. The
+// newer one must get its claim, or an error if it always comes too late.
+func TestAClaimIsTriedAgain(t *testing.T) {
+	s := open(t, redistest.Start(t).URL())
+	expires := time.Now().Add(time.Hour).UnixMicro()
+	newer := token.Claim{AssetID: "asset", Generation: 2, Date: 1, Expires: expires}
+	for id, late := range map[string]int{"once": 1, "always": changeTries} {
+		if err := s.CreateTransfer(t.Context(), token.Transfer{ID: id, Broker: "b", Expires: expires}); err != nil {
+			t.Fatal(err)
+		}
+		looks := 0
+		got, err := s.changeTransfer(t.Context(), id, func(has token.Transfer) token.Transfer {
+			if looks++; looks <= late {
+				older := token.Claim{AssetID: "asset", Generation: 1, Date: int64(looks), Expires: expires}
+				if _, err := s.ClaimTransfer(t.Context(), id, older); err != nil {
+					t.Error(err)
+				}
+			}
+			return has.Claimed(newer)
+		})
+		if fails := late == changeTries; (err != nil) != fails || !fails && got.Claim != newer {
+			t.Errorf("%s too late: got %+v, %v; want the claim %+v, or an error: %t", id, got, err, newer, fails)
+		}
+	}
+}

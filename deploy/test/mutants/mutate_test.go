@@ -149,11 +149,11 @@ func TestTheGuardsOfStoresAreThere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.in(source); err != nil {
+		if _, err := g.find(source); err != nil {
 			t.Error(err)
 		}
 		test, _, _ := strings.Cut(g.test, "/")
-		tests, err := filepath.Glob(filepath.Dir(g.file) + "/*_test.go")
+		tests, err := filepath.Glob(g.in + "/*_test.go")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestTheGuardsOfStoresAreThere(t *testing.T) {
 			text, err := os.ReadFile(file)
 			return err == nil && strings.Contains(string(text), "func "+test+"(t *testing.T)")
 		}) {
-			t.Errorf("%s: got no test %s in its package, want one", g.file, g.test)
+			t.Errorf("%s: got no test %s in %s, want one", g.file, g.test, g.in)
 		}
 	}
 }
@@ -172,12 +172,17 @@ func TestALostGuardOfAStoreIsFound(t *testing.T) {
 	rows := "p/p.go | TestOdd | n%2 == 0 | false | an even number is refused\n" +
 		"p/p.go | TestOdd | n < 0 | false | a negative number is refused\n" +
 		"p/p.go | TestOdd | if 1 |  | a script has a condition\n" +
+		"p/p.go | q:TestRefused | n%2 == 0 | false | another package refuses an even number\n" +
 		"p/p.go | TestOdd | last > n | false | the last number stays\n"
 	module(t, map[string]string{
 		"go.mod": "module m\n\ngo 1.26\n",
 		"p/p.go": "package p\nvar used, last = `if 1 then 2`, 7\n" +
 			"func refused(n int) bool { return n%2 == 0 || n < 0 }\n" +
+			"func Refused(n int) bool { return refused(n) }\n" +
 			"func keep(n int) {\n\tif last > n {\n\t\treturn\n\t}\n\tlast = n\n}\n",
+		"q/q.go": "package q\n",
+		"q/q_test.go": "package q\nimport (\n\"m/p\"\n\"testing\"\n)\n" +
+			"func TestRefused(t *testing.T) { if !p.Refused(2) { t.Error() } }\n",
 		"p/p_test.go": "package p\nimport \"testing\"\nfunc TestOdd(t *testing.T) {\n" +
 			"\tkeep(3)\n\tif !refused(2) || used != `if 1 then 2` || last != 7 {\n\t\tt.Error()\n\t}\n}\n",
 		lists + "stores.txt": rows,

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,9 +16,9 @@ import (
 
 // guard is a piece of a store's source that keeps data safe. stores.txt has a row for each guard.
 type guard struct {
-	file string
-	// A test of the file's package, such as TestA/a case; it passes with the guard and fails without it.
-	test    string
+	file    string
+	in      string // package of the test
+	test    string // such as TestA/a case; it passes with the guard and fails without it
 	text    string // the source of the guard
 	instead string // the source that replaces the guard
 	keeps   string // what the guard keeps safe
@@ -29,13 +30,17 @@ func storeGuards() (guards []guard, err error) {
 		if len(row) != 5 {
 			return nil, fmt.Errorf("%sstores.txt: got %d columns, want 5: %s", lists, len(row), row[0])
 		}
-		guards = append(guards, guard{row[0], row[1], row[2], row[3], row[4]})
+		in, test, elsewhere := strings.Cut(row[1], ":")
+		if !elsewhere {
+			in, test = filepath.Dir(row[0]), row[1]
+		}
+		guards = append(guards, guard{row[0], in, test, row[2], row[3], row[4]})
 	}
 	return guards, err
 }
 
-// The method `in` returns the position of the guard in the source of its file. The guard must occur exactly once.
-func (g guard) in(source []byte) (int, error) {
+// The method `find` returns the position of the guard in the source of its file. The guard must occur exactly once.
+func (g guard) find(source []byte) (int, error) {
 	if n := strings.Count(string(source), g.text); n != 1 {
 		return 0, fmt.Errorf("%s has the guard %q %d times, want once", g.file, g.text, n)
 	}
@@ -49,41 +54,44 @@ func tryStores(only string) (survived int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	packages := map[string][]guard{}
-	var folders []string
+	type pair struct{ of, in string } // the package of guards, and the package of their tests
+	packages := map[pair][]guard{}
+	var pairs []pair
 	for _, g := range guards {
-		if folder := filepath.Dir(g.file); strings.Contains(g.file, only) {
-			if packages[folder] == nil {
-				folders = append(folders, folder)
+		if p := (pair{filepath.Dir(g.file), g.in}); strings.Contains(g.file, only) {
+			if packages[p] == nil {
+				pairs = append(pairs, p)
 			}
-			packages[folder] = append(packages[folder], g)
+			packages[p] = append(packages[p], g)
 		}
 	}
-	for _, folder := range folders {
-		lost, err := tryStore(folder, packages[folder])
+	for _, p := range pairs {
+		lost, err := tryStore(p.of, p.in, packages[p])
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", folder, err)
+			return 0, fmt.Errorf("%s: %w", p.of, err)
 		}
 		survived += lost
 	}
 	return survived, nil
 }
 
-// tryStore compiles the tests of a package once, and then runs them once for each guard, without that guard.
-func tryStore(folder string, guards []guard) (survived int, err error) {
+// tryStore compiles the tests of a package once, and then runs them once for each guard, without that guard. The
+// parameter `folder` is the package of the guards, and the parameter `in` is that of the tests.
+func tryStore(folder, in string, guards []guard) (survived int, err error) {
 	began, killed := time.Now(), 0
 	work, err := os.MkdirTemp("", "stores-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(work)
-	t := &trial{tests: []string{folder}, work: work}
+	t := &trial{tests: slices.Compact([]string{folder, in}), work: work}
 	if err := t.compile(func(file string, source []byte) ([]byte, error) {
 		return t.leaveOut(guards, file, source)
 	}); err != nil {
 		return 0, err
 	}
-	took, p := map[string]time.Duration{}, &t.programs[0] // took is how long each test takes with all guards
+	took := map[string]time.Duration{} // how long each test takes with all guards
+	p := &t.programs[len(t.programs)-1]
 	for i, g := range guards {
 		run := "^" + strings.ReplaceAll(g.test, "/", "$/^") + "$"
 		if took[g.test] == 0 {
@@ -128,7 +136,7 @@ func (m *maker) leaveOut(guards []guard, file string, source []byte) ([]byte, er
 		if g.file != file {
 			continue
 		}
-		at, err := g.in(source)
+		at, err := g.find(source)
 		if err != nil {
 			return nil, err
 		}
