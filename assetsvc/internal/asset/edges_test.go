@@ -135,6 +135,19 @@ func TestSearchesForCodesAreBounded(t *testing.T) {
 	}
 }
 
+// TestACompleteRegistrationHasANumber sends the number and the date of a registration. Only a complete one may have them.
+func TestACompleteRegistrationHasANumber(t *testing.T) {
+	for status, want := range map[string]string{
+		"complete": "", "registering": "items.0.registrationDetails.registrationID items.0.registrationDetails.registrationDate",
+	} {
+		_, err := asks(rules, in(t, Pending), Owner, false, parse(t, `{"items":[{"registrationDetails":{"status":"`+status+
+			`","registrationID":"7","registrationDate":"2026-11-20"}}]}`))
+		if (err == nil) != (want == "") || err != nil && places(err) != want {
+			t.Errorf("%s: got %v, want faults at %q", status, err, want)
+		}
+	}
+}
+
 // TestAPlaceholderKeepsTheID sends an item whose id does not have the form of an id. After a PATCH the item must
 // keep its old id; a PUT must give it a new one.
 func TestAPlaceholderKeepsTheID(t *testing.T) {

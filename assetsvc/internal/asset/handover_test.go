@@ -38,6 +38,24 @@ func TestParseHandover(t *testing.T) {
 	}
 }
 
+// TestParseRecovery parses bodies of recoveries. Each case has the reason, or the names of the fields with faults.
+func TestParseRecovery(t *testing.T) {
+	for _, c := range []struct{ sent, reason, places string }{
+		{`{"reason":"lost"}`, "lost", ""},
+		{`{}`, "", "reason"},
+		{`{"reason":["lost"]}`, "", "reason"},
+		{`{"reason":"lost","owner":"b"}`, "", "owner"},
+	} {
+		reason, err := ParseRecovery(parse(t, c.sent))
+		if c.places == "" && (err != nil || reason != c.reason) {
+			t.Errorf("%s: got %q, %v; want %q", c.sent, reason, err, c.reason)
+		}
+		if c.places != "" && (fault.KindOf(err) != fault.Invalid || places(err) != c.places) {
+			t.Errorf("%s: got %v, want faults at %s", c.sent, err, c.places)
+		}
+	}
+}
+
 func TestAnErrorDoesNotRevealAToken(t *testing.T) {
 	for _, name := range []string{"owner_token", "transfer_token"} {
 		_, err := rules.Create(parse(t, validText).With(name, record.List{"sesame"}), origin())
