@@ -79,6 +79,47 @@ func TestAMirrorIsReadyOnlyWithoutDoubts(t *testing.T) {
 	}
 }
 
+// TestAMirrorThatDemandsALogServesNothingWithout tells mirrors that their copies fit the log. A mirror that demands a
+// signed log must not serve a copy before it knows that there is a log, unless it has served the copy before.
+func TestAMirrorThatDemandsALogServesNothingWithout(t *testing.T) {
+	key, err := translog.GenerateKey(translog.ForLog, "registry.example/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := translog.LogPolicy(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name                string
+		demands, had, serve bool
+	}{
+		{"no demand", false, false, true},
+		{"a demand", true, false, false},
+		{"a demand, and a copy that was served", true, true, true},
+	} {
+		k := &keeper{mirror: &mirror{config: Config{Data: t.TempDir()}}, compared: make(chan struct{})}
+		if c.demands {
+			k.policy = policy
+		}
+		if c.had {
+			if err := k.noteServed(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k.heard(nil)
+		serve := false
+		select {
+		case <-k.compared:
+			serve = true
+		default:
+		}
+		if serve != c.serve {
+			t.Errorf("%s: got served: %t, want %t", c.name, serve, c.serve)
+		}
+	}
+}
+
 // answers is a registry with an empty feed. It answers each request with the next of these server ids. With the last one
 // it also ends the test.
 type answers struct {

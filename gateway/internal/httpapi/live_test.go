@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,5 +115,13 @@ func TestTheAnswerAfterALongPollHasTime(t *testing.T) {
 	}()
 	if w.write.Before(end) {
 		t.Errorf("got the deadline %v, want one after %v", w.write, end)
+	}
+}
+
+// TestAPanicEndsOneStreamAlone runs a stream that panics, because it has no follower.
+func TestAPanicEndsOneStreamAlone(t *testing.T) {
+	a, _ := open(t, http.HandlerFunc(ok), nil)
+	if err := a.runSafely(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "panic") {
+		t.Errorf("got %v, want the panic as an error", err)
 	}
 }
