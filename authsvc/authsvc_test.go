@@ -132,7 +132,8 @@ func TestBadBodiesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, body := range []string{"", "x", "{}x", `{"colour":1}`, `{"asset_id":1}`, `{}`, strings.Repeat(" ", 1<<17)} {
+	long := `{"asset_id":"a","broker":"` + strings.Repeat("b", 1<<17) + `"}`
+	for _, body := range []string{"", "x", "{}x", `{"colour":1}`, `{"asset_id":1}`, `{}`, strings.Repeat(" ", 1<<17), long} {
 		req := httptest.NewRequest(http.MethodPost, authapi.IssueTokensPath, strings.NewReader(body))
 		req.Header.Set(identity.Header, signed)
 		recorder := httptest.NewRecorder()

@@ -317,15 +317,17 @@ func TestOnlyTheEdgeMakesSeeds(t *testing.T) {
 		{"POST in an old version with an Idempotency-Key", "POST", "/api/2.4/assets", "k", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := httptest.NewRequest(c.method, c.path, strings.NewReader("body"))
-			r.SetBasicAuth("key", "")
-			r.Header.Set("Content-Type", jsonType)
-			r.Header.Set("Idempotency-Key", c.key)
-			r.Header.Set(httpserver.SeedHeader, "claimed")
-			r.Header.Set("Connection", httpserver.SeedHeader)
-			s.Handler().ServeHTTP(httptest.NewRecorder(), r)
-			if len(got) == 64 != c.seeded || !c.seeded && got != "" {
-				t.Errorf("got the seed %q, want 64 characters: %t, else none", got, c.seeded)
+			for _, connection := range []string{"", httpserver.SeedHeader} {
+				r := httptest.NewRequest(c.method, c.path, strings.NewReader("body"))
+				r.SetBasicAuth("key", "")
+				r.Header.Set("Content-Type", jsonType)
+				r.Header.Set("Idempotency-Key", c.key)
+				r.Header.Set(httpserver.SeedHeader, "claimed")
+				r.Header.Set("Connection", connection)
+				s.Handler().ServeHTTP(httptest.NewRecorder(), r)
+				if len(got) == 64 != c.seeded || !c.seeded && got != "" {
+					t.Errorf("with Connection %q: got the seed %q, want 64 characters: %t, else none", connection, got, c.seeded)
+				}
 			}
 		})
 	}

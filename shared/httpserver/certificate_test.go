@@ -134,6 +134,38 @@ func TestACertificateIsReadAnew(t *testing.T) {
 	}
 }
 
+// TestOldVersionsOfTLSAreRefused connects with one version of TLS at a time.
+func TestOldVersionsOfTLSAreRefused(t *testing.T) {
+	config, pool := withTLS(t)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = connection.(*tls.Conn).Handshake() // the client sees an error
+			_ = connection.Close()
+		}
+	}()
+	for version, want := range map[uint16]bool{
+		tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true,
+	} {
+		connection, err := tls.Dial("tcp", listener.Addr().String(),
+			&tls.Config{RootCAs: pool, MinVersion: version, MaxVersion: version})
+		if (err == nil) != want {
+			t.Errorf("%s: got %v, want a connection: %t", tls.VersionName(version), err, want)
+		}
+		if err == nil {
+			_ = connection.Close()
+		}
+	}
+}
+
 func TestTheEndOfACertificateIsTold(t *testing.T) {
 	dir, meter := t.TempDir(), metrictest.New()
 	c, _ := certify(t, dir, 1)

@@ -104,6 +104,29 @@ func TestAFileHasTheBytesThatTheSnapshotSays(t *testing.T) {
 	}
 }
 
+// TestAFileHasOnlyTheIDsThatTheSnapshotSays unpacks a file with one asset.
+func TestAFileHasOnlyTheIDsThatTheSnapshotSays(t *testing.T) {
+	packed := bomb(t, 1000)
+	decoder, err := newDecoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer decoder.Close()
+	lines, err := decoder.DecodeAll(packed, make([]byte, 0, 2000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from, to int
+		right    bool
+	}{{1, 1, true}, {0, 2, true}, {0, 0, false}, {2, 3, false}} {
+		s := client.Segment{From: idOf(c.from), To: idOf(c.to), Assets: 1, UncompressedBytes: int64(len(lines))}
+		if _, err := unpack(s, packed, decoder); (err == nil) != c.right || err != nil && !errors.Is(err, ErrEntry) {
+			t.Errorf("asset 1 in a file of %d to %d: got %v, want right %t", c.from, c.to, err, c.right)
+		}
+	}
+}
+
 // TestASnapshotOfSmallFilesTakesLittleMemory reads a snapshot that says that its files are empty when decompressed. In
 // fact each has 64 MiB. Such files must be refused before memory is taken for these 64 MiB.
 func TestASnapshotOfSmallFilesTakesLittleMemory(t *testing.T) {
@@ -130,6 +153,34 @@ func TestASnapshotOfSmallFilesTakesLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || took > 128 {
 		t.Errorf("got %v and %d MiB of memory, want an error and less than 128", err, took)
+	}
+}
+
+// TestOnlyAnotherCookieMeansOtherData has a registry that does not know the position of the copy.
+func TestOnlyAnotherCookieMeansOtherData(t *testing.T) {
+	f, r := newFake(t), open(t, t.TempDir())
+	f.publish(1, 100)
+	mustCatchUp(t, r, f)
+	run := &run{Store: r}
+	for id, want := range map[string]bool{"": false, "first": false, "other": true} {
+		err := fmt.Errorf("%w: %w", client.ErrStartOver, &client.Error{Status: 404, ServerID: id})
+		if got := errors.Is(run.otherData(err), ErrOtherData); got != want {
+			t.Errorf("the cookie %q: got other data: %t, want %t", id, got, want)
+		}
+	}
+}
+
+// TestTheEndOfAFeedIsAsOldAsItsAnswer asks a mirror whose answer is 100 s old.
+func TestTheEndOfAFeedIsAsOldAsItsAnswer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Set-Cookie", "SERVER_ID=first")
+		w.Header().Set("Age", "100")
+		fmt.Fprint(w, `{"data":[]}`)
+	}))
+	defer server.Close()
+	end, err := AskEnd(t.Context(), httpclient.New(nil), server.URL, "test")
+	if latest := time.Now().Add(-100 * time.Second); err != nil || end.At.After(latest) {
+		t.Errorf("got the end of %v, %v; want it before %v", end.At, err, latest)
 	}
 }
 

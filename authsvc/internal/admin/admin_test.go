@@ -666,3 +666,17 @@ func TestKeysAreCopiedWithAllThatIsKnownOfThem(t *testing.T) {
 		t.Errorf("copy over a changed store: got %v, want ErrOtherKeys", err)
 	}
 }
+
+// TestKeysAreNotCopiedIntoAnotherRegistry copies keys into a store with a shorter log of another registry.
+func TestKeysAreNotCopiedIntoAnotherRegistry(t *testing.T) {
+	w, there := newWorld(t), onStore(t, openBolt(t))
+	w.broker(t, "b")
+	id, _ := w.key(t, "b", nil)
+	there.broker(t, "another")
+	if err := admin.Copy(t.Context(), w.Store, there.Store, w.now); !errors.Is(err, admin.ErrOtherKeys) {
+		t.Errorf("got %v, want ErrOtherKeys", err)
+	}
+	if _, err := there.service.Key(t.Context(), id); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("the key in the other registry: got %v, want none", err)
+	}
+}

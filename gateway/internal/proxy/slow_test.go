@@ -121,3 +121,16 @@ func TestALargeAnswerHasADeadline(t *testing.T) {
 		}
 	}
 }
+
+// TestAReadingHasABound reads answers that are longer than the caller takes.
+func TestAReadingHasABound(t *testing.T) {
+	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(make([]byte, 100))
+	})) {
+		for most, want := range map[int64]bool{99: false, 100: true, 101: true} {
+			if got, err := u.Read(t.Context(), "/", nil, most); (err == nil) != want || want && len(got) != 100 {
+				t.Errorf("%s, at most %d bytes: got %d bytes, %v; want an answer: %t", name, most, len(got), err, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package edge
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"asset-registry/shared/memory"
+)
+
+// TestWithoutMemoryAnswersAreNotCompressed asks for compressed answers while there is memory for one encoder, for none,
+// and again for one.
+func TestWithoutMemoryAnswersAreNotCompressed(t *testing.T) {
+	budget := memory.NewBudget(2 * encoderSize) // for one encoder: a large amount may use only three quarters
+	text := make([]byte, 2*minCompressed)
+	h, err := New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(text)
+	}), Config{Encoders: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	coding := func() string {
+		r := httptest.NewRequest("GET", "/api/2.5/assets/a", nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Header().Get("Content-Encoding")
+	}
+	if got := coding(); got != "gzip" {
+		t.Errorf("with memory: got the coding %q, want gzip", got)
+	}
+	if !budget.Hold(encoderSize) {
+		t.Fatal("got no memory after the first answer, want it given back")
+	}
+	if got := coding(); got != "" {
+		t.Errorf("without memory: got the coding %q, want none", got)
+	}
+	budget.Release(encoderSize)
+	if got := coding(); got != "gzip" {
+		t.Errorf("with memory again: got the coding %q, want gzip", got)
+	}
+}
