@@ -209,6 +209,53 @@ func TestAConditionHoldsForTheRevisionThatIsReplaced(t *testing.T) {
 	}
 }
 
+// interfering is a store in which something happens before the first Replace.
+type interfering struct {
+	registry.Store
+	first func()
+}
+
+func (s *interfering) Replace(ctx context.Context, r registry.Record) (int64, error) {
+	if first := s.first; first != nil {
+		s.first = nil
+		first()
+	}
+	return s.Store.Replace(ctx, r)
+}
+
+// TestAChangeKeepsAnotherOneThatCameFirst changes an asset and a part of it. Before the change is stored, another
+// process stores another title. Both changes must be in the asset.
+func TestAChangeKeepsAnotherOneThatCameFirst(t *testing.T) {
+	for name, change := range map[string]func(r *registry.Registry, id string) error{
+		"an asset": func(r *registry.Registry, id string) error {
+			_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"description":"mine"}`)})
+			return err
+		},
+		"a part": func(r *registry.Registry, id string) error {
+			decision := parse(t, `{"decisionDate":"2026-11-21","decisionID":"mine"}`)
+			_, _, err := r.ChangePart(t.Context(), owner, place(t, id, "decisions", ""), "token", asset.Add,
+				registry.Input{Fields: decision})
+			return err
+		},
+	} {
+		another, kept, keys, id := open(t)
+		r := registry.New(&interfering{kept, func() {
+			in := registry.Input{Fields: parse(t, `{"title":"another"}`)}
+			if _, err := another.Change(t.Context(), owner, id, "token", in); err != nil {
+				t.Error(err)
+			}
+		}}, keys, plainRules, time.Now)
+		if err := change(r, id); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		stored, err := kept.Get(t.Context(), id, registry.AnySize)
+		body := string(stored.Body)
+		if err != nil || !strings.Contains(body, `"title":"another"`) || !strings.Contains(body, "mine") {
+			t.Errorf("%s: got %s, %v; want both changes", name, body, err)
+		}
+	}
+}
+
 // anyChange is an auth service that hands assets over and gives them new tokens.
 type anyChange struct{ handing }
 

@@ -33,6 +33,7 @@ const (
 	eats   = "eat"
 	spins  = "spin"
 	floods = "flood"
+	tells  = "tell"
 )
 
 func TestMain(m *testing.M) {
@@ -57,6 +58,9 @@ func TestMain(m *testing.M) {
 		}
 		for time.Now().Year() > 0 {
 		}
+	case tells: // answers with its environment, as if it were a picture
+		os.Stdout.WriteString("\x00\x00\x00\x00" + strings.Join(os.Environ(), "\n"))
+		os.Exit(0)
 	case floods:
 		for {
 			if _, err := os.Stdout.Write(make([]byte, 1<<20)); err != nil {
@@ -331,6 +335,18 @@ func TestAFailureIsNoVerdict(t *testing.T) {
 		if _, err := c.d.Draw(c.ctx, open(nil)); err == nil || errors.Is(err, file.ErrNoPicture) {
 			t.Errorf("got %v, want an error after which it is tried again", err)
 		}
+	}
+}
+
+// TestAChildHasNoSecretsOfItsParent gives the parent a secret in its environment.
+func TestAChildHasNoSecretsOfItsParent(t *testing.T) {
+	t.Setenv("PICTURE_TEST", "a secret")
+	told, err := drawer(tells).Draw(t.Context(), open(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(told.Large); !strings.Contains(got, "GOMAXPROCS=1") || strings.Contains(got, "a secret") {
+		t.Errorf("got %d bytes of environment with the secret: %t; want it without", len(got), strings.Contains(got, "a secret"))
 	}
 }
 
