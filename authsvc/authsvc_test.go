@@ -126,6 +126,25 @@ func TestNobodyButServicesMayCall(t *testing.T) {
 	}
 }
 
+// TestResealTakesFewRecordsAtATime sends as many records as a request may have, and one more.
+func TestResealTakesFewRecordsAtATime(t *testing.T) {
+	s := start(t, io.Discard)
+	signed, err := newSigner(t, secret).Sign(identity.Identity{Role: identity.Service})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for records, want := range map[int]int{authapi.MaxReseal: 200, authapi.MaxReseal + 1: 400} {
+		body := `{"sealed":["x"` + strings.Repeat(`,"x"`, records-1) + `]}`
+		req := httptest.NewRequest(http.MethodPost, authapi.ResealPath, strings.NewReader(body))
+		req.Header.Set(identity.Header, signed)
+		recorder := httptest.NewRecorder()
+		s.Handler().ServeHTTP(recorder, req)
+		if recorder.Code != want {
+			t.Errorf("%d records: got %d %s, want %d", records, recorder.Code, recorder.Body, want)
+		}
+	}
+}
+
 func TestBadBodiesAreRefused(t *testing.T) {
 	s := start(t, io.Discard)
 	signed, err := newSigner(t, secret).Sign(identity.Identity{Role: identity.Service})
