@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/md5"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"net/http/httptest"
 	"net/textproto"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -197,6 +199,7 @@ func (a answer) is(t *testing.T, what string, status int, fault string) {
 func TestRegistrations(t *testing.T) {
 	r := start(t, same)
 	const urlencoded, notFound = "application/x-www-form-urlencoded", "body/hash/Not Found"
+	const multi = "multipart/form-data; boundary=b"
 	const broken = "body/data/The body is not JSON: it breaks off or has a fault near byte "
 	zeros := strings.Repeat("0", 32)
 	for _, c := range []struct {
@@ -206,6 +209,13 @@ func TestRegistrations(t *testing.T) {
 	}{
 		{"application/json", `{"data":{"hash":"md5:` + zeros + `","title":"x"}}`, 201, ""},
 		{urlencoded, "hash=md5:" + zeros, 201, ""},
+		{"", `{"data":{"hash":"md5:` + zeros + `"}}`, 201, ""},
+		{"application/json", `["&hash=md5:` + zeros + `&"]`, 404, notFound},
+		{multi, "--b\r\nContent-Disposition: form-data; name=\"hash\"\r\n\r\nmd5:" + zeros + "\r\n--b--\r\n", 201, ""},
+		{multi, "--b\r\nContent-Disposition: form-data; name=\"hash\"\r\n\r\nmd5:", 400,
+			"body/file/The body ended before it was complete."},
+		{urlencoded, "hash=md5:" + zeros + "&%zz", 404, notFound},
+		{urlencoded, "x=\xff", 404, notFound},
 		{urlencoded, "data", 404, notFound},
 		{urlencoded, "not_hash=hash", 404, notFound},
 		{"application/json", `{"data":"hash"}`, 404, notFound},
@@ -223,6 +233,7 @@ func TestRegistrations(t *testing.T) {
 		{urlencoded, "hash=md5:hash", 422, "body/hash/Hash value is wrong length."},
 		{urlencoded, "hash=md5:" + strings.Repeat("o", 32), 422, "body/hash/Hash value is not hexadecimal."},
 		{urlencoded, "hash=md5:" + strings.Repeat("A", 32), 422, "body/hash/Hash value is not hexadecimal."},
+		{urlencoded, "x=" + strings.Repeat("x", 65_534), 404, notFound},
 		{urlencoded, "x=" + strings.Repeat("x", 70_000), 413, "body/data/The body has more than 65536 bytes."},
 	} {
 		r.send(broker, http.MethodPost, "/register", c.contentType, strings.NewReader(c.body)).is(t, c.body, c.status, c.fault)
@@ -259,8 +270,8 @@ func TestUploadAfterRegistration(t *testing.T) {
 		u.RawQuery = q.Encode()
 		return u.String()
 	}
-	if a := r.get(broker, "/get/"+id); a.status != 204 || a.text != "" {
-		t.Errorf("before the upload: got %d %q, want 204", a.status, a.text)
+	if a := r.get(broker, "/get/"+id); a.status != 204 || a.text != "" || a.header.Get("Cache-Control") != "private, no-store" {
+		t.Errorf("before the upload: got %d %q and %v, want 204 for nobody else", a.status, a.text, a.header)
 	}
 	another32 := strings.Replace(to, id, strings.Repeat("0", 32), 1)
 	r.send(broker, http.MethodPost, to, "text/plain", strings.NewReader("data")).is(t, "no form", 404, "body/file/Not Found")
@@ -276,6 +287,9 @@ func TestUploadAfterRegistration(t *testing.T) {
 	r.upload(broker, to, "a.txt", "text/plain", "contents").is(t, "other bytes", 403, "body/file/Invalid checksum")
 	a := r.upload(broker, to, "a.txt", "text/plain", "content")
 	a.is(t, "the bytes", 200, "")
+	if got := a.header; got.Get("Location") != a.field(t, "get_url") || got.Get("Cache-Control") != "no-store" {
+		t.Errorf("got %v, want the address of the file, and no cache, because the address has a signature", got)
+	}
 	for path, want := range map[string]string{"hash": hash("content"), "format": "text/plain", "title": "a.txt"} {
 		if got := a.field(t, "data", path); got != want {
 			t.Errorf("got %s %q, want %q", path, got, want)
@@ -320,9 +334,13 @@ func TestSight(t *testing.T) {
 }
 
 func TestReadings(t *testing.T) {
-	r := start(t, same)
+	var server *Server
+	r := start(t, same, func(s *Server) { server = s })
 	to := r.upload(broker, "/upload", "a.txt", "text/plain", "0123456789").field(t, "get_url")
 	whole := r.get(nobody, to)
+	if got := server.files.Counts.Sent.Load(); got != 10 {
+		t.Errorf("got %d bytes counted as sent, want 10", got)
+	}
 	for _, c := range []struct {
 		header, value string
 		status        int
@@ -412,12 +430,16 @@ func TestForms(t *testing.T) {
 		fault      string
 	}{
 		{"fields and a file", field(3) + file("x") + field(3) + "--b--\r\n", 200, ""},
+		{"16 parts", strings.Repeat(field(1), 15) + file("x") + "--b--\r\n", 200, ""},
+		{"the longest field", field(65_536) + file("x") + "--b--\r\n", 200, ""},
+		{"a file of another field", open + "\"x\"; filename=\"a\"\r\n\r\nx\r\n--b--\r\n", 404, "body/file/Not Found"},
 		{"no file", field(3) + "--b--\r\n", 404, "body/file/Not Found"},
 		{"a file without a name", open + "\"file\"\r\n\r\nx\r\n--b--\r\n", 404, "body/file/Not Found"},
 		{"two files", file("x") + file("y") + "--b--\r\n", 400, "body/file/The form has more than one file."},
 		{"many parts", strings.Repeat(field(1), 16) + file("x") + "--b--\r\n", 400, "body/data/The form has more than 16 parts."},
 		{"many parts after it", file("x") + strings.Repeat(field(1), 16) + "--b--\r\n", 400, "body/data/The form has more than 16 parts."},
 		{"a long field", field(70_000) + file("x") + "--b--\r\n", 413, "body/x/A field has more than 65536 bytes."},
+		{"a long field after it", file("x") + field(70_000) + "--b--\r\n", 413, "body/x/A field has more than 65536 bytes."},
 		{"a long header", "--b\r\nX: " + strings.Repeat("x", 100_000), 413, "body/data/The header of a part has more than 65536 bytes."},
 		{"a long header after the file", file("x") + "--b\r\nX: " + strings.Repeat("x", 100_000), 413,
 			"body/data/The header of a part has more than 65536 bytes."},
@@ -437,6 +459,44 @@ func TestForms(t *testing.T) {
 	} {
 		r.send(broker, http.MethodPost, "/upload", "multipart/form-data; boundary=b", strings.NewReader(c.body)).
 			is(t, c.name, c.status, c.fault)
+	}
+}
+
+// TestLongFilesInForms sends files that are longer than a buffer and than the header of a part can be. A form that
+// does not end as it should must be refused, although its file has arrived.
+func TestLongFilesInForms(t *testing.T) {
+	r := start(t, same)
+	const open = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n"
+	file := open + strings.Repeat("x", 100_000) + "\r\n"
+	for _, c := range []struct {
+		name, body string
+		status     int
+		fault      string
+	}{
+		{"a long file", file + "--b--\r\n", 200, ""},
+		{"two long files", file + file + "--b--\r\n", 400, "body/file/The form has more than one file."},
+		{"a long file without an end", file, 400, "body/file/The body ended before it was complete."},
+	} {
+		r.send(broker, http.MethodPost, "/upload", "multipart/form-data; boundary=b", strings.NewReader(c.body)).
+			is(t, c.name, c.status, c.fault)
+	}
+}
+
+// TestAbsentBytes removes the bytes of a file from the disk, as a damaged disk may. A reader must get a fault
+// without the headers of the file.
+func TestAbsentBytes(t *testing.T) {
+	dir := t.TempDir()
+	r := start(t, func(c *Config) { c.Bytes = dir })
+	to := r.upload(broker, "/upload", "a.txt", "text/plain", "content").field(t, "get_url")
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("got %v, %v, want one file", paths, err)
+	}
+	if err := os.Remove(paths[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.get(nobody, to); got.status != 500 || got.header.Get("Content-Disposition") != "" {
+		t.Errorf("got %d and %v, want a fault", got.status, got.header)
 	}
 }
 
@@ -470,8 +530,8 @@ func TestABodyThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// TestALongTypeIsNone uploads a file with a media type that is longer than types can be. The type must be
-// ignored, because proxies would refuse answers with such a long header.
+// TestALongTypeIsNone uploads files with a media type that is longer than types can be, and with one that is
+// malformed. Such a type must be ignored. Proxies would refuse answers with such a long header.
 func TestALongTypeIsNone(t *testing.T) {
 	r := start(t, same)
 	const most = 127 + len("/") + 127 // RFC 6838, 4.2
@@ -480,6 +540,7 @@ func TestALongTypeIsNone(t *testing.T) {
 	}{
 		{"a/" + strings.Repeat("b", most-2), "a/" + strings.Repeat("b", most-2)},
 		{"a/" + strings.Repeat("b", most-1), "text/plain"},
+		{"a/b; a parameter", "text/plain"},
 	} {
 		a := r.upload(broker, "/upload", "a.txt", c.declared, "content")
 		if got := a.field(t, "data", "format"); got != c.want {
@@ -511,6 +572,49 @@ func TestRequestsOfOthers(t *testing.T) {
 		is(t, "a claim of a broker", 403, "url/permission/Forbidden: only services claim files.")
 }
 
+// TestClaims claims files as the asset service does. It must learn the SHA-256 and the size of the file, or why it may
+// not name the file.
+func TestClaims(t *testing.T) {
+	r := start(t, same)
+	uploaded := r.upload(broker, "/upload", "a.txt", "text/plain", "content").field(t, "data", "url")
+	id := uploaded[len(base)+5:][:32]
+	service := identity.Identity{KeyID: "s1", Role: identity.Service}
+	claim := func(id, body string) answer {
+		return r.send(service, http.MethodPost, "/claims/"+id, "application/json", strings.NewReader(body))
+	}
+	md5 := strings.TrimPrefix(hash("content"), "md5:")
+	got := claim(id, `{"md5":"`+md5+`","broker":"broker1"}`)
+	sum := sha256.Sum256([]byte("content"))
+	if want := fmt.Sprintf("{\"sha256\":\"%x\",\"size\":7}\n", sum); got.status != 200 || got.text != want {
+		t.Errorf("got %d %q, want %q", got.status, got.text, want)
+	}
+	claim(id, "{").is(t, "no JSON", 400, "body/data/The body must be a claim in JSON.")
+	claim(id, `{"md5":"`+strings.Repeat(" ", 70_000)+`"}`).is(t, "long", 400, "body/data/The body must be a claim in JSON.")
+	claim(id, `{"md5":"`+md5+`","broker":"broker2"}`).is(t, "another broker", 403,
+		"body/url/This file is another broker's; use the url with the signature that the upload returned.")
+	claim(strings.Repeat("0", 32), `{}`).is(t, "no file", 404, "url/doc_id/Not Found")
+}
+
+// TestOnlyTransfersHaveNoDeadline gives requests no time. A transfer may take as long as its client keeps the pace,
+// so it must succeed. Every other request must be refused.
+func TestOnlyTransfersHaveNoDeadline(t *testing.T) {
+	r := start(t, func(c *Config) { c.Timeout = 1 })
+	a := r.upload(broker, "/upload", "a.txt", "text/plain", "content")
+	a.is(t, "upload", 200, "")
+	r.upload(broker, "/forms", "a.txt", "text/plain", "content").is(t, "form of a document", 200, "")
+	r.get(nobody, a.field(t, "get_url")).is(t, "get", 200, "")
+	r.get(broker, "/get").is(t, "list", 503, "url/timeout/The registry could not answer in time; repeat the request.")
+}
+
+// TestTooManyRegistrations registers more files than a broker may before it uploads them.
+func TestTooManyRegistrations(t *testing.T) {
+	r := start(t, func(c *Config) { c.Limits.WaitingMost = 1 })
+	body := `{"data":{"hash":"` + hash("x") + `"}}`
+	r.register(broker, body).is(t, "the first", 201, "")
+	r.register(broker, body).is(t, "the second", 403,
+		"body/hash/You have 1 files that were registered and not uploaded; upload them first, or wait for a day.")
+}
+
 // TestFormsOfDocuments sends forms that have a file, and fields of the document that names it. The answer must
 // be the document, with the signed address of the file.
 func TestFormsOfDocuments(t *testing.T) {
@@ -526,12 +630,21 @@ func TestFormsOfDocuments(t *testing.T) {
 			`{"documentType":"notice","format":"text/plain","hash":"` + hash("content") + `","title":"Акт"}`},
 		{"data", field("data", `{"index":7,"hash":"md5:0","url":"x"}`) + file,
 			`{"format":"text/plain","hash":"` + hash("content") + `","index":7,"title":"a.txt"}`},
+		{"no data", field("data", `null`) + file, "body/data/The field must be a JSON object."},
+		{"half a field", open + "\"title\"\r\n\r\nhalf", "body/file/The body ended before it was complete."},
 		{"data that are no object", field("data", `[]`) + file, "body/data/The field must be a JSON object."},
 		{"no UTF-8", field("title", "\xff") + file, "body/title/The field must be UTF-8."},
+		{"the longest fields", field("title", strings.Repeat("x", 40_000)) + field("x", strings.Repeat("x", 25_536)) + file,
+			`{"format":"text/plain","hash":"` + hash("content") + `","title":"` + strings.Repeat("x", 40_000) + `","x":"` +
+				strings.Repeat("x", 25_536) + `"}`},
 		{"long fields", field("title", strings.Repeat("x", 40_000)) + field("x", strings.Repeat("x", 40_000)) + file,
 			"body/x/The fields have more than 65536 bytes."},
 	} {
-		a := r.send(broker, http.MethodPost, "/forms", "multipart/form-data; boundary=b", strings.NewReader(c.body+"--b--\r\n"))
+		body := c.body
+		if strings.HasSuffix(body, "\r\n") {
+			body += "--b--\r\n"
+		}
+		a := r.send(broker, http.MethodPost, "/forms", "multipart/form-data; boundary=b", strings.NewReader(body))
 		if !strings.HasPrefix(c.want, "{") {
 			status := http.StatusBadRequest
 			if strings.Contains(c.want, "more than") {
@@ -550,6 +663,7 @@ func TestFormsOfDocuments(t *testing.T) {
 			t.Errorf("%s: got %d %s at %s, want %s at a signed address", c.name, a.status, text, url, c.want)
 		}
 	}
+	r.send(broker, http.MethodPost, "/forms", "text/plain", strings.NewReader("x")).is(t, "no form", 404, "body/file/Not Found")
 	r.send(nobody, http.MethodPost, "/forms", "multipart/form-data; boundary=b", strings.NewReader(file+"--b--\r\n")).
 		is(t, "no key", 401, "header/Authorization/An API key is needed.")
 }

@@ -3,18 +3,30 @@ package filesvc
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"asset-registry/shared/identity"
 )
 
+// writerFunc is a function that takes what is written.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
 // TestLists lists, page by page, the files of a broker, and for the administrator the files of all brokers.
 // Nobody else may see files of another broker.
 // Promises: files-list
 func TestLists(t *testing.T) {
-	r := start(t, same)
+	lines := make(chan string, 1000)
+	log := slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
+		lines <- string(line)
+		return len(line), nil
+	}), nil))
+	r := start(t, func(c *Config) { c.Log = log })
 	admin := identity.Identity{Broker: "operator", KeyID: "k9", Role: identity.Administrator}
 	for _, text := range []string{"a", "bb"} {
 		r.upload(broker, "/upload", "a.txt", "text/plain", text).is(t, "upload", 200, "")
@@ -41,13 +53,16 @@ func TestLists(t *testing.T) {
 			if path = page.Next.Path; path == "" {
 				return all
 			}
+			if strings.Contains(query, "broker=") != strings.Contains(path, "broker=") {
+				t.Errorf("%q: got the next page %q, want it of the same brokers", query, path)
+			}
 		}
 	}
 	for _, query := range []string{"", "limit=1", "limit=1000"} {
 		states := map[string]int{}
 		for _, f := range list(broker, query) {
 			states[f.State]++
-			if f.Broker != broker.Broker || f.Reason != "" {
+			if f.Broker != broker.Broker || f.Reason != "" || (f.Format == "") != (f.State == "registered") {
 				t.Errorf("got %+v, want files of the broker", f)
 			}
 		}
@@ -59,8 +74,23 @@ func TestLists(t *testing.T) {
 		got[0].Title != "b.txt" || got[0].Format != "text/plain" || len(got[0].SHA256) != 64 {
 		t.Errorf("got %+v, want the file of the other broker", got)
 	}
+	if got := list(admin, "limit=1&broker="+broker.Broker); len(got) != 3 {
+		t.Errorf("got %+v, want the files of one broker on all pages", got)
+	}
 	removed := list(admin, "broker="+another.Broker)[0].ID
-	r.send(admin, http.MethodDelete, "/get/"+removed+"?reason=x", "", nil).is(t, "remove", 200, "")
+	said := r.send(admin, http.MethodDelete, "/get/"+removed+"?reason=x", "", nil)
+	if said.status != 200 || said.field(t, "data", "id") != removed || said.field(t, "data", "reason") != "x" ||
+		said.field(t, "data", "removed_by") != "k9" || len(said.field(t, "data", "sha256")) != 64 {
+		t.Errorf("got %d %s, want what was removed, by whom and why", said.status, said.text)
+	}
+	for told := false; !told; { // the line is there before the answer
+		select {
+		case line := <-lines:
+			told = strings.Contains(line, "a file was removed") && strings.Contains(line, removed) && strings.Contains(line, "by=k9")
+		default:
+			t.Fatal("got no line in the log about the removal, want one")
+		}
+	}
 	if got := list(admin, ""); len(got) != 4 {
 		t.Errorf("got %+v, want all four files", got)
 	}
@@ -73,6 +103,8 @@ func TestLists(t *testing.T) {
 	r.get(nobody, "/get").is(t, "anonymous", 401, "header/Authorization/An API key is needed.")
 	r.get(broker, "/get?broker="+another.Broker).
 		is(t, "another broker's", 403, "url/permission/Forbidden: only the administrator lists files of other brokers.")
+	r.get(broker, "/get?limit=99999999999999999999").
+		is(t, "long limit", 400, "querystring/limit/The limit must be a number from 1 to 100.")
 	r.get(broker, "/get?limit=x").is(t, "limit", 400, "querystring/limit/The limit must be a number from 1 to 100.")
 }
 
@@ -100,7 +132,9 @@ func TestRemovedFilesAreListed(t *testing.T) {
 				}
 				ids = append(ids, f["id"])
 			}
-			path = page.Next.Path
+			if path = page.Next.Path; strings.Contains(path, "broker") {
+				t.Errorf("got the next page %q, want no other parameters than those of the request", path)
+			}
 		}
 		return ids
 	}

@@ -52,6 +52,9 @@ func TestPictures(t *testing.T) {
 	if again := r.get(nobody, bare+"/320", "If-None-Match", got.header.Get("ETag")); again.status != 304 {
 		t.Errorf("got %d, want 304", again.status)
 	}
+	r.get(nobody, bare+"/320", "If-Match", `"x"`).
+		is(t, "another tag", 412, "url/precondition/The file does not have the tag of If-Match.")
+	r.get(nobody, "/get/"+strings.Repeat("0", 32)+"/320").is(t, "no file", 404, "url/doc_id/Not Found")
 	large := r.get(nobody, bare+"/1200")
 	if large.status != 200 || large.header.Get("ETag") == got.header.Get("ETag") {
 		t.Errorf("got %d with the tag %s, want another picture", large.status, large.header.Get("ETag"))

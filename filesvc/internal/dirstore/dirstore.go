@@ -39,12 +39,11 @@ func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, directoryMode); err != nil {
 		return nil, err
 	}
+	names := []string{unfinished, removals}
 	for i := range shards {
-		if err := makeDirectory(filepath.Join(dir, shard(i))); err != nil {
-			return nil, err
-		}
+		names = append(names, shard(i))
 	}
-	for _, name := range []string{unfinished, removals} {
+	for _, name := range names {
 		if err := makeDirectory(filepath.Join(dir, name)); err != nil {
 			return nil, err
 		}
@@ -213,7 +212,7 @@ func (s *Store) NoteRemoval(_ context.Context, f file.File) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.Create(path, text); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := durable.Create(path, text); !errors.Is(err, fs.ErrExist) {
 		return file.NoRoom(err)
 	}
 	return nil

@@ -3,11 +3,13 @@ package dirstore
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,7 +18,11 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	s, err := Open(filepath.Join(t.TempDir(), "files"))
+	dir := filepath.Join(t.TempDir(), "files")
+	if _, err := Open(dir); err != nil { // another process
+		t.Fatal(err)
+	}
+	s, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +38,9 @@ func TestTidy(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
-	for name, at := range map[string]time.Time{"written": before, "left": before.Add(-1), ".nfs1": before.Add(-1)} {
+	for name, at := range map[string]time.Time{
+		"written": before, "left": before.Add(-1), "left too": before.Add(-1), ".nfs1": before.Add(-1),
+	} {
 		name = filepath.Join(dir, unfinished, name)
 		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, at, at)); err != nil {
 			t.Fatal(err)
@@ -50,7 +58,7 @@ func TestTidy(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := s.Tidy(ended, before); !errors.Is(err, context.Canceled) || len(left()) != 3 {
+	if err := s.Tidy(ended, before); !errors.Is(err, context.Canceled) || len(left()) != 4 {
 		t.Errorf("after the end of its context: got %v and %q, want %v and all files", err, left(), context.Canceled)
 	}
 	if _, err := s.Names(ended, "", 9); !errors.Is(err, context.Canceled) {
@@ -59,6 +67,13 @@ func TestTidy(t *testing.T) {
 	if err := s.Tidy(t.Context(), before); err != nil || !slices.Equal(left(), []string{".nfs1", "written"}) {
 		t.Errorf("got %v and %q, want the hidden file and the one that is being written", err, left())
 	}
+	full := filepath.Join(dir, unfinished, "full")
+	if err := errors.Join(os.MkdirAll(filepath.Join(full, "x"), 0o700), os.Chtimes(full, before, before.Add(-1))); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Tidy(t.Context(), before); !errors.Is(err, syscall.ENOTEMPTY) {
+		t.Errorf("what cannot be removed: got %v, want %v", err, syscall.ENOTEMPTY)
+	}
 }
 
 const (
@@ -66,8 +81,8 @@ const (
 	id   = "00000000000000000000000000000000"
 )
 
-// TestALostDirectoryIsAFault uses a store whose directory does not exist, as when its disk is not mounted. Only a
-// reader may get the answer that there are no such bytes. Every other operation must fail.
+// TestALostDirectoryIsAFault uses a store whose directory does not exist, as when its disk is not mounted. A reader
+// must get the answer that there are no such bytes, and a list of removals must be empty. All else must fail.
 func TestALostDirectoryIsAFault(t *testing.T) {
 	s := Existing(filepath.Join(t.TempDir(), "lost"))
 	_, named := s.Names(t.Context(), "", 9)
@@ -81,6 +96,9 @@ func TestALostDirectoryIsAFault(t *testing.T) {
 	}
 	if _, err := s.Open(t.Context(), blob); !errors.Is(err, file.ErrNotFound) {
 		t.Errorf("open: got %v, want %v", err, file.ErrNotFound)
+	}
+	if ids, err := s.Removed(t.Context(), "", 9); err != nil || len(ids) != 0 {
+		t.Errorf("removals: got %q and %v, want none", ids, err)
 	}
 }
 
@@ -163,9 +181,39 @@ func TestADamagedRemovalIsAFault(t *testing.T) {
 		if err := errors.Join(s.NoteRemoval(t.Context(), file.File{ID: id, State: file.Removed}), damage(path)); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Removals(t.Context()); err == nil {
-			t.Errorf("%s: got %v, want an error", what, got)
+		got, err := s.Removals(t.Context())
+		if err == nil || (what == "a directory") != errors.Is(err, syscall.EISDIR) {
+			t.Errorf("%s: got %v and %v, want an error that says what is wrong", what, got, err)
 		}
+	}
+}
+
+// TestANameIsWrittenOnce puts bytes under a name under which other bytes are being written. It must fail, and the
+// other bytes must stay.
+func TestANameIsWrittenOnce(t *testing.T) {
+	s, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := io.Pipe()
+	first := make(chan error)
+	go func() { first <- s.Put(t.Context(), blob, from) }()
+	if _, err := to.Write([]byte("first")); err != nil { // returns when the first call reads
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), blob, strings.NewReader("second")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("got %v, want %v", err, fs.ErrExist)
+	}
+	if err := errors.Join(to.Close(), <-first); err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.Open(t.Context(), blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if text, err := io.ReadAll(b); err != nil || string(text) != "first" {
+		t.Errorf("got %q and %v, want the first bytes", text, err)
 	}
 }
 

@@ -49,16 +49,14 @@ func openForm(r *http.Request, body io.Reader) (*form, error) {
 type bounded struct {
 	from   io.Reader
 	isHead bool
-	count  int   // bytes since isHead became true
+	count  int   // bytes since isHead last became true
 	failed error // error of reading the body; nil: no error so far
 }
 
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
-	if b.isHead {
-		b.count += n
-	}
+	b.count += n
 	if b.isHead && b.count > maxField {
 		n = 0
 		err = fault.New(fault.TooLarge, fault.Body, dataField, "The header of a part has more than %d bytes.", maxField)

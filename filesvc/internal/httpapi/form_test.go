@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +72,45 @@ func FuzzForm(f *testing.F) {
 			t.Errorf("got the file %q, want %q, %v", got, want, err)
 		}
 	})
+}
+
+// TestAHeadIsBounded reads heads of parts. No more than maxField bytes may reach the reader of parts.
+func TestAHeadIsBounded(t *testing.T) {
+	for size, want := range map[int]fault.Kind{maxField: -1, maxField + 1: fault.TooLarge} {
+		b := &bounded{from: strings.NewReader(strings.Repeat("x", size)), isHead: true}
+		text, err := io.ReadAll(b)
+		if got := fault.KindOf(err); (err == nil) != (want == -1) || err != nil && got != want || len(text) > maxField {
+			t.Errorf("%d bytes: got %d bytes and %v, want kind %d", size, len(text), err, want)
+		}
+	}
+	whole := make([]byte, 2*maxField) // one read of all bytes
+	b := &bounded{from: bytes.NewReader(whole), isHead: true}
+	if n, err := b.Read(whole); n != 0 || fault.KindOf(err) != fault.TooLarge {
+		t.Errorf("one read: got %d bytes and %v, want none and a fault", n, err)
+	}
+}
+
+// TestFaultsOfBodies has the reasons for which a body cannot be read. The client must learn its own faults. An error
+// with another reason stays as it is.
+func TestFaultsOfBodies(t *testing.T) {
+	away := errors.New("the disk is away")
+	given := fault.New(fault.TooLarge, fault.Body, "file", "It is too large.")
+	for _, c := range []struct {
+		err  error
+		says string
+	}{
+		{os.ErrDeadlineExceeded, "The body did not arrive in time."},
+		{cut(os.ErrDeadlineExceeded), "The body did not arrive in time."},
+		{multipart.ErrMessageTooLarge, "A part of the form has too many headers."},
+		{cut(errors.New("reset")), "The body ended before it was complete."},
+		{given, "It is too large."}, {away, ""},
+	} {
+		got := bodyFault(c.err)
+		if !errors.Is(got, c.err) || !strings.Contains(got.Error(), c.says) ||
+			(c.says == "") != (fault.KindOf(got) == fault.Internal) {
+			t.Errorf("%v: got %v, want %q", c.err, got, c.says)
+		}
+	}
 }
 
 // fileIn returns the file of a form as mime/multipart reads it.

@@ -33,11 +33,9 @@ func (a *API) get(c *gin.Context) error {
 			return err
 		}
 	}
-	h := c.Writer.Header()
-	h.Set("Cache-Control", "private, no-store")
 	if f.State == file.Registered {
+		c.Header("Cache-Control", "private, no-store")
 		c.Status(http.StatusNoContent)
-		c.Writer.WriteHeaderNow()
 		return nil
 	}
 	blob, err := a.Files.Open(ctx, f)
@@ -45,7 +43,7 @@ func (a *API) get(c *gin.Context) error {
 		return err
 	}
 	defer blob.Close()
-	protect(h, f)
+	protect(c.Writer.Header(), f)
 	return a.serve(c, f, blob, f.SHA256)
 }
 
@@ -136,7 +134,6 @@ func (p *paced) fault(f file.File) error {
 	} {
 		p.Header().Del(name)
 	}
-	p.Header().Set("Cache-Control", "no-store")
 	switch p.refused {
 	case http.StatusRequestedRangeNotSatisfiable:
 		return fault.New(fault.Unsatisfiable, fault.Header, "Range", "The file has %d bytes.", f.Size)
@@ -167,7 +164,8 @@ const (
 // activeTypes are parts of the names of types that can run scripts in a browser or style a page.
 var activeTypes = []string{"html", "xml", "svg", "script", "css", "wasm", "flash"}
 
-// protect sets headers that let a browser show a file, but run nothing in it.
+// protect sets headers that let a browser show a file, but run nothing in it. X-Content-Type-Options is not among
+// them, because all answers have it.
 func protect(h http.Header, f file.File) {
 	detected := mediaType(f.Detected)
 	kind, policy, shown := "attachment", sandboxed, plainType
@@ -183,7 +181,6 @@ func protect(h http.Header, f file.File) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Content-Disposition", disposition(kind, f.Title))
 	h.Set("Cross-Origin-Resource-Policy", "same-site")
-	h.Set("X-Content-Type-Options", "nosniff")
 }
 
 func isActive(media string) bool {

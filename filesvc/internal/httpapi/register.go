@@ -47,9 +47,7 @@ func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 	}
 	if err == nil || isJSON {
 		var data map[string]json.RawMessage
-		if json.Unmarshal(body.Data, &data) != nil || data == nil {
-			return nil, missing(hashField)
-		}
+		_ = json.Unmarshal(body.Data, &data) // data that are no object have no hash
 		return data, nil
 	}
 	var fields url.Values
@@ -58,8 +56,7 @@ func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 		if err != nil {
 			return nil, bodyFault(err)
 		}
-		defer form.RemoveAll() // there are no temporary files, because the whole body fits into memory
-		fields = form.Value
+		fields = form.Value // no file is temporary, because the whole body fits into memory
 	} else if fields, err = url.ParseQuery(string(text)); err != nil {
 		return nil, missing(hashField)
 	}
