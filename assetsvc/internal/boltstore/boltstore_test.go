@@ -1,8 +1,10 @@
 package boltstore
 
 import (
+	"errors"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -79,4 +81,79 @@ func TestWebhooksAreStored(t *testing.T) {
 		t.Cleanup(func() { s.Close() })
 		return s
 	})
+}
+
+// TestAMalformedIDIsNoAsset reads an asset by its id in capital letters, and by parts of it. The store has no such
+// asset. It must not take the asset that it finds for a damaged one.
+func TestAMalformedIDIsNoAsset(t *testing.T) {
+	s, _, _, _ := twoAssets(t)
+	const id = "00112233445566778899aabbccddeeff"
+	if _, err := s.Create(t.Context(), registry.Record{ID: id, Body: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, malformed := range []string{strings.ToUpper(id), id[:30], id + "00", "", "x"} {
+		if r, err := s.Get(t.Context(), malformed, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("%q: got %+v, %v; want %v", malformed, r, err, registry.ErrNotFound)
+		}
+	}
+	if err := s.Ready(t.Context()); err != nil {
+		t.Errorf("afterwards: got %v, want a store that takes writes", err)
+	}
+}
+
+// TestCloseWaitsForAcceptedWrites closes the store when a write begins, while another write waits. Both must succeed,
+// and Close must not return before them.
+func TestCloseWaitsForAcceptedWrites(t *testing.T) {
+	var s *Store
+	second, closed := make(chan error, 1), make(chan error, 1)
+	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now, Changing: func([]string) func() {
+		go func() {
+			_, err := s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("{}")})
+			second <- err
+		}()
+		for len(s.queue) == 0 {
+			runtime.Gosched()
+		}
+		go func() { closed <- s.Close() }()
+		<-s.closed
+		select {
+		case <-closed:
+			t.Error("Close has returned before the writes, want it to wait")
+			close(closed)
+		case <-time.After(50 * time.Millisecond):
+		}
+		return func() {}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := registry.Record{ID: storetest.NewID(), Body: []byte("{}")}
+	if r.Position, err = s.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	r.Revision, r.Body = 1, []byte(`{"a":1}`)
+	if _, err := s.Replace(t.Context(), r); err != nil {
+		t.Errorf("the write under way: got %v, want no error", err)
+	}
+	if err := <-second; err != nil {
+		t.Errorf("the write that waits: got %v, want no error", err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if _, err := s.NextNumber(t.Context(), "2026-11-20"); err == nil {
+		t.Error("a number of a closed store: got no error, want one")
+	}
+}
+
+// TestEachCloseHasTheSameResult closes a store twice, whose first Close fails.
+func TestEachCloseHasTheSameResult(t *testing.T) {
+	s, _, _, _ := twoAssets(t)
+	broken := errors.New("broken")
+	s.silence = func() error { return broken }
+	for range 2 {
+		if err := s.Close(); !errors.Is(err, broken) {
+			t.Errorf("got %v, want %v", err, broken)
+		}
+	}
 }

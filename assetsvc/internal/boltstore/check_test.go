@@ -91,10 +91,13 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 		}, "cannot be read"},
 		{"a bit of an asset is flipped", flipBit, "cannot be read"},
 		{"the record has a change without an asset", func(tx *bbolt.Tx, _ []byte) error {
-			change := registry.Revision{Position: 1, Revision: 1}
-			return errors.Join(
-				tx.Bucket(changeBucket).Put(positionKey(1), encodeChange(make([]byte, idSize), change)),
-				tx.Bucket(historyBucket).Put(historyKey(make([]byte, idSize), 1), nil))
+			return putChange(tx, make([]byte, idSize), registry.Revision{Position: 1, Revision: 1})
+		}, "that the asset does not have"},
+		{"the record has a newer revision than the asset", func(tx *bbolt.Tx, key []byte) error {
+			return putChange(tx, key, registry.Revision{Position: 1, Revision: 9})
+		}, "that the asset does not have"},
+		{"the record has a later change than the asset", func(tx *bbolt.Tx, key []byte) error {
+			return putChange(tx, key, registry.Revision{Position: time.Now().Add(time.Hour).UnixMicro(), Revision: 1})
 		}, "that the asset does not have"},
 		{"an asset is missing from the list of its owner", func(tx *bbolt.Tx, _ []byte) error {
 			key, _ := tx.Bucket(brokerBucket).Cursor().First()
@@ -166,6 +169,13 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// putChange adds a change of an asset to the record and to the history.
+func putChange(tx *bbolt.Tx, key []byte, change registry.Revision) error {
+	change.ID = hex.EncodeToString(key)
+	return errors.Join(tx.Bucket(changeBucket).Put(positionKey(change.Position), encodeChange(key, change)),
+		tx.Bucket(historyBucket).Put(historyKey(key, change.Position), nil))
 }
 
 // TestCheckFindsAnOlderCopy replaces assets by their copies from before a change, as an incomplete restore does.
@@ -316,7 +326,7 @@ func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 	half := func(b *bbolt.Bucket, key, value []byte) error { return b.Put(key, value[:len(value)/2]) }
 	const all = 2 * maxFaults
 	undamaged, facts := manyAssets(t, all)
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name   string
 		damage func(*bbolt.Tx, int) error
 		want   string // text of the last fault
@@ -332,6 +342,11 @@ func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 			return b.Tx().Bucket(referenceBucket).Put(append([]byte("x"), key...), fmt.Appendf(nil, "%x", key))
 		}), "has another one"},
 		{"assets without their changes", each(changeBucket, drop), "is not in the record"},
+		{"removed assets without their changes", each(assetBucket, func(b *bbolt.Bucket, key, value []byte) error {
+			r, err := decode(hex.EncodeToString(key), value, registry.AnySize)
+			r.Removed, r.Position = true, r.Position+1e9
+			return errors.Join(err, b.Put(key, encode(r)))
+		}), "is not in the record"},
 		{"assets without their brokers", each(brokerBucket, drop), "not in the list of its owner"},
 		{"numbers of a day", each(numberBucket, func(b *bbolt.Bucket, key, _ []byte) error {
 			return b.Put(key, positionKey(0))
@@ -342,15 +357,17 @@ func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 		}), "the change at"},
 		{"changes without their history", each(historyBucket, drop), "not in the history"},
 		{"changes that assets do not have", each(assetBucket, func(b *bbolt.Bucket, key, value []byte) error {
-			change := registry.Revision{ID: fmt.Sprintf("%x", key), Position: positionOf(value) + 1e9, Revision: 9}
-			return errors.Join(b.Tx().Bucket(changeBucket).Put(positionKey(change.Position), encodeChange(key, change)),
-				b.Tx().Bucket(historyBucket).Put(historyKey(key, change.Position), nil))
+			return putChange(b.Tx(), key, registry.Revision{Position: positionOf(value) + 1e9, Revision: 9})
 		}), "does not have"},
 		{"webhooks that cannot be read", each(webhookBucket, half), "cannot be read"},
 		{"webhooks without their brokers", each(ownedBucket, drop), "not among those of its broker"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, most := range []int{maxFaults - 1, all} {
+			counts := []int{maxFaults - 1, all}
+			if i == 0 { // these counts let the check end at each of the single faults below
+				counts = append(counts, 13, 14, 15, 16, 17, 18)
+			}
+			for _, most := range counts {
 				path := filepath.Join(t.TempDir(), "assets.db")
 				if err := os.WriteFile(path, undamaged, 0o600); err != nil {
 					t.Fatal(err)
@@ -364,7 +381,8 @@ func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 						tx.Bucket(testBucket).Put(positionKey(1), nil), tx.Bucket(brokerBucket).Put([]byte("x"), nil),
 						tx.Bucket(referenceBucket).Put([]byte("zz"), []byte("x")),
 						tx.Bucket(historyBucket).Put(historyKey(make([]byte, idSize), 1), nil),
-						tx.Bucket(webhookBucket).Put([]byte("zz"), []byte("x")), tx.Bucket(ownedBucket).Put([]byte("zz"), nil))
+						tx.Bucket(webhookBucket).Put([]byte("zz"), []byte("x")), tx.Bucket(ownedBucket).Put([]byte("zz"), nil),
+						tx.Bucket(stateBucket).Put(headKey, []byte("x")))
 				})
 				if err := errors.Join(err, s.Close()); err != nil {
 					t.Fatal(err)

@@ -131,8 +131,9 @@ func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	check("after further writes")
 }
 
-// TestManyAssetsGetTheListsOfBrokers indexes more assets than one transaction of the index reads. The list must
-// have all of them.
+// TestManyAssetsGetTheListsOfBrokers indexes more assets than one transaction of the index reads. The first attempt is
+// interrupted in its second transaction. The list must have all assets after the second attempt. Later the index must
+// not be made again.
 func TestManyAssetsGetTheListsOfBrokers(t *testing.T) {
 	const assets = 2*indexPiece + 1
 	path := filepath.Join(t.TempDir(), "assets.db")
@@ -146,20 +147,38 @@ func TestManyAssetsGetTheListsOfBrokers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	err := s.file.Update(func(tx *bbolt.Tx) error { return tx.Bucket(stateBucket).Delete(indexedKey) })
+	err := s.file.Update(func(tx *bbolt.Tx) error {
+		if _, count, err := indexFrom(tx, nil, inBody); err != nil || count != indexPiece {
+			t.Errorf("got %d assets in one transaction, %v; want %d", count, err, indexPiece)
+		}
+		return tx.Bucket(stateBucket).Delete(indexedKey)
+	})
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	var log bytes.Buffer
-	s, err = Open(path, Options{Now: time.Now, Owner: inBody, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
+	broken, calls := errors.New("broken"), 0
+	if _, err := Open(path, Options{Now: time.Now, Owner: func(r registry.Record) (string, error) {
+		if calls++; calls > indexPiece {
+			return "", broken
+		}
+		return inBody(r)
+	}}); !errors.Is(err, broken) {
+		t.Fatalf("got %v, want the error of an interrupted index", err)
 	}
-	t.Cleanup(func() { s.Close() })
-	if got := len(own(t, s, "one")); got != assets {
-		t.Errorf("got %d assets of the broker, want %d", got, assets)
-	}
-	if want := fmt.Sprint("assets=", assets); !strings.Contains(log.String(), want) {
-		t.Errorf("got the log %q, want %s", &log, want)
+	for _, times := range []int{1, 0} {
+		var log bytes.Buffer
+		s, err = Open(path, Options{Now: time.Now, Owner: inBody, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(own(t, s, "one")); got != assets {
+			t.Errorf("got %d assets of the broker, want %d", got, assets)
+		}
+		if got := strings.Count(log.String(), fmt.Sprint("assets=", assets)); got != times {
+			t.Errorf("got the log %q, want an index of %d assets made %d times", &log, assets, times)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

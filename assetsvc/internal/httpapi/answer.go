@@ -70,7 +70,6 @@ func (a *API) write(c *gin.Context, status int, body []byte, o options) error {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if c.Request.Method == http.MethodHead {
 		c.Status(status)
-		c.Writer.WriteHeaderNow()
 		return nil
 	}
 	return a.send(c, status, body)

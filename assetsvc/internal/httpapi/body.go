@@ -60,7 +60,7 @@ func (a *API) readBody(c *gin.Context) (request, error) {
 	if err != nil {
 		return request{}, bodyFault(fault.Invalid, "data", "The body ended before it was complete.")
 	}
-	c.Request.Body = repeatable{bytes.NewReader(text)}
+	c.Request.Body = io.NopCloser(bytes.NewReader(text))
 	return parseBody(text)
 }
 

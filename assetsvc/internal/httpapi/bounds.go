@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -58,15 +56,8 @@ func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 			if int64(size) < c.Request.ContentLength {
 				continue
 			}
-			body := c.Request.Body
-			err := a.within(c, v, size, factor, h)
-			if !errors.Is(err, registry.ErrLarge) {
+			if err := a.within(c, v, size, factor, h); !errors.Is(err, registry.ErrLarge) {
 				return err
-			}
-			if again, ok := c.Request.Body.(io.Seeker); ok && c.Request.Body != body {
-				if _, err := again.Seek(0, io.SeekStart); err != nil {
-					return fmt.Errorf("read body again: %w", err)
-				}
 			}
 		}
 		// Only a bug leads here: no asset is larger than the last limit in sizes.
@@ -94,7 +85,6 @@ func (a *API) within(c *gin.Context, v version, size, factor int, h handler) err
 		return overloaded()
 	}
 	defer a.memory.Answers.Release(bytes)
-	larger.reserved = true
 	return h(larger, c, v)
 }
 
@@ -133,7 +123,7 @@ func isReading(c *gin.Context) bool {
 // send sends a body. It limits the memory that answers use, and the time that the client takes to read.
 func (a *API) send(c *gin.Context, status int, body []byte) error {
 	kept, release := body, func() {}
-	if isReading(c) && !a.reserved {
+	if isReading(c) {
 		var ok bool
 		if kept, release, ok = a.memory.Answers.Keep(body); !ok {
 			c.Writer.Header().Del("ETag")
@@ -155,8 +145,3 @@ func (a *API) send(c *gin.Context, status int, body []byte) error {
 	}
 	return nil
 }
-
-// repeatable is a body that can be read again.
-type repeatable struct{ *bytes.Reader }
-
-func (repeatable) Close() error { return nil }

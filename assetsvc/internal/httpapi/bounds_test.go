@@ -4,11 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
 )
@@ -97,50 +101,185 @@ func TestAStarShowsAllFields(t *testing.T) {
 }
 
 func TestUnderLoadOnlyLargeRequestsAreRefused(t *testing.T) {
-	m := NewMemory(0)
-	s := newServiceWith(t, m)
-	small, large := s.publish(t, 10), s.publish(t, 3_900_000)
-	largePath := "/api/2.5/assets/" + large
-	requests := []exchange{
-		{"GET", largePath, "", "", "", 503, "too many large requests"},
-		{"GET", "/api/2.4/assets/" + large, "", "", "", 503, "too many large requests"},
-		{"GET", largePath + "?opt_pretty=1", "", "", "", 503, "too many large requests"},
-		{"PATCH", largePath, identity.Broker, "token", `{"data":{"title_en":"new"}}`, 503, "too many large requests"},
-		{"POST", largePath + "/decisions", identity.Broker, "token",
-			`{"data":{"decisionDate":"2026-11-20","decisionID":"y"}}`, 503, "too many large requests"},
-		{"GET", "/api/2.5/assets/" + small, "", "", "", 200, small},
-		{"GET", "/api/2.5/assets", "", "", "", 200, small},
-		{"PATCH", "/api/2.5/assets/" + small, identity.Broker, "token", `{"data":{"title_en":"new"}}`, 200, "new"},
-	}
-	t.Run("when answers hold all memory", func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemory(0)
+		s := newServiceWith(t, m)
+		small, large := s.publish(t, 10), s.publish(t, 3_900_000)
+		largePath := "/api/2.5/assets/" + large
+		requests := []exchange{
+			{"GET", largePath, "", "", "", 503, "too many large requests"},
+			{"GET", "/api/2.4/assets/" + large, "", "", "", 503, "too many large requests"},
+			{"GET", largePath + "?opt_pretty=1", "", "", "", 503, "too many large requests"},
+			{"PATCH", largePath, identity.Broker, "token", `{"data":{"title_en":"new"}}`, 503, "too many large requests"},
+			{"POST", largePath + "/decisions", identity.Broker, "token",
+				`{"data":{"decisionDate":"2026-11-20","decisionID":"y"}}`, 503, "too many large requests"},
+			{"GET", "/api/2.5/assets/" + small, "", "", "", 200, small},
+			{"GET", "/api/2.5/assets", "", "", "", 200, small},
+			{"PATCH", "/api/2.5/assets/" + small, identity.Broker, "token", `{"data":{"title_en":"new"}}`, 200, "new"},
+		}
 		held := m.Answers.Size() / 4 * 3
 		m.Answers.Hold(held)
-		defer m.Answers.Release(held)
 		for _, e := range requests {
 			if got := s.do(t, e); e.status == 503 &&
 				(got.Header().Get("Retry-After") == "" || got.Header().Get("ETag") != "") {
 				t.Errorf("%s %s: got headers %v, want Retry-After and no ETag", e.method, e.path, got.Header())
 			}
 		}
-	})
-	t.Run("when running requests hold all memory", func(t *testing.T) {
+		m.Answers.Release(held)
 		leave, err := m.Work.Acquire(t.Context(), m.Work.Size())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer leave()
-		for _, e := range requests[3:] { // skip some: each large request waits for memory, which takes time
+		for _, e := range requests {
 			s.do(t, e)
 		}
-	})
-	t.Run("refused writes change nothing", func(t *testing.T) {
+		leave()
 		got := s.do(t, exchange{"GET", largePath, "", "", "", 200, ""}).Body.String()
 		if strings.Contains(got, `"title_en":"new"`) || strings.Contains(got, `"decisionID":"y"`) {
 			t.Errorf("got %.200s, want the asset without the refused writes", got)
 		}
+		if m.Answers.Used() != 0 || m.Work.Used() != 0 {
+			t.Errorf("got %d and %d bytes held at the end, want 0", m.Answers.Used(), m.Work.Used())
+		}
 	})
-	if m.Answers.Used() != 0 || m.Work.Used() != 0 {
-		t.Errorf("got %d and %d bytes held at the end, want 0", m.Answers.Used(), m.Work.Used())
+}
+
+// TestARequestReservesMemory leaves free just as much memory as a request needs, and then one byte less. In the second
+// case the request must be refused, unless it needs no memory.
+func TestARequestReservesMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemory(1 << 30)
+		s := newServiceWith(t, m)
+		small, middle := "/api/2.5/assets/"+s.publish(t, 10), "/api/2.5/assets/"+s.publish(t, 3*memory.Small)
+		large := "/api/2.5/assets/" + s.publish(t, 900_000)
+		in24 := func(path string) string { return strings.Replace(path, "2.5", "2.4", 1) }
+		change := `{"data":{}}`
+		for _, c := range []struct {
+			name, method, path, body string
+			need                     int64
+		}{
+			{"a small asset", "GET", small, "", 0},
+			{"a small asset in version 2.4", "GET", in24(small) + "?opt_pretty=1", "", 0},
+			{"a medium asset", "GET", middle, "", copies * medium},
+			{"with a parameter of no option", "GET", middle + "?option=1", "", copies * medium},
+			{"in version 2.4", "GET", in24(middle), "", trees * medium},
+			{"indented", "GET", middle + "?opt_pretty=1", "", trees * medium},
+			{"as a call", "HEAD", middle + "?opt_jsonp=f", "", trees * medium},
+			{"its items", "GET", middle + "/items", "", trees * medium},
+			{"its change", "PATCH", middle, change, trees * medium},
+			{"a large asset", "GET", large, "", copies * registry.MaxAsset},
+			{"a small body", "PATCH", small, change + strings.Repeat(" ", memory.Small-len(change)), 0},
+			{"a medium body", "PATCH", small, change + strings.Repeat(" ", memory.Small), trees * medium},
+			{"the largest medium body", "PATCH", small, change + strings.Repeat(" ", medium-len(change)), trees * medium},
+			{"a large body", "PATCH", small, change + strings.Repeat(" ", medium), trees * registry.MaxAsset},
+			{"a page", "GET", "/api/2.5/assets?opt_fields=id,,dateModified", "", 0},
+			{"a page with fields", "GET", "/api/2.5/assets?opt_fields=id,status", "", copies * maxPage},
+			{"a page with fields in version 2.4", "GET", "/api/2.4/assets?opt_fields=*", "", trees * maxPage},
+		} {
+			for _, free := range []int64{c.need, c.need - 1} {
+				leave, err := m.Work.Acquire(t.Context(), m.Work.Size()-max(free, 0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				status := 200
+				if free < c.need && c.need > 0 {
+					status = 503
+				}
+				t.Log(c.name, "with", max(free, 0), "bytes free")
+				s.do(t, exchange{c.method, c.path, identity.Broker, "token", c.body, status, ""})
+				leave()
+			}
+		}
+		if m.Answers.Used() != 0 || m.Work.Used() != 0 {
+			t.Errorf("got %d and %d bytes held at the end, want 0", m.Answers.Used(), m.Work.Used())
+		}
+	})
+}
+
+// watched records an answer. Before each part of it, watched reads how much memory requests hold.
+type watched struct {
+	*httptest.ResponseRecorder
+	work      *memory.Semaphore
+	held      int64 // most bytes that were held
+	deadlines int   // deadlines for the client that were set
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.held = max(w.held, w.work.Used())
+	return w.ResponseRecorder.Write(p)
+}
+
+func (w *watched) SetWriteDeadline(time.Time) error {
+	w.deadlines++
+	return nil
+}
+
+// TestAnAnswerIsSentWithoutMemoryForWork reads and changes assets. While an answer is sent, no memory for work may be
+// held, because the client may be slow. A large answer has deadlines.
+func TestAnAnswerIsSentWithoutMemoryForWork(t *testing.T) {
+	m := NewMemory(1 << 30)
+	s := newServiceWith(t, m)
+	const api = "/api/2.5/assets"
+	exact := api + "/" + s.publish(t, memory.Small)
+	size := s.do(t, exchange{"GET", exact, "", "", "", 200, ""}).Body.Len()
+	s.do(t, exchange{"PATCH", exact, identity.Broker, "token",
+		fmt.Sprintf(`{"data":{"description":%q}}`, strings.Repeat("d", 2*memory.Small-size)), 200, ""})
+	for _, e := range []exchange{
+		{"GET", exact, "", "", "", memory.Small, ""},
+		{"GET", api + "/" + s.publish(t, 10), "", "", "", 0, ""},
+		{"GET", api + "/" + s.publish(t, 3*memory.Small), "", "", "", 3 * memory.Small, ""},
+		{"GET", api + "?opt_fields=*", "", "", "", 4 * memory.Small, ""},
+		{"PATCH", api + "/" + s.publish(t, 3*memory.Small), identity.Broker, "token", `{"data":{"title":"y"}}`,
+			3 * memory.Small, ""},
+	} {
+		least := e.status // least size of the answer
+		w := &watched{ResponseRecorder: httptest.NewRecorder(), work: m.Work}
+		e.status = 200
+		s.answer(t, w, nil, e)
+		got := w.Body.Len()
+		if got < least || (least == memory.Small) != (got == memory.Small) {
+			t.Errorf("%s %s: got %d bytes, want at least %d", e.method, e.path, got, least)
+		}
+		if w.held > 0 || (w.deadlines > 0) != (got > memory.Small) {
+			t.Errorf("%s %s: got %d bytes held and %d deadlines for %d bytes, want none held, and deadlines for more than %d",
+				e.method, e.path, w.held, w.deadlines, got, memory.Small)
+		}
+	}
+}
+
+// TestMemoryForAnswers holds almost all memory for answers. A read needs as much memory as its answer has. A change of
+// a large asset must be refused before it is stored, and that of a small asset is answered.
+func TestMemoryForAnswers(t *testing.T) {
+	m := NewMemory(1 << 30)
+	s := newServiceWith(t, m)
+	small, middle := "/api/2.5/assets/"+s.publish(t, 10), "/api/2.5/assets/"+s.publish(t, 3*memory.Small)
+	held := m.Answers.Size()/4*3 - 4*memory.Small // large amounts may use three quarters
+	if !m.Answers.Hold(held) {
+		t.Fatal("got no memory, want it free")
+	}
+	change := `{"data":{"title":"y"}}`
+	for _, e := range []exchange{
+		{"GET", middle, "", "", "", 200, ""},
+		{"PATCH", middle, identity.Broker, "token", change, 503, ""},
+		{"GET", middle, "", "", "", 200, `"title":"x"`},
+	} {
+		s.do(t, e)
+	}
+	for ; m.Answers.Hold(1); held++ {
+		for m.Answers.Hold(memory.Small) {
+			held += memory.Small
+		}
+	}
+	for _, e := range []exchange{
+		{"GET", small, "", "", "", 503, ""},
+		{"HEAD", small, "", "", "", 200, ""},
+		{"PATCH", small, identity.Broker, "token", change, 200, `"title":"y"`},
+	} {
+		s.do(t, e)
+	}
+	m.Answers.Release(held)
+	if got := m.Answers.Used(); got != 0 {
+		t.Errorf("got %d bytes held at the end, want 0", got)
 	}
 }
 

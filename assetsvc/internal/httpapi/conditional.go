@@ -99,14 +99,11 @@ func tagEnd(text string) int {
 
 func notInTags(r rune) bool { return r <= ' ' || r == 0x7f }
 
-// guard returns the condition for a write, or nil for a write without a condition. A write changes the asset
-// itself, so only the position in a tag counts, not the version in which the client read the asset. A proxy
+// guard returns the condition for a write. A write changes the asset itself, so only the position in a tag counts, not
+// the version in which the client read the asset. A proxy
 // that compresses answers makes tags weak. The registry itself makes no weak tags, so a weak tag stands for the
 // same state as the strong tag.
 func (c conditions) guard() registry.Guard {
-	if c.match == nil && c.noneMatch == nil {
-		return nil
-	}
 	return func(position int64) bool {
 		is := func(tag string) bool { return hasPosition(tag, position) }
 		if m := c.match; m != nil && !m.any && !slices.ContainsFunc(m.strong, is) && !slices.ContainsFunc(m.weak, is) {
@@ -133,6 +130,5 @@ func unchanged(c *gin.Context, tag string) (bool, error) {
 		return false, nil
 	}
 	c.Status(http.StatusNotModified)
-	c.Writer.WriteHeaderNow()
 	return true, nil
 }

@@ -42,9 +42,7 @@ type API struct {
 	snapshots *snapshots
 	webhooks  *webhook.Service // nil: the API has no webhooks
 
-	// The following fields belong to one request.
-	leave    func() // frees the memory that the request works with
-	reserved bool   // the memory for the answer is already reserved
+	leave func() // frees the memory that the request works with; it belongs to one request
 }
 
 // New returns an API for the registry r. The API prints times in zone, which is a constant offset. It refuses bodies of

@@ -106,6 +106,17 @@ func (s service) do(t *testing.T, e exchange) *httptest.ResponseRecorder {
 // doWith sends the request of the exchange e with additional headers, and checks the answer.
 func (s service) doWith(t *testing.T, headers http.Header, e exchange) *httptest.ResponseRecorder {
 	t.Helper()
+	recorder := httptest.NewRecorder()
+	s.answer(t, recorder, headers, e)
+	if recorder.Code != e.status || !strings.Contains(recorder.Body.String(), e.says) {
+		t.Errorf("%s %s: got %d %s; want %d and %q", e.method, e.path, recorder.Code, recorder.Body, e.status, e.says)
+	}
+	return recorder
+}
+
+// answer sends the request of the exchange e with additional headers. The answer goes to w.
+func (s service) answer(t *testing.T, w http.ResponseWriter, headers http.Header, e exchange) {
+	t.Helper()
 	r := httptest.NewRequest(e.method, e.path, strings.NewReader(e.body))
 	signed, err := s.signer.Sign(identity.Identity{Broker: string(e.by), Role: e.by, Levels: "3"})
 	if err != nil {
@@ -115,12 +126,7 @@ func (s service) doWith(t *testing.T, headers http.Header, e exchange) *httptest
 	r.Header.Set(identity.Header, signed)
 	r.Header.Set(httpserver.BaseURLHeader, "https://registry.example")
 	r.Header.Set(tokenHeader, e.token)
-	recorder := httptest.NewRecorder()
-	s.handler.ServeHTTP(recorder, r)
-	if recorder.Code != e.status || !strings.Contains(recorder.Body.String(), e.says) {
-		t.Errorf("%s %s: got %d %s; want %d and %q", e.method, e.path, recorder.Code, recorder.Body, e.status, e.says)
-	}
-	return recorder
+	s.handler.ServeHTTP(w, r)
 }
 
 const validAsset = `{"data":{"assetType":"bounce","title":"x","description":"x",

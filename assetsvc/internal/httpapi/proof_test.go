@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"asset-registry/assetsvc/internal/asset"
@@ -196,31 +197,33 @@ func TestAProofIsRefused(t *testing.T) {
 // must fail until the turns are given back.
 // Promises: proof-turns
 func TestProofsTakeTurns(t *testing.T) {
-	s := newLogged(t)
-	small, large := s.published(t), "/api/2.5/assets/"+s.publish(t, 900_000)
-	s.sign(t)
-	if got, want := newProofTurns().Size(), int64(16*runtime.GOMAXPROCS(0)); got != want {
-		t.Errorf("got %d turns, want 16 for each processor, %d", got, want)
-	}
-	end, err := s.turns.Acquire(t.Context(), s.turns.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var waiting sync.WaitGroup
-	for _, path := range []string{small, large} {
-		waiting.Go(func() {
-			r := s.do(t, exchange{"GET", path + "/proof", "", "", "", 503, "There are too many large requests now"})
-			if r.Header().Get("Retry-After") == "" {
-				t.Errorf("%s: got no Retry-After, want one", path)
-			}
-		})
-	}
-	waiting.Wait()
-	end()
-	for _, path := range []string{small, large} {
-		s.verify(t, s.do(t, exchange{"GET", path + "/proof", "", "", "", 200, ""}).Body.Bytes())
-	}
-	if got := s.turns.Used(); got != 0 {
-		t.Errorf("got %d turns in use at the end, want 0", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newLogged(t)
+		small, large := s.published(t), "/api/2.5/assets/"+s.publish(t, 900_000)
+		s.sign(t)
+		if got, want := newProofTurns().Size(), int64(16*runtime.GOMAXPROCS(0)); got != want {
+			t.Errorf("got %d turns, want 16 for each processor, %d", got, want)
+		}
+		end, err := s.turns.Acquire(t.Context(), s.turns.Size())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var waiting sync.WaitGroup
+		for _, path := range []string{small, large} {
+			waiting.Go(func() {
+				r := s.do(t, exchange{"GET", path + "/proof", "", "", "", 503, "There are too many large requests now"})
+				if r.Header().Get("Retry-After") == "" {
+					t.Errorf("%s: got no Retry-After, want one", path)
+				}
+			})
+		}
+		waiting.Wait()
+		end()
+		for _, path := range []string{small, large} {
+			s.verify(t, s.do(t, exchange{"GET", path + "/proof", "", "", "", 200, ""}).Body.Bytes())
+		}
+		if got := s.turns.Used(); got != 0 {
+			t.Errorf("got %d turns in use at the end, want 0", got)
+		}
+	})
 }

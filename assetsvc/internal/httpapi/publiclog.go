@@ -67,8 +67,6 @@ func (a *API) readLog(c *gin.Context, log Log, path string) error {
 	h.Set("Cache-Control", cache)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if c.Request.Method == http.MethodHead {
-		c.Status(http.StatusOK)
-		c.Writer.WriteHeaderNow()
 		return nil
 	}
 	return a.send(c, http.StatusOK, body)

@@ -229,7 +229,6 @@ func (a *API) sendFile(c *gin.Context, file *os.File, as answeredFile) error {
 		c.Status(http.StatusPartialContent)
 	}
 	if c.Request.Method == http.MethodHead {
-		c.Writer.WriteHeaderNow()
 		return nil
 	}
 	return as.send(c, io.NewSectionReader(file, part.first, part.length))

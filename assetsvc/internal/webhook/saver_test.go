@@ -1,11 +1,13 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,13 +23,18 @@ type scripted struct {
 	mu    sync.Mutex
 	errs  []error
 	stale []string
+	hangs bool // the store answers when the context ends
 	sizes []int
 }
 
-func (s *scripted) Save(_ context.Context, _ int64, steps []Step) (stale []string, err error) {
+func (s *scripted) Save(ctx context.Context, _ int64, steps []Step) (stale []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sizes = append(s.sizes, len(steps))
+	if s.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if len(s.errs) > 0 {
 		err, s.errs = s.errs[0], s.errs[1:]
 		return nil, err
@@ -83,6 +90,36 @@ func TestProgressIsSavedOrTheTermEnds(t *testing.T) {
 					t.Errorf("after the end: got %v, want the context's error", err)
 				}
 			})
+		})
+	}
+}
+
+// TestAStoreThatFailsIsInTheLog saves a step while the store fails, and while the process ends. The log must say
+// that the store has failed, but the end of the process is no failure of the store.
+func TestAStoreThatFailsIsInTheLog(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		store *scripted
+		want  int // warnings
+	}{
+		{"the store fails twice", &scripted{errs: slices.Repeat([]error{errors.New("broken")}, 2)}, 1},
+		{"the process ends during a save", &scripted{hangs: true}, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, leave := context.WithTimeout(t.Context(), saveWithin/2)
+			defer leave()
+			var lines bytes.Buffer
+			log := failurelog.New(slog.New(slog.NewTextHandler(&lines, nil)), "positions cannot be stored")
+			v := &saver{store: c.store, steps: make(chan pending), failures: log}
+			go v.run(ctx)
+			err := v.save(ctx, Step{ID: "a"})
+			log.Close()
+			if ended := err != nil; ended != c.store.hangs {
+				t.Errorf("%s: got %v", c.name, err)
+			}
+			if n := strings.Count(lines.String(), "positions cannot be stored"); n != c.want {
+				t.Errorf("%s: got %d warnings, want %d:\n%s", c.name, n, c.want, &lines)
+			}
 		})
 	}
 }
