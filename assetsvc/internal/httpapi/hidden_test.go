@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,10 @@ func TestHiddenFieldsAreForCallersWithAKey(t *testing.T) {
 	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", withSecrets, 201, "secret office"})
 	at := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
 	s.do(t, exchange{"PATCH", at, identity.Broker, "token", `{"data":{"status":"pending"}}`, 200, "secret office"})
+	item := regexp.MustCompile(`"items":\[\{"id":"([0-9a-f]{32})"`).FindStringSubmatch(created.Body.String())
+	if item == nil {
+		t.Fatalf("got %s, want an item with an id", created.Body)
+	}
 	for _, version := range []string{"2.4", "2.5"} {
 		at := strings.Replace(at, "2.5", version, 1)
 		for _, c := range []struct {
@@ -44,6 +49,7 @@ func TestHiddenFieldsAreForCallersWithAKey(t *testing.T) {
 			{"an asset", at, true},
 			{"an asset as a call", at + "?opt_jsonp=f", true},
 			{"items", at + "/items", true},
+			{"an item", at + "/items/" + item[1], true},
 			{"a page with all fields", "/api/" + version + "/assets?opt_fields=*", false},
 			{"a page with some fields", "/api/" + version + "/assets?opt_fields=items,assetCustodian,assetHolder", false},
 		} {
