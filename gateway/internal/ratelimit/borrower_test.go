@@ -326,6 +326,37 @@ func TestCloseEndsCallsAndAllWhoWait(t *testing.T) {
 	}
 }
 
+// TestAQueueLongerThanABatchIsEmptied lets many requests of different keys wait while Redis does not answer. When Redis
+// answers, all of them must be admitted, with few calls.
+func TestAQueueLongerThanABatchIsEmptied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := make(chan struct{})
+		server := &scripted{told: map[string]int64{}, before: func(string, int64) error { <-open; return nil }}
+		s, err := NewBorrower(&Redis{connections: server, timeout: time.Hour}, BorrowerConfig{
+			Fallback: FallbackClosed, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var requests sync.WaitGroup
+		for n := range workers + 3*maxBatch {
+			requests.Go(func() { mustAdmit(t, s, fmt.Sprint(n)) })
+			if n < workers {
+				synctest.Wait() // each worker has a call with one key
+			}
+		}
+		synctest.Wait()
+		close(open)
+		requests.Wait()
+		if trips := s.trips.Load(); trips != workers+3 {
+			t.Errorf("got %d round trips, want %d", trips, workers+3)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestAClosedBorrowerDecidesWithoutRedis closes a borrower that has nothing to do, and then sends a request.
 func TestAClosedBorrowerDecidesWithoutRedis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -83,6 +83,37 @@ func TestWithoutATableThereAreNoLimits(t *testing.T) {
 	}
 }
 
+// TestChangedLimitsAreCountedAnew changes the limits of a broker and of its key within one window. Each time, the whole
+// new limit must be free.
+func TestChangedLimitsAreCountedAnew(t *testing.T) {
+	table := Table{{
+		Name: "tenant", By: ByTenant, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1m": 5},
+	}}
+	l, err := New(NewMemory(time.Now), table, time.Now, noop.NewMeterProvider().Meter(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := func(raise, limit int64) Client {
+		c := member("b", "k")
+		c.Raise, c.Limits = raise, map[string]map[string]int64{"write": {"1m": limit}}
+		return c
+	}
+	raised := member("b", "k")
+	raised.Raise = 2
+	for n, c := range []struct {
+		client Client
+		want   int
+	}{{member("b", "k"), 5}, {raised, 10}, {limited(3, 4), 4}, {limited(3, 3), 3}} {
+		got := 0
+		for l.Admit(t.Context(), http.Header{}, Request{Class: routes.Write, Client: c.client}) == nil {
+			got++
+		}
+		if got != c.want {
+			t.Errorf("limits %d: got %d writes, want %d", n+1, got, c.want)
+		}
+	}
+}
+
 // TestAKeyWithItsOwnLimitSharesThoseOfItsBroker gives one key of a broker a limit. A raise of 0 or 1 raises nothing, so
 // this key and another key of the broker must still count together.
 func TestAKeyWithItsOwnLimitSharesThoseOfItsBroker(t *testing.T) {

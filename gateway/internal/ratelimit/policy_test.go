@@ -81,6 +81,8 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 			"whole seconds"},
 		{"a window of a second and a half", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1500ms": 1}}]`,
 			"whole seconds"},
+		{"a window of no length", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"0s": 1}}]`, "0s"},
+		{"a window of negative length", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"-1s": 1}}]`, "-1s"},
 		{"a malformed window", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"hour": 1}}]`, "hour"},
 		{"a window of two days", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"48h": 1}}]`, "48h"},
 		{"a negative limit", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": -1}}]`, "limit -1"},
