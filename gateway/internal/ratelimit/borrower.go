@@ -56,6 +56,7 @@ type Borrower struct {
 	unregister func() error // ends the metrics
 	stop       context.CancelFunc
 	running    sync.WaitGroup
+	ended      chan struct{} // closed when no goroutine runs any more; then no renewal gets an answer
 }
 
 // NewBorrower returns a Borrower that uses r. Its method Close closes r, too.
@@ -72,6 +73,7 @@ func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
 		queued: make(chan struct{}, 1),
 		outage: make(chan error, 1),
 		stop:   stop,
+		ended:  make(chan struct{}),
 	}
 	var err error
 	if s.unregister, err = s.measure(c.Meter); err != nil {
@@ -82,6 +84,11 @@ func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
 		s.running.Go(func() { s.work(ctx) })
 	}
 	s.running.Go(func() { s.monitor(ctx) })
+	go func() {
+		s.running.Wait()
+		s.down.Store(true)
+		close(s.ended)
+	}()
 	return s, nil
 }
 
@@ -98,6 +105,7 @@ func (s *Borrower) Take(ctx context.Context, buckets []Bucket, states []State) (
 		for _, r := range renewals {
 			select {
 			case <-r.done:
+			case <-s.ended:
 			case <-ctx.Done():
 				return Verdict{}, fmt.Errorf("wait for tokens: %w", ctx.Err())
 			}
@@ -240,6 +248,8 @@ func (s *Borrower) read(ctx context.Context, buckets []Bucket) (stored []State) 
 	for _, r := range readings {
 		select {
 		case <-r.done:
+		case <-s.ended:
+			return nil
 		case <-ctx.Done():
 			return nil
 		}
@@ -268,10 +278,11 @@ func (s *Borrower) states(entries []*entry, buckets []Bucket, now int64, states 
 // IsDown reports whether Redis is down.
 func (s *Borrower) IsDown() bool { return s.down.Load() }
 
-// Close ends the background goroutines and closes the connections to Redis.
+// Close ends the background goroutines and closes the connections to Redis. Requests that wait for Redis, and later
+// ones, are decided without Redis.
 func (s *Borrower) Close() error {
 	s.stop()
-	s.running.Wait()
+	<-s.ended
 	return errors.Join(s.unregister(), s.redis.Close())
 }
 
@@ -297,8 +308,6 @@ func (s *Borrower) work(ctx context.Context) {
 		select {
 		case <-s.queued:
 		case <-ctx.Done():
-			s.markDown(ctx.Err())
-			s.finish(s.dequeue(), ctx.Err())
 			return
 		}
 		renewals := s.dequeue()

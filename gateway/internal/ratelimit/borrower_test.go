@@ -326,6 +326,26 @@ func TestCloseEndsCallsAndAllWhoWait(t *testing.T) {
 	}
 }
 
+// TestCloseAnswersAQueueLongerThanABatch closes a borrower on whose calls many requests of different keys wait. Each
+// request must get an answer, although it has no deadline.
+func TestCloseAnswersAQueueLongerThanABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := lingers(t)
+		var requests sync.WaitGroup
+		for n := range workers + workers*maxBatch + 1 {
+			requests.Go(func() { mustAdmit(t, s, fmt.Sprint(n)) })
+			if n < workers {
+				synctest.Wait() // each worker has a call with one key
+			}
+		}
+		synctest.Wait()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		requests.Wait()
+	})
+}
+
 // TestAQueueLongerThanABatchIsEmptied lets many requests of different keys wait while Redis does not answer. When Redis
 // answers, all of them must be admitted, with few calls.
 func TestAQueueLongerThanABatchIsEmptied(t *testing.T) {
@@ -370,6 +390,9 @@ func TestAClosedBorrowerDecidesWithoutRedis(t *testing.T) {
 			t.Error(err)
 		}
 		mustAdmit(t, s, "k")
+		if states, err := s.Peek(t.Context(), bucketOf("k"), nil); err != nil || states[0].Left != 999 {
+			t.Errorf("got %+v, %v; want 999 left", states, err)
+		}
 	})
 }
 
