@@ -2,10 +2,9 @@
 
 # MODULES are the modules of the workspace. APART are modules outside of it, because of
 # the dependencies of a test; TOOLS are programs that only tests need
-# (deploy/test/tool.sh), and OWN those of them that are modules here. `make test` leaves
+# (deploy/test/tool.sh), and OWN the tools that are modules here. `make test` leaves
 # the packages of SLOW to test-all; of the end-to-end tests it runs SCENARIOS, and of the
-# attacks on one process those that are not in HELD: streams and long polls, which are held
-# open.
+# attacks on one process all but HELD: streams and long polls, which are held open.
 MODULES     := assetsvc authsvc clients/go deploy filesvc gateway searchsvc shared
 APART       := deploy/test/alerts deploy/test/apart deploy/test/k8s
 TOOLS       := devmongo composectl collector kubeapi oapi-codegen pebble versitygw

@@ -92,7 +92,7 @@ const (
 	DefaultStoreLease   = mongostore.DefaultLease
 )
 
-// Validate returns all faults of the configuration, joined; nil if there is none.
+// Validate returns all faults of the configuration, joined; nil if it has no fault.
 func (c Config) Validate() error {
 	var faults []error
 	if c.Mirror == nil {

@@ -241,7 +241,7 @@ func TestRegistrations(t *testing.T) {
 	r.register(nobody, `{"data":{"hash":"md5:`+zeros+`"}}`).is(t, "anonymous", 401, "header/Authorization/An API key is needed.")
 	a := r.register(broker, `{"data":{"hash":"md5:`+zeros+`","title":"x"}}`)
 	if got := a.field(t, "data", "title"); got != "x" {
-		t.Errorf("got the title %q, want that of the request", got)
+		t.Errorf("got the title %q, want the request's title", got)
 	}
 	if got, want := a.header.Get("Location"), a.field(t, "upload_url"); got != want || !strings.HasPrefix(got, base+"/upload/") {
 		t.Errorf("got Location %q, want %q, below %s/upload/", got, want, base)

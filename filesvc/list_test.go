@@ -133,7 +133,7 @@ func TestRemovedFilesAreListed(t *testing.T) {
 				ids = append(ids, f["id"])
 			}
 			if path = page.Next.Path; strings.Contains(path, "broker") {
-				t.Errorf("got the next page %q, want no other parameters than those of the request", path)
+				t.Errorf("got the next page %q, want only the request's parameters", path)
 			}
 		}
 		return ids

@@ -129,7 +129,7 @@ func TestKilledAtEachStep(t *testing.T) {
 		c.kill()
 	}
 	if left := blobsIn(t, dir); len(left) <= len(uploadSteps) {
-		t.Errorf("got the blobs %q, want more than those of %d files", left, len(uploadSteps))
+		t.Errorf("got the blobs %q, want more than the blobs of %d files", left, len(uploadSteps))
 	}
 	later(t, dir)
 	if left := blobsIn(t, dir); len(left) > 0 {

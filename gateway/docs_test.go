@@ -70,7 +70,7 @@ func TestExamplesNameTheListenerAndNoHostOfARequest(t *testing.T) {
 	s.Handler().ServeHTTP(w, r) // the page is made for this request, and kept
 	page := w.Body.String()
 	if !strings.Contains(page, ">http://192.0.2.1:8080<") || strings.Contains(page, "evil.example") {
-		t.Error("got a page with another address, want that of the listener only")
+		t.Error("got a page with another address, want the listener's address only")
 	}
 }
 

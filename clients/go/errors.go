@@ -58,7 +58,7 @@ func (e *Error) origin() string {
 	return "a server in between refuses the request"
 }
 
-// Detail returns the first problem with this name. ok is false if there is none.
+// Detail returns the first problem with this name. ok is false if no problem has it.
 func (e *Error) Detail(name string) (d Detail, ok bool) {
 	for _, d := range e.Details {
 		if d.Name == name {
@@ -68,7 +68,7 @@ func (e *Error) Detail(name string) (d Detail, ok bool) {
 	return Detail{}, false
 }
 
-// StatusOf returns the status of the *Error in err's chain, 0 if there is none.
+// StatusOf returns the status of the *Error in err's chain, 0 if the chain has no *Error.
 func StatusOf(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status

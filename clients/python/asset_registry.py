@@ -438,7 +438,7 @@ class Created(Answer[Asset]):
 
 @dataclass(frozen=True)
 class Transfer(Answer[TransferData]):
-    """Transfer is a new transfer. After a take-over, its tokens are those of the asset."""
+    """Transfer is a new transfer. After a take-over, the asset has its tokens."""
 
     token: str = field(default="", repr=False)
     transfer: str = field(default="", repr=False)
@@ -469,7 +469,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Page:
-    """Page is a page of the feed. `next` and `previous` are offsets; `previous` is "" if there is none."""
+    """Page is a page of the feed. `next` and `previous` are offsets; `previous` is "" without a previous page."""
 
     entries: list[Asset]
     next: str
@@ -634,7 +634,7 @@ _LOOK = 0.1  # seconds between two looks at `stop` while a stream is silent
 class _Wire:
     """_Wire is a socket that raises TimeoutError once its deadline has passed.
 
-    With `stop`, the wire is that of a stream: each read has a deadline of its own, and `stop` is the end.
+    With `stop`, the wire carries a stream: each read has a deadline of its own, and `stop` is the end.
     """
 
     def __init__(self, sock: socket.socket, deadline: float) -> None:
@@ -729,7 +729,7 @@ class _ServerID:
         self.value = value
 
     def update(self, sent: str, headers: http.client.HTTPMessage) -> bool:
-        """update keeps the cookie of an answer. It reports whether the request has sent that of other data.
+        """update keeps the cookie of an answer. It reports whether the request sent the cookie of other data.
 
         A request of another thread may have got the new cookie before. So it is compared with the one that was sent.
         """
@@ -915,7 +915,7 @@ def _pause(error: RegistryError, attempt: int) -> float:
 
 @contextlib.contextmanager
 def _told(request: _Request) -> Iterator[None]:
-    """_told raises failures of the connection as TransportError, and those of the text as BadAnswer."""
+    """_told raises failures of the connection as TransportError, and failures of the text as BadAnswer."""
     try:
         yield
     except TimeoutError as error:
@@ -1075,7 +1075,7 @@ class Client:
                 raise BadAnswer("the answer has no offset of the next page")
 
     def proof(self, asset_id: str, revision: int = 0) -> Proof:
-        """proof reads the proof of a revision, from 1; without one, that of the newest public change.
+        """proof reads the proof of a revision, from 1; without one, of the newest public change.
 
         It waits while the log's newest checkpoint does not cover the change.
         """
@@ -1086,13 +1086,13 @@ class Client:
     def search(self, **parameters: str | Sequence[str]) -> SearchAnswer:
         """search searches assets: search(q="приміщення", status=["active"], facets=["region"]).
 
-        The parameters are those of the contract, "Search". For the next page, add `search_after` of `next_page`.
+        The contract lists the parameters, in "Search". For the next page, add `search_after` of `next_page`.
         """
         query = urllib.parse.urlencode(parameters, doseq=True)
         return cast(SearchAnswer, self._send("GET", "/search" + ("?" + query if query else ""), repeatable=True)[1])
 
     def suggest(self, text: str) -> list[str]:
-        """suggest returns at most 10 texts to search for that begin as a text ends, those of the most assets first."""
+        """suggest returns at most 10 texts to search for that begin as a text ends, texts of the most assets first."""
         answer = self._send("GET", "/search/suggest", query={"q": text}, repeatable=True)[1]
         return cast("list[str]", _at(answer, list, "data"))
 
@@ -1329,7 +1329,7 @@ class Client:
                     return reply
                 error = _api_error(request, reply)
                 if renewed and isinstance(error, PreconditionFailed):
-                    wait = 0.0  # the cookie was that of other data; the registry has done nothing
+                    wait = 0.0  # the cookie named other data; the registry has done nothing
                 elif isinstance(error, TooManyRequests) or request.repeatable and isinstance(error, Unavailable):
                     wait = _pause(error, attempt)
             error.attempts, error.uncertain = attempt, uncertain
@@ -1477,7 +1477,7 @@ class Webhooks:
         return _new_webhook(self._client._create("/webhooks", webhook, idempotency_key)[1])
 
     def list(self, *, broker: str = "") -> Iterator[Webhook]:
-        """list yields the webhooks in the order of their ids. An administrator may choose those of one broker."""
+        """list yields the webhooks in the order of their ids. An administrator may choose one broker's webhooks."""
         query = {"broker": broker} if broker else {}
         while True:
             body = self._client._send("GET", "/webhooks", query=query, repeatable=True)[1]
@@ -1520,7 +1520,7 @@ _NEAR = 300  # seconds that the time of a message may be off
 def read_message(secret: str, headers: Mapping[str, str], body: bytes, *, now: float | None = None) -> Message:
     """read_message reads a message to the receiver of a webhook, if it is signed with the webhook's secret.
 
-    headers are those of the request, body its bytes as they came. read_message raises BadSignature if no signature
+    headers are the request's headers, body its bytes as they came. read_message raises BadSignature if no signature
     `v1` is right, or if the time of the message is more than five minutes from `now`, the current time.
     """
     sent = {name.lower(): value for name, value in headers.items()}

@@ -661,7 +661,7 @@ def bookmark(offset: str) -> str:
 
 
 def offsets(server: Server) -> list[str]:
-    """offsets are those of the requests."""
+    """offsets returns the offsets of the requests."""
     return [path.partition("offset=")[2] for path, _, _ in server.seen]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Replaces all tokens and keys in the Redis of docker-compose.yml by those of
+# Replaces all tokens and keys in the Redis of docker-compose.yml by the ones in
 # tokens.rdb, a file of backup.sh. A damaged file changes nothing. Redis keeps running
 # until the new data is on the disk; its next start takes them (redis-tokens.sh). The
 # script may be repeated. $COMPOSE is the command of Docker Compose.

@@ -19,7 +19,7 @@ type refusal struct {
 	name    string // in components/responses
 	text    string
 	places  []string // locations and names of the errors; * stands for any name
-	headers []string // headers of this answer, in addition to those of every answer
+	headers []string // headers of this answer, in addition to the headers that every answer has
 }
 
 // refusals lists the error answers in components/responses (docs/contract.md, "Errors").

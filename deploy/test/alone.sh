@@ -16,7 +16,7 @@ needs "$work/workspace"
 export GOWORK=off
 needs "$work/alone"
 if ! diff "$work/workspace" "$work/alone"; then
-	echo "$1: with go.work (<) and alone (>) its packages need other versions; raise those of its go.mod" >&2
+	echo "$1: with go.work (<) and alone (>) its packages need other versions; raise the versions in its go.mod" >&2
 	exit 1
 fi
 go mod tidy -diff

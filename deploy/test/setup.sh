@@ -13,7 +13,7 @@ needs() { # STAGE...
 		}' | sort -u
 }
 
-# absent prints those of some commands that are missing.
+# absent prints the commands that are missing.
 absent() { # COMMAND...
 	local command
 	for command; do

@@ -3,8 +3,8 @@
 #
 # The script fails if a program has a vulnerable function of a module, save those that
 # vulnerable.txt accepts for a reason, and if no program has an accepted one any more. It names the
-# vulnerabilities of Go itself, which a newer Go mends, and counts those of tools that only
-# tests need. The database comes as a Go module, so it is there
+# vulnerabilities of Go itself, which a newer Go mends, and counts the vulnerabilities of
+# tools that only tests need. The database comes as a Go module, so it is there
 # wherever modules are. The registry of npm answers no audit everywhere, so of packages for
 # JavaScript the licences are checked, and the dates of their locks are printed.
 set -euo pipefail
@@ -14,8 +14,8 @@ shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
-# The locks have no licences of these packages, which only tests need. Their own files say MIT or Unlicense; those of
-# get-document say nothing.
+# The locks have no licences of these packages, which only tests need. Their own files say MIT or Unlicense; the files
+# of get-document say nothing.
 looked='@mapbox/jsonlint-lines-primitives|component-indexof|fast-shallow-equal|get-document|rc-time-picker|rc-trigger'
 looked+='|react-universal-interface|reserved|sort-asc|sort-desc|sort-object'
 

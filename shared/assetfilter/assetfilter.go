@@ -105,7 +105,7 @@ var All = []Filter{
 	},
 }
 
-// Find returns the filter with a name. ok is false if there is none.
+// Find returns the filter with a name. ok is false if no filter has the name.
 func Find(name Name) (f Filter, ok bool) {
 	at := slices.IndexFunc(All, func(f Filter) bool { return f.Name == name })
 	if at < 0 {

@@ -120,7 +120,7 @@ func TestAFileIsSentWhole(t *testing.T) {
 				want = bytes.ToUpper(want)
 			}
 			if !bytes.Equal(got, want) || resp.ContentLength != int64(size) {
-				t.Errorf("%d bytes, changed %t: got %d bytes of %d, want those of the file", size, shout, len(got), resp.ContentLength)
+				t.Errorf("%d bytes, changed %t: got %d bytes of %d, want the file's bytes", size, shout, len(got), resp.ContentLength)
 			}
 			if got := loggedBytes(t, logged); got != size {
 				t.Errorf("%d bytes: the log has %d", size, got)

@@ -49,7 +49,7 @@ func TestTheCollectorRespectsABudget(t *testing.T) {
 
 func TestLimitIsKnownWithoutGOMEMLIMIT(t *testing.T) {
 	if got := Limit(); got < 16<<20 || got > 1<<50 {
-		t.Errorf("got a limit of %d bytes, want that of a machine or a control group", got)
+		t.Errorf("got a limit of %d bytes, want the limit of a machine or a control group", got)
 	}
 }
 

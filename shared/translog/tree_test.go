@@ -115,7 +115,7 @@ func checkTiles(t *testing.T, size int64, m memory, all hashes) {
 		}
 		count++
 		if path := (Tile{tile.L, tile.N, tile.W}).Path(); !bytes.Equal(m.parts[path], want) {
-			t.Errorf("got another %s of a log of %d, want that of package tlog", path, size)
+			t.Errorf("got another %s of a log of %d, want package tlog's", path, size)
 		}
 	}
 	for first := int64(0); first < size; first += TileWidth {

@@ -194,7 +194,7 @@ func TestAVerificationEndsEarly(t *testing.T) {
 		return nil
 	}
 	if _, err := v.Verify(t.Context(), m); !errors.Is(err, stop) {
-		t.Errorf("got %v, want that of the caller", err)
+		t.Errorf("got %v, want the caller's error", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	v.Leaf = func(index int64, _ Leaf) error {

@@ -132,7 +132,7 @@ func (s *server) record(ctx context.Context, err error) {
 	}
 }
 
-// conn returns an idle connection, or a new one if there is none.
+// conn returns an idle connection, or a new one if none is idle.
 func (s *server) conn(ctx context.Context, k kind, check connCheck) (_ *conn, reused bool, err error) {
 	now := time.Now()
 	oldest, fresh := now.Add(-idleTimeout), now.Add(-freshTime)
@@ -157,7 +157,7 @@ func (s *server) conn(ctx context.Context, k kind, check connCheck) (_ *conn, re
 }
 
 // popIdle removes the most recently used idle connection of a kind. It returns nil if
-// there is none.
+// none is idle.
 func (s *server) popIdle(k kind) *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -317,7 +317,7 @@ var serverID = plain{form: givenIDForm, take: func(w *walk, path string, old, se
 	return id
 }}
 
-// givenID returns the old id, or a new one if there is none.
+// givenID returns the old id, or a new one if the part is new.
 func givenID(w *walk, old record.Value) record.Value {
 	if old != nil {
 		return old

@@ -301,7 +301,7 @@ func TestARemovedDraftHasItsPosition(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, faults := Check(path, nil, facts); !strings.Contains(fmt.Sprint(faults), "newest position is lower") {
-		t.Errorf("got the faults %v, want that of the position", faults)
+		t.Errorf("got the faults %v, want the fault of the position", faults)
 	}
 }
 

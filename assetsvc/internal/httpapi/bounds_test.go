@@ -248,7 +248,7 @@ func TestAnAnswerIsSentWithoutMemoryForWork(t *testing.T) {
 }
 
 // TestMemoryForAnswers holds almost all memory for answers. A read needs as much memory as its answer has. A change of
-// a large asset must be refused before it is stored, and that of a small asset is answered.
+// a large asset must be refused before it is stored. A change of a small asset must be answered.
 func TestMemoryForAnswers(t *testing.T) {
 	m := NewMemory(1 << 30)
 	s := newServiceWith(t, m)

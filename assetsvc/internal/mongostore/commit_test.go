@@ -103,8 +103,8 @@ func openWith(tb testing.TB, uri string, o Options) *Store {
 }
 
 // BenchmarkCreate measures how fast 1, 16 and 64 concurrent clients create assets. It reports the round trips
-// for each creation. It also compares the speed with that of the bare driver, which inserts the same documents
-// one by one with the same write concern.
+// for each creation. It also measures the bare driver, which inserts the same documents one by one with the same
+// write concern.
 func BenchmarkCreate(b *testing.B) {
 	server := mongotest.Start(b)
 	for _, clients := range []int{1, 16, 64} {

@@ -298,7 +298,7 @@ func TestARefusedOpenLeavesNoRecord(t *testing.T) {
 	s.db.removals.Wait()
 	count, err := s.db.changes.CountDocuments(t.Context(), bson.D{})
 	if err != nil || count != 1 {
-		t.Errorf("got %d records, %v; want that of the creation", count, err)
+		t.Errorf("got %d records, %v; want only the creation's", count, err)
 	}
 }
 

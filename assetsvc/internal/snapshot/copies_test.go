@@ -89,7 +89,7 @@ func TestWholeCopiesHaveWhatASearchFinds(t *testing.T) {
 	made := mustMake(t, k)
 	m, files := copiesOf(t, k)
 	if m.Begun != made.Begun || m.Position != made.Position || len(m.Segments) > 0 || len(made.Segments) < 2 {
-		t.Errorf("got copies of %d at %d, want those of %d at %d, which has several segments",
+		t.Errorf("got copies of %d at %d, want copies of %d at %d, which has several segments",
 			m.Begun, m.Position, made.Begun, made.Position)
 	}
 	rows := map[string]int{}
@@ -196,7 +196,7 @@ func TestAFailureKeepsTheOldCopies(t *testing.T) {
 		t.Fatalf("got %v, want an error of the whole copies", err)
 	}
 	if got, _ := copiesOf(t, k); got.Begun != old.Begun {
-		t.Errorf("got the copies of %d, want those of before, %d", got.Begun, old.Begun)
+		t.Errorf("got the copies of %d, want the old ones, of %d", got.Begun, old.Begun)
 	}
 	if manifests, files := copyNames(t, dir); manifests != 1 || files != len(export.Whole) {
 		t.Errorf("got %d manifests and %d files, want 1 and 5", manifests, files)

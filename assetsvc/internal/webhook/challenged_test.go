@@ -72,7 +72,7 @@ func TestOldChallengesAreForgotten(t *testing.T) {
 			asked.take(Endpoint{ID: fmt.Sprint("new", n), Broker: "one", URL: "https://one.example"})
 		}
 		if got := len(asked.sent); got > 1000 {
-			t.Errorf("got %d names, want at most 1000: those of the last hour and a few others", got)
+			t.Errorf("got %d names, want at most 1000: the names of the last hour and a few others", got)
 		}
 	})
 }

@@ -60,7 +60,7 @@ func TestARotationTellsTheNewSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want, _, err := newSeals(t, firstSecret).Secret(rotated.Seal); err != nil || secret != want {
-		t.Errorf("got another secret than that of the new seal, %v; want the same", err)
+		t.Errorf("got another secret than the new seal holds, %v; want the same", err)
 	}
 }
 

@@ -121,10 +121,10 @@ type Store interface {
 	// endpoint without this increment. So the sender reads all endpoints from time to time, even if
 	// Term.Changes stays the same.
 	//
-	// A broker has at most MaxOfBroker endpoints besides those of administrators, even if many processes create
-	// some at once. If a broker has this number already, Put returns ErrBrokerFull for a new endpoint. There are
-	// at most MaxEndpoints in total; after that, Put returns ErrFull. When several processes create endpoints at
-	// the same moment, the total may exceed this bound by the number of those endpoints.
+	// A broker has at most MaxOfBroker endpoints, even if many processes create some at once. Endpoints of
+	// administrators do not count. If a broker has this number already, Put returns ErrBrokerFull for a new
+	// endpoint. There are at most MaxEndpoints in total; after that, Put returns ErrFull. When several processes
+	// create endpoints at the same moment, the total may exceed this bound by the number of those endpoints.
 	Put(ctx context.Context, e Endpoint) error
 	// Remove removes an endpoint, or returns ErrNotFound. It increments Term.Changes.
 	Remove(ctx context.Context, id string) error

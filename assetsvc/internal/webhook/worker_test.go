@@ -357,7 +357,7 @@ func TestASlowReceiverHasTheOtherLane(t *testing.T) {
 			w.growBy(2)
 			time.Sleep(slowAfter / 2)
 			if slow := p.sender.lanes.slow; slow.memory.TryAcquire(slow.size - usual) {
-				t.Error("while a large change is sent: got all memory but that of a usual message free, want less")
+				t.Error("while a large change is sent: got all memory free but what a usual message needs, want less")
 			}
 			time.Sleep(5 * time.Second)
 			w.growBy(1)
@@ -533,7 +533,7 @@ func TestWhoStopsWaitingHoldsNothing(t *testing.T) {
 				t.Errorf("%s: got %v, %v; want %v", what, in, err, context.DeadlineExceeded)
 			}
 			if n := len(l.shares.brokers); n != 1 {
-				t.Errorf("%s: got shares of %d brokers, want that of the first one only", what, n)
+				t.Errorf("%s: got shares of %d brokers, want only the share of the first one", what, n)
 			}
 			if what == "memory" && !l.slow.slots.TryAcquire(maxSlots/2-1) {
 				t.Fatal("got fewer slots free than all but one")

@@ -67,7 +67,7 @@ func decodeCount(value []byte) (int64, error) {
 // keptDays is for how many days a key keeps counts: the days that are shown, and two more.
 const keptDays = apikey.UsageDays + 2
 
-// removeOld removes the counts of a key except those of its newest keptDays days. It counts the days that the
+// removeOld removes the counts of a key except the counts of its newest keptDays days. It counts the days that the
 // key has, and does not compare them with the clock: a clock that is wrong for a while must not remove counts.
 func removeOld(bucket *bbolt.Bucket, id string) error {
 	prefix, days := []byte(id+"\x00"), [][]byte{}

@@ -80,7 +80,7 @@ export interface Own extends Call {
 
 /** Follow describes a follower. */
 export interface Follow extends Listing {
-  /** position is that of the last change that was kept; the beginning by default. */
+  /** position is the position of the last change that was kept; the beginning by default. */
   position?: string;
   /** interval is the pause at the end of the feed, in milliseconds; five minutes by default. */
   interval?: number;
@@ -139,10 +139,10 @@ export interface AssetCreation extends Creation {
 /** Created is a new asset, or one with new tokens. The registry shows them this once. */
 export class Created extends Owned<Asset> {}
 
-/** Transfer is a new transfer. After a take-over, its tokens are those of the asset. */
+/** Transfer is a new transfer. After a take-over, the asset has its tokens. */
 export class Transfer extends Owned<TransferData> {}
 
-/** Page is a page of the feed. `next` and `previous` are offsets; `previous` is "" if there is none. */
+/** Page is a page of the feed. `next` and `previous` are offsets; `previous` is "" without a previous page. */
 export interface Page {
   entries: Entry[];
   next: string;
@@ -168,7 +168,7 @@ export class Client {
   readonly decisions: Parts<Decision, Schemas["DecisionInput"], Schemas["DecisionPatch"]>;
   readonly documents: Documents;
   readonly relatedProcesses: Parts<RelatedProcess, Schemas["RelatedProcessInput"], Schemas["RelatedProcessPatch"]>;
-  /** webhooks are those of the key's broker; for an administrator, all. */
+  /** webhooks are the webhooks of the key's broker; for an administrator, all. */
   readonly webhooks: Webhooks;
   readonly #root: string;
   readonly #headers: Record<string, string>;
@@ -269,7 +269,7 @@ export class Client {
   }
 
   /**
-   * proof reads the proof of a revision, from 1; without one, that of the newest public change. It waits while the log's
+   * proof reads the proof of a revision, from 1; without one, of the newest public change. It waits while the log's
    * newest checkpoint does not cover the change.
    */
   async proof(id: string, revision = 0, call: Call = {}): Promise<Proof> {
@@ -279,8 +279,8 @@ export class Client {
   }
 
   /**
-   * search searches assets, such as `search({ q: "приміщення", status: ["active"] })`. The parameters are those of the
-   * contract, "Search". For the next page, add `search_after` of `next_page`.
+   * search searches assets, such as `search({ q: "приміщення", status: ["active"] })`. The contract lists the
+   * parameters, in "Search". For the next page, add `search_after` of `next_page`.
    */
   async search(parameters: Record<string, string | string[]>, call: Call = {}): Promise<SearchAnswer> {
     const query = new URLSearchParams();
@@ -291,7 +291,7 @@ export class Client {
     return body as unknown as SearchAnswer;
   }
 
-  /** suggest returns at most 10 texts to search for that begin as a text ends, those of the most assets first. */
+  /** suggest returns at most 10 texts to search for that begin as a text ends, texts of the most assets first. */
   async suggest(text: string, call: Call = {}): Promise<string[]> {
     const [, body] = await this.#send("GET", "/search/suggest", { ...call, query: { q: text }, repeatable: true });
     if (!Array.isArray(body.data)) throw new BadAnswer("the answer has no list");
@@ -569,7 +569,7 @@ export class Parts<Part, Input, Patch, One = Part> {
     return listOf<Part>((await this.#send("GET", this.#path(asset), { ...call, repeatable: true }))[1]);
   }
 
-  /** get reads a part. Its tag is that of its asset. */
+  /** get reads a part. Its tag is its asset's tag. */
   async get(asset: string, part: string, read: Read<One> = {}): Promise<Answer<One>> {
     return get(this.#send, this.#path(asset, part), read);
   }

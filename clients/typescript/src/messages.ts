@@ -2,7 +2,7 @@ import { BadAnswer, RegistryError } from "./errors.js";
 import { parse } from "./json.js";
 import type { webhooks } from "./schema.js";
 
-/** AssetsChanged is a message with changes of the feed. Its `data.offset` is that of the last entry. */
+/** AssetsChanged is a message with changes of the feed. Its `data.offset` is the offset of the last entry. */
 export type AssetsChanged = webhooks["assetsChanged"]["post"]["requestBody"]["content"]["application/json"];
 /** WebhookChallenge is the first message to an address. The receiver answers 2xx with its `data`. */
 export type WebhookChallenge = webhooks["webhookChallenge"]["post"]["requestBody"]["content"]["application/json"];

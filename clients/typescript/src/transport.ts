@@ -20,8 +20,8 @@ export class ServerID {
   constructor(public value = "") {}
 
   /**
-   * update keeps the cookie of an answer. It reports whether the request has sent that of other data. A request at the
-   * same time may have got the new cookie before. So it is compared with the one that was sent.
+   * update keeps the cookie of an answer. It reports whether the request sent the cookie of other data. A request at
+   * the same time may have got the new cookie before. So it is compared with the one that was sent.
    */
   update(sent: string, headers: Headers): boolean {
     for (const line of headers.getSetCookie?.() ?? []) {

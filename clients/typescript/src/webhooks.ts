@@ -40,7 +40,7 @@ export class Webhooks {
     return made((await this.#send("POST", "/webhooks", { ...call, data: webhook, headers, repeatable: true }))[1]);
   }
 
-  /** list yields the webhooks in the order of their ids. An administrator may choose those of one broker. */
+  /** list yields the webhooks in the order of their ids. An administrator may choose one broker's webhooks. */
   async *list(options: Call & { broker?: string } = {}): AsyncGenerator<Webhook> {
     const { broker, ...call } = options;
     const query: Record<string, string> = broker === undefined || broker === "" ? {} : { broker };

@@ -6,7 +6,7 @@ import { hangUp, reply, serve, token } from "./serve.mjs";
 
 const made = reply(200, { data: { id: "w" }, access: { secret: token } });
 
-test("requests of webhooks are those of the contract", async (t) => {
+test("requests of webhooks are as the contract says", async (t) => {
   const calls = [
     [(c) => c.webhooks.create({ url: "https://x", opt_fields: "*" }), "POST /api/2.5/webhooks",
       '{"data":{"url":"https://x","opt_fields":"*"}}'],

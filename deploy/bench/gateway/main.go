@@ -124,7 +124,7 @@ func run(ctx context.Context, args []string) error {
 // goals lists the ratios that the project wants to reach at least.
 const goals = "Goals: all on, 0.6 x nginx and 2.5 x Traefik up to 64 connections, 0.55 and 2.4 at 256;\n" +
 	"from memory, 1.2 x nginx.\n" +
-	"reads + writes: those of /proc/PID/io. It leaves out recv and send, which nginx uses for a part."
+	"reads + writes: system calls that /proc/PID/io counts. It leaves out recv and send, which nginx uses for a part."
 
 // request returns the bytes of a GET request for path.
 func request(path string) []byte {

@@ -47,7 +47,7 @@ func newFileRegistry(t *testing.T) *testRegistry {
 }
 
 // TestFilesAreComparedWithTheLog verifies the bytes of all files that documents refer to. The report must count the
-// files that match, the removed ones, and those of other servers.
+// files that match, the removed ones, and the files of other servers.
 // Promises: verify-files
 func TestFilesAreComparedWithTheLog(t *testing.T) {
 	r := newFileRegistry(t)

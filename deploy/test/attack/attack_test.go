@@ -195,7 +195,7 @@ func withstand(t *testing.T, r *Registry, attack attack, members []member) {
 		t.Errorf("got %d requests without an answer or a 503 with Retry-After, want none", wrong)
 	}
 	if attack.during > 10*time.Second && outcome.Cut() == 0 {
-		t.Error("got no closed connection, want those of readers that took nothing for 10 s closed")
+		t.Error("got no closed connection, want each closed whose reader took nothing for 10 s")
 	}
 	if share := w.Share(time.Second); share < 0.99 {
 		t.Errorf("got %.1f %% of the small reads answered within a second, want 99 %%", share*100)

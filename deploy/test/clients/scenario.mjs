@@ -3,7 +3,7 @@ import { ApiError, Client, Conflict, Decimal, Forbidden, InvalidRequest, NotFoun
   PreconditionFailed } from "asset-registry";
 
 /**
- * run runs all steps. registry is the address of the registry, control that of the test. cookies tells whether the
+ * run runs all steps. registry is the registry's address, control is the test's address. cookies tells whether the
  * platform lets a program send cookies.
  */
 export async function run(registry, control, cookies) {
@@ -49,7 +49,7 @@ async function publish({ broker }, number) {
   return made;
 }
 
-/** refused returns the error of a promise. It throws if there is none, or one of another kind. */
+/** refused returns the error of a promise. It throws if the promise has no error, or one of another kind. */
 async function refused(kind, promise) {
   const outcome = await promise.then(() => undefined, (error) => error);
   if (!(outcome instanceof kind)) throw new Error(`got ${outcome}, want ${kind.name}`);
@@ -211,7 +211,7 @@ async function startOver({ client }, position) {
   return { unheard: unheard.status, heard, first: first.value.data.title };
 }
 
-/** otherData meets a registry whose data is not that of the client's cookie. */
+/** otherData meets a registry with other data than the client's cookie names. */
 async function otherData(stage, position, id, token) {
   const got = await startOver(stage, `${position.split(";")[0]};gone`);
   const stale = stage.client("broker3");

@@ -1,6 +1,6 @@
 """scenario runs the scenario of package clients with the Python client.
 
-REGISTRY is the address of the registry, CONTROL that of the test.
+REGISTRY is the registry's address, CONTROL is the test's address.
 """
 
 import json
@@ -226,7 +226,7 @@ def start_over(position: str) -> dict[str, Any]:
 
 
 def other_data(position: str, asset_id: str, token: str) -> None:
-    """other_data meets a registry whose data is not that of the client's cookie."""
+    """other_data meets a registry with other data than the client's cookie names."""
     offset, _, _ = position.partition(";")
     got = start_over(f"{offset};gone")
     stale = client("broker3")

@@ -47,13 +47,13 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 			killed: func(t *testing.T, s *standIn) {
 				s.compose(t, "up") // Redis must start with all old data, or with all data of the backup
 				if got := s.redis(t, "get", "token"); got != "kept" && got != "changed" {
-					t.Errorf("got the token %q after a kill and a start, want that of before or of the backup", got)
+					t.Errorf("got the token %q after a kill and a start, want the old token or the backup's", got)
 				}
 			},
 			done: func(*testing.T, *standIn) bool { return false },
 			repeated: func(t *testing.T, s *standIn) {
 				if got := s.redis(t, "get", "token"); got != "kept" {
-					t.Errorf("got the token %q after the repeat, want that of the backup", got)
+					t.Errorf("got the token %q after the repeat, want the backup's token", got)
 				}
 			},
 		},
@@ -102,7 +102,7 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 				// A restore that was killed before its last command leaves this empty directory.
 				s.remove(t, "files/restoring")
 				if got := s.read(t, "files/0a/0a-1") + s.read(t, "files/removed/0b"); got != "bytesa note" {
-					t.Errorf("got the files %q after the repeat, want those of the backup", got)
+					t.Errorf("got the files %q after the repeat, want the backup's files", got)
 				}
 			},
 		},

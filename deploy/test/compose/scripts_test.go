@@ -106,7 +106,7 @@ func TestAFailedBackupKeepsTheLastOne(t *testing.T) {
 		}
 	}
 	if got := s.redis(t, "get", "registry:backup"); got != "then" {
-		t.Errorf("got the backup time %s, want that of the old backup", got)
+		t.Errorf("got the backup time %s, want the old backup's time", got)
 	}
 	s.mustFail(t, "", "backup.sh", filepath.Join(s.dir, "other"))
 	if _, err := os.Stat(filepath.Join(s.dir, "other")); !os.IsNotExist(err) {
@@ -139,14 +139,14 @@ func TestRestoreTokensReplacesAllOrNothing(t *testing.T) {
 	for range 2 {
 		s.must(t, "restore-tokens.sh", filepath.Join(to, "tokens.rdb"))
 		if got := s.redis(t, "get", "token"); got != "old" {
-			t.Errorf("got the token %q, want that of the backup", got)
+			t.Errorf("got the token %q, want the backup's token", got)
 		}
 		s.checkNothingLeft(t)
 	}
 	s.compose(t, "stop") // the restored data must be on the disk, so that it survives a restart
 	s.compose(t, "up")
 	if got := s.redis(t, "get", "token"); got != "old" {
-		t.Errorf("got the token %q after a restart, want that of the backup", got)
+		t.Errorf("got the token %q after a restart, want the backup's token", got)
 	}
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests docker-compose.yml with our images and stand-ins for those of others:
+# Tests docker-compose.yml with our images and stand-ins for other projects' images:
 # the scenarios, and all that may fail. Where no Docker engine can run, the
 # multi-process form of the same tests does; with CI set that is a failure.
 set -euo pipefail

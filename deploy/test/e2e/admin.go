@@ -23,7 +23,7 @@ type office struct {
 	key    string   // API key of the operator
 	ctl    string   // path of registryctl
 	config string   // config file of registryctl
-	env    []string // environment variables for registryctl, in addition to those of the test
+	env    []string // environment variables for registryctl, in addition to the test's variables
 
 	mu      sync.Mutex
 	secrets []string // every secret that an answer has shown

@@ -113,7 +113,7 @@ func testConditionalRace(t *testing.T, a api) {
 		}
 	}
 	if title := a.read(t, c.id).data()["title"]; won < 0 || title != fmt.Sprint("client ", won) {
-		t.Errorf("got the title %v, want that of client %d, which won", title, won)
+		t.Errorf("got the title %v, want the title of client %d, which won", title, won)
 	}
 }
 

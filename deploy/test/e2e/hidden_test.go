@@ -256,10 +256,10 @@ func (a api) expectCatalogue(t *testing.T) {
 		name := address[strings.LastIndex(address, "/")+1:]
 		file := a.do(t, call{method: "GET", path: "/data/" + sum + "/" + name}) // by hash, as newer copies may exist
 		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(file.text))); got != sum {
-			t.Errorf("%s: got %d with the SHA-256 %s, want that of the catalogue, %s", name, file.status, got, sum)
+			t.Errorf("%s: got %d with the SHA-256 %s, want the catalogue's, %s", name, file.status, got, sum)
 		}
 		if got, want := fmt.Sprint(len(file.text)), text(at(f, "dcat:byteSize.@value")); got != want {
-			t.Errorf("%s: got %s bytes, want those of the catalogue, %s", name, got, want)
+			t.Errorf("%s: got %s bytes, want as many as the catalogue says, %s", name, got, want)
 		}
 		if address != a.base+"/data/"+name || !strings.Contains(page, `href="/data/`+name) {
 			t.Errorf("got the address %s, and the page %s; want %s in both", address, page, name)

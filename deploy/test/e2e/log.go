@@ -80,7 +80,7 @@ func (a api) leaves(t *testing.T, c translog.Checkpoint) (leaves []translog.Leaf
 		}
 	}
 	if tree.Root() != c.Root {
-		t.Errorf("got the root %s of %d leaves, want that of the checkpoint, %s", tree.Root(), tree.Size(), c.Root)
+		t.Errorf("got the root %s of %d leaves, want the checkpoint's root, %s", tree.Root(), tree.Size(), c.Root)
 	}
 	return leaves
 }

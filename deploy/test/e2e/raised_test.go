@@ -51,7 +51,7 @@ func TestRaisedLimits(t *testing.T) {
 			return table == want && own == "3"
 		})
 	}
-	holds("the limits of the table, and that of the key", "200")
+	holds("the limits of the table, and the limit of the key", "200")
 	until := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339Nano) }
 	o.ask(t, "PATCH", path, fields{"raise": 10, "raised_until": until(time.Hour)}).must(t, 200)
 	holds("raised limits", "2000")

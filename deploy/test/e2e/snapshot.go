@@ -49,7 +49,7 @@ func (a api) newCopy(t *testing.T, date string) copied {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("got no snapshot after that of %q within a minute, want one", date)
+			t.Fatalf("got no snapshot within a minute after the snapshot of %q, want one", date)
 		}
 		got := a.do(t, call{method: "GET", path: "/api/2.5/snapshot"})
 		if got.status == http.StatusNotFound || text(got.data()["date"]) == date {

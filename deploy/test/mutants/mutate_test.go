@@ -91,7 +91,7 @@ func TestATrialTellsWhatDies(t *testing.T) {
 			"func TestAdmit(t *testing.T) { if !admit(1, 3) || admit(4, 3) || !short(\"\") { t.Error() } }\n",
 	})
 	if out, err := exec.Command("go", "env", "GOMOD").Output(); !strings.HasPrefix(string(out), folder) {
-		t.Fatalf("got the module %s, %v; want that of %s", out, err, folder)
+		t.Fatalf("got the module %s, %v; want the module in %s", out, err, folder)
 	}
 	got, err := try([]string{"p"}, "", [][]string{
 		{"p/p.go", "admit", "<=: n < most", "a reason"},

@@ -76,7 +76,7 @@ func tryStores(only string) (survived int, err error) {
 }
 
 // tryStore compiles the tests of a package once, and then runs them once for each guard, without that guard. The
-// parameter `folder` is the package of the guards, and the parameter `in` is that of the tests.
+// parameter `folder` is the package of the guards, and the parameter `in` is the package of the tests.
 func tryStore(folder, in string, guards []guard) (survived int, err error) {
 	began, killed := time.Now(), 0
 	work, err := os.MkdirTemp("", "stores-")

@@ -163,7 +163,7 @@ func checkImage(t *testing.T, dist, name string) {
 	}
 	program := unpack(t, at(layer))["service"]
 	if !bytes.Equal(program, readFile(t, filepath.Join(dist, platform, name))) {
-		t.Errorf("%s: got another program in the image, want that of the release", name)
+		t.Errorf("%s: got another program in the image, want the release's program", name)
 	}
 	var former []struct {
 		Config   string

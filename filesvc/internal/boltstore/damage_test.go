@@ -151,7 +151,7 @@ func TestADamagedFileIsFound(t *testing.T) {
 }
 
 // TestCheck checks whole and damaged stores. It must report files that the caller does not accept, and brokers
-// whose counts are not those of their files.
+// whose counts do not match their files.
 func TestCheck(t *testing.T) {
 	refused := errors.New("its bytes are missing")
 	for _, c := range []struct {

@@ -141,7 +141,7 @@ func TestALyingUpstream(t *testing.T) {
 			r.lacks(1, fault.Unavailable)
 			r.has(2, "another")
 			if got := r.blobs(); len(got) != 1 {
-				t.Errorf("got the bytes %q, want those of the other file alone", got)
+				t.Errorf("got the bytes %q, want only the other file's bytes", got)
 			}
 			if got := r.requests("/get/" + id(1)); got < 1+retries { // net/http repeats some requests by itself
 				t.Errorf("got %d requests, want %d", got, 1+retries)
@@ -190,7 +190,7 @@ func TestRemovalsAreApplied(t *testing.T) {
 	}
 	r.has(4, "4")
 	if got := r.blobs(); len(got) != 1 {
-		t.Errorf("got the bytes %q, want those of one file", got)
+		t.Errorf("got the bytes %q, want the bytes of one file", got)
 	}
 	ids, _, err := r.Files.ListRemoved(t.Context(), "", 10) // a mirror of this mirror reads the removals in this way
 	if want := []string{id(0), id(1), id(2), id(3), id(77)}; err != nil || strings.Join(ids, " ") != strings.Join(want, " ") {
@@ -297,7 +297,7 @@ func TestDocumentsThatContradictEachOther(t *testing.T) {
 	r.mustCatchUp()
 	r.has(1, "y")
 	if got := r.blobs(); len(got) != 1 {
-		t.Errorf("got the bytes %q, want those of one file", got)
+		t.Errorf("got the bytes %q, want the bytes of one file", got)
 	}
 }
 
@@ -347,7 +347,7 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 	r.lacks(1, fault.Gone)
 	r.has(2, "x")
 	if got := r.blobs(); len(got) != 2 {
-		t.Errorf("got the bytes %q, want those of two files", got)
+		t.Errorf("got the bytes %q, want the bytes of two files", got)
 	}
 }
 

@@ -75,7 +75,7 @@ func TestDocumentsAreCompleted(t *testing.T) {
 	}
 	assets.fail["b"] = errors.New("away")
 	if err := follower.complete(t.Context()); err == nil {
-		t.Error("got no error, want that of an asset that could not be changed")
+		t.Error("got no error, want one of the asset that could not be changed")
 	}
 	look("one asset is away", "ed70 of 7 bytes in a")
 	delete(assets.fail, "b")

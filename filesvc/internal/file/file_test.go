@@ -388,7 +388,7 @@ func TestNoRoom(t *testing.T) {
 	}{{syscall.ENOSPC, true}, {syscall.EDQUOT, true}, {syscall.EIO, false}, {nil, false}} {
 		got := NoRoom(c.err)
 		if errors.Is(got, ErrFull) != c.full || !errors.Is(got, c.err) || !c.full && got != c.err {
-			t.Errorf("%v: got %v, want that of a full store: %t", c.err, got, c.full)
+			t.Errorf("%v: got %v, want the error of a full store: %t", c.err, got, c.full)
 		}
 	}
 }

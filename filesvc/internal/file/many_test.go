@@ -90,6 +90,6 @@ func TestTenThousandFiles(t *testing.T) {
 		t.Errorf("got %+v collected, want %+v", done, want)
 	}
 	if got := len(b.memory.blobs); got != count-2*few {
-		t.Errorf("got %d blobs, want those of the %d files that are left", got, count-2*few)
+		t.Errorf("got %d blobs, want one for each of the %d files that are left", got, count-2*few)
 	}
 }

@@ -51,7 +51,7 @@ func TestRemoval(t *testing.T) {
 		}
 	}
 	if len(b.memory.blobs) != 1 {
-		t.Errorf("got %d blobs, want that of the other file", len(b.memory.blobs))
+		t.Errorf("got %d blobs, want only the other file's", len(b.memory.blobs))
 	}
 	claim := Claim{MD5: files[0].MD5, Broker: broker.Broker}
 	if _, err := b.Claim(t.Context(), files[0].ID, claim); fault.KindOf(err) != fault.Invalid {
@@ -68,7 +68,7 @@ func TestRemoval(t *testing.T) {
 		t.Errorf("the same bytes registered: got %v, want Forbidden", err)
 	}
 	if len(b.memory.blobs) != 1 {
-		t.Errorf("got %d blobs, want that of the other file", len(b.memory.blobs))
+		t.Errorf("got %d blobs, want only the other file's", len(b.memory.blobs))
 	}
 	if got, err := b.memory.Usage(t.Context(), broker.Broker); err != nil || got.Bytes != files[2].Size {
 		t.Errorf("got %+v, %v, want the bytes of the other file", got, err)

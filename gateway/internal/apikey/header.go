@@ -33,7 +33,7 @@ func Hash(h http.Header) (string, error) {
 
 // Seeds returns one seed for each of the registry's secrets, in hex, with commas between them. A seed is
 // derived from the API key, a name that the client chose, and the secret. Without all three nobody can
-// calculate it. The errors are the same as those of Hash.
+// calculate it. Seeds and Hash return the same errors.
 func Seeds(h http.Header, name string, secrets keyring.Ring) (string, error) {
 	key, err := parse(h)
 	if err != nil {

@@ -158,7 +158,7 @@ func TestEachTableIsDescribed(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, want := strings.Join(described[table.URL], ","), strings.TrimSpace(header.String()); got != want {
-				t.Errorf("%s: got the columns %s, want those of the file, %s", table.URL, got, want)
+				t.Errorf("%s: got the columns %s, want the file's columns, %s", table.URL, got, want)
 			}
 			for _, key := range table.TableSchema.ForeignKeys {
 				if to := key.Reference; !slices.Contains(described[to.Resource], to.ColumnReference) {

@@ -235,7 +235,7 @@ func TestBytesOfFilesAreCountedBesideTheWrite(t *testing.T) {
 				t.Errorf("RateLimit: got %s, want f-1h once, and 9900 of b-1m left", got)
 			}
 			if got := answer.Get(LimitHeader); got != "10000" || answer.Get(RemainingHeader) != "9999" {
-				t.Errorf("X-RateLimit: got %s and %s left, want those of k", got, answer.Get(RemainingHeader))
+				t.Errorf("X-RateLimit: got %s and %s left, want the 10000 and 9999 of k", got, answer.Get(RemainingHeader))
 			}
 			if err := admit("one", FileBytes, 4000); err == nil || !strings.Contains(err.Error(), "f-1h allows 10000") {
 				t.Errorf("got %v, want a refusal by f-1h", err)

@@ -50,7 +50,7 @@ type Limiter struct {
 type rule struct {
 	Policy
 	rates []limiter.Rate
-	mark  string // suffix of the names of the counts; "" if the limits are those of the table
+	mark  string // suffix of the names of the counts; "" if the limits come from the table
 }
 
 // planOf identifies a plan: by the class of a request, and by whether the request has an API key.

@@ -177,7 +177,7 @@ func TestAGrantKeepsTheRefusalBeforeIt(t *testing.T) {
 }
 
 // TestAHalfReadStateIsNone reads the states of two buckets. Redis answers for one of them only. There must be no
-// result, because states of one bucket would count as those of another.
+// result, because the state of one bucket would count for the other.
 func TestAHalfReadStateIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Borrower{queued: make(chan struct{}, 1)}

@@ -142,7 +142,7 @@ func TestNamesOfOneCodeDoNotDependOnChance(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := lists.Of("CPV", "03110000-3").Uk; got != "Культури" {
-			t.Fatalf("got the name %q, want that of the longest code", got)
+			t.Fatalf("got the name %q, want the name of the longest code", got)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
 		merged = made[file.Path()]
 	}
 	if v.parts[0].columns != merged {
-		t.Error("the view has read the columns anew, want those of the merge")
+		t.Error("the view has read the columns anew, want the merge's columns")
 	}
 	read, err := readColumns(file, newTables())
 	if err != nil {

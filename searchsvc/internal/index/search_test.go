@@ -22,9 +22,9 @@ func TestTogetherRunsAllAndReturnsErrors(t *testing.T) {
 func TestTogetherPanicsInTheCaller(t *testing.T) {
 	defer func() {
 		if got := recover(); got != "a damaged file" {
-			t.Errorf("got panic %v, want that of the function", got)
+			t.Errorf("got panic %v, want the function's panic", got)
 		}
 	}()
 	_ = together(func() error { return nil }, func() error { panic("a damaged file") })
-	t.Error("got no panic, want that of the function")
+	t.Error("got no panic, want the function's panic")
 }

@@ -134,7 +134,7 @@ func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
 				t.Errorf("got faults at %v, want one at %s", names, want)
 			}
 			if c.name != "limit" && len(names) != 2 {
-				t.Errorf("got %d faults, want that of the limit too", len(names))
+				t.Errorf("got %d faults, want one of the limit too", len(names))
 			}
 		})
 	}

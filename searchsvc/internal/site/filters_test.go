@@ -67,7 +67,7 @@ func TestFiltersAreAskedAsFacetsHaveThem(t *testing.T) {
 		}
 	}
 	if !asked.Apart {
-		t.Error("got counts that a filter narrows, want those of what else may be chosen")
+		t.Error("got counts that a filter narrows, want the counts of all values that may be chosen")
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// textsOf returns the names of the texts that a template uses, and those of them that the table lacks.
+// textsOf returns the names of the texts that a template uses, and the names that the table lacks.
 func textsOf(template string, table map[string]text) (all, lost []string) {
 	for _, m := range regexp.MustCompile(`\bt "([^"]+)"`).FindAllStringSubmatch(template, -1) {
 		all = append(all, m[1])

@@ -16,7 +16,7 @@ dir=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 cd "$dir"
 
-# Each process has an address of its own, so the ports are those of docker-compose.yml.
+# Each process has an address of its own, so the ports are as in docker-compose.yml.
 auth=127.8.1.1 assets=127.8.2.1 gateways='127.8.3.1 127.8.3.2' prometheus=127.8.4.1:9090
 printf 'dashboard%.0s' {1..8} > secret
 chmod 600 secret

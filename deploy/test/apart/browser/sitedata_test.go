@@ -14,7 +14,7 @@ type property struct {
 	status                                  string // the state to which the method `make` moves the asset
 }
 
-// properties are assets like those of a real registry.
+// properties are assets as a real registry has them.
 var properties = []property{
 	{"Нежитлова будівля загальною площею 1 284,6 м²", "Non-residential building, 1,284.6 m²",
 		"Двоповерхова адміністративна будівля 1978 року.\nПід’єднано електрику та воду. Потребує ремонту покрівлі.",

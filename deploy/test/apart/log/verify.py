@@ -434,7 +434,7 @@ def tile_path(level: str, number: int, width: int) -> str:
 
 
 def reader(address: str) -> Callable[[str, int], bytes | None]:
-    """reader returns a function that reads a file of a log, or None if there is none."""
+    """reader returns a function that reads a file of a log, or returns None if it is missing."""
 
     def over_http(path: str, limit: int) -> bytes | None:
         try:

@@ -9,7 +9,7 @@ const other = createClient({ baseUrl: registry, headers: key("broker3") });
 
 const made = await createAsset({ client: broker, body: { data: asset() } });
 const answer = must(made.data);
-if (!("access" in answer)) throw new Error("got no tokens, want those of a new asset"); // a repeat has none
+if (!("access" in answer)) throw new Error("got no tokens, want the tokens of a new asset"); // a repeat has none
 const { access, data } = answer;
 const path = { id: data.id };
 const token = { "X-Access-Token": access.token };

@@ -8,7 +8,7 @@ const other = createClient<paths>({ baseUrl: registry, headers: key("broker3") }
 
 const made = await broker.POST("/assets", { body: { data: asset() } });
 const answer = must(made.data);
-if (!("access" in answer)) throw new Error("got no tokens, want those of a new asset"); // a repeat has none
+if (!("access" in answer)) throw new Error("got no tokens, want the tokens of a new asset"); // a repeat has none
 const { access, data } = answer;
 const params = {
   path: { id: data.id },

@@ -90,7 +90,7 @@ func singly(command []byte) (commands [][]byte, err error) {
 	return commands, nil
 }
 
-// succeeded tells whether an answer is that of a command that was done.
+// succeeded tells whether an answer says that the command was done.
 func succeeded(answer []byte) (bool, error) {
 	document, _, err := documentOf(answer)
 	for _, e := range document {

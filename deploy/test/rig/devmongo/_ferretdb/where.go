@@ -15,7 +15,7 @@ import (
 // plainName matches a field that is neither an operator nor a path.
 var plainName = regexp.MustCompile(`^\w+$`)
 
-// comparisons are the operators of SQL for those of MongoDB.
+// comparisons are the operators of SQL for MongoDB's operators.
 var comparisons = map[string]string{"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
 // The function `where` returns the clauses of SQL for a query, and the query without the parts that must
