@@ -35,7 +35,6 @@ const (
 	maxRemoval   = 64 << 10 // bytes of the metadata of one file
 	listMost     = 1000     // names that the store returns in one answer
 	connections  = 64       // idle connections that are kept for the next requests
-	unversioned  = "null"   // version of an object that was stored before its bucket kept versions
 	plainContent = "application/octet-stream"
 )
 
@@ -97,7 +96,6 @@ func Open(a Address, spool string, timeout time.Duration) (*Store, error) {
 		return nil, err
 	}
 	transport.DialContext = (&net.Dialer{Timeout: timeout}).DialContext
-	transport.ResponseHeaderTimeout = putTimeout
 	transport.MaxIdleConnsPerHost = connections
 	keys := credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{},
@@ -150,9 +148,6 @@ func why(ctx context.Context, err error) error {
 func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 	key, err := s.key(name)
 	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
 		return err
 	}
 	w, err := os.CreateTemp(s.spool, "asset-registry-upload-")
@@ -217,17 +212,16 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 	}
 	within, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	for version := range s.client.Client.ListObjects(within, s.bucket, listVersions(key)) {
+	for version := range s.client.ListObjectsIter(within, s.bucket, listVersions(key)) {
 		if version.Err != nil {
 			return why(ctx, version.Err)
 		}
 		if version.Key != key {
 			continue
 		}
-		of := minio.RemoveObjectOptions{}
-		if version.VersionID != unversioned {
-			of.VersionID = version.VersionID
-		}
+		// The version of an object that was stored before its bucket kept versions is "null". Without that version,
+		// the request would only hide the object.
+		of := minio.RemoveObjectOptions{VersionID: version.VersionID}
 		if err := s.client.RemoveObject(within, s.bucket, key, of); err != nil {
 			return why(ctx, err)
 		}
@@ -238,9 +232,9 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 // Names implements file.Bytes.
 func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, error) {
 	within, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel() // ends the listing
+	defer cancel()
 	var found []string
-	for o := range s.client.Client.ListObjects(within, s.bucket, minio.ListObjectsOptions{
+	for o := range s.client.ListObjectsIter(within, s.bucket, minio.ListObjectsOptions{
 		Prefix: s.prefix, StartAfter: s.prefix + after, MaxKeys: min(limit, listMost),
 	}) {
 		if o.Err != nil {
@@ -311,9 +305,9 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 // Removed implements file.Bytes.
 func (s *Store) Removed(ctx context.Context, after string, limit int) (ids []string, err error) {
 	within, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel() // ends the listing
+	defer cancel()
 	prefix := s.prefix + removals
-	for o := range s.client.Client.ListObjects(within, s.bucket, minio.ListObjectsOptions{
+	for o := range s.client.ListObjectsIter(within, s.bucket, minio.ListObjectsOptions{
 		Prefix: prefix, StartAfter: prefix + after, MaxKeys: min(limit, listMost),
 	}) {
 		if o.Err != nil {
@@ -331,13 +325,15 @@ func (s *Store) Removed(ctx context.Context, after string, limit int) (ids []str
 
 // read returns all bytes of a small object.
 func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
-	o := &object{store: s, ctx: ctx, key: key, size: maxRemoval}
-	defer o.Close()
-	text, err := io.ReadAll(o)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // expected: the object has fewer bytes than maxRemoval
+	within, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	body, _, _, err := s.client.GetObject(within, s.bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, why(ctx, err)
 	}
-	return text, err
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, maxRemoval))
+	return text, why(ctx, err)
 }
 
 // object reads the bytes of an object.
@@ -366,10 +362,10 @@ func (o *object) Read(p []byte) (int, error) {
 	n, err := o.body.Read(p[:min(int64(len(p)), o.size-o.at)])
 	o.at += int64(n)
 	switch {
-	case err == nil, errors.Is(err, io.EOF) && o.at == o.size:
-		return n, nil
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF) && o.at < o.size:
 		return n, io.ErrUnexpectedEOF
+	case errors.Is(err, io.EOF):
+		return n, nil
 	}
 	return n, why(o.ctx, err)
 }
@@ -381,10 +377,7 @@ func (o *object) open() error {
 	defer late.Stop()
 	options := minio.GetObjectOptions{}
 	if o.at > 0 {
-		if err := options.SetRange(o.at, 0); err != nil {
-			end()
-			return err
-		}
+		options.Set("Range", fmt.Sprintf("bytes=%d-", o.at))
 	}
 	body, _, _, err := o.store.client.GetObject(ctx, o.store.bucket, o.key, options)
 	if err != nil {

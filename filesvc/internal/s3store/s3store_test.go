@@ -1,12 +1,20 @@
 package s3store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,10 +79,46 @@ func TestRemovalOfAllVersions(t *testing.T) {
 	}
 }
 
+// TestRemovalOfAVersionWithoutANumber removes bytes that were stored before their bucket kept versions, and since.
+// An object beside them, whose key only begins with their name, must stay. It needs no request.
+func TestRemovalOfAVersionWithoutANumber(t *testing.T) {
+	var requests atomic.Int32
+	s := openBehind(t, s3test.Start(t, true, "files"), func(r *http.Response) error {
+		if r.Request.Method == "DELETE" {
+			requests.Add(1)
+		}
+		return nil
+	})
+	beside := blob(1) + ".copy"
+	for range 2 {
+		for _, key := range []string{blob(1), beside} {
+			if err := s.put(t.Context(), key, strings.NewReader("secret"), 6); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.client.EnableVersioning(t.Context(), "files"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Remove(t.Context(), blob(1)); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for o := range s.client.ListObjectsIter(t.Context(), s.bucket, listVersions(s.prefix)) {
+		left = append(left, o.Key)
+	}
+	if want := []string{beside, beside}; !slices.Equal(left, want) {
+		t.Errorf("got versions of %q after the removal, want those of %q", left, want)
+	}
+	if got := requests.Load(); got != 2 {
+		t.Errorf("got %d requests to delete, want one for each of 2 versions", got)
+	}
+}
+
 // versions returns the number of versions of all blobs.
 func versions(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	for o := range s.client.Client.ListObjects(t.Context(), s.bucket, listVersions(s.prefix)) {
+	for o := range s.client.ListObjectsIter(t.Context(), s.bucket, listVersions(s.prefix)) {
 		if o.Err != nil {
 			t.Fatal(o.Err)
 		}
@@ -104,7 +148,13 @@ func TestStoreAway(t *testing.T) {
 		"read":   func() error { _, err := io.ReadAll(half); return err },
 		"remove": func() error { return s.Remove(t.Context(), blob(1)) },
 		"names":  func() error { _, err := s.Names(t.Context(), "", 9); return err },
-		"age":    func() error { _, err := s.IsBefore(t.Context(), blob(1), time.Now()); return err },
+		"age": func() error {
+			old, err := s.IsBefore(t.Context(), blob(1), time.Now())
+			if old {
+				t.Error("got bytes that are old, want an unknown age") // old bytes may be removed
+			}
+			return err
+		},
 		"note":   func() error { return s.NoteRemoval(t.Context(), file.File{ID: strings.Repeat("1", 32)}) },
 		"noted":  func() error { _, err := s.Removals(t.Context()); return err },
 		"listed": func() error { _, err := s.Removed(t.Context(), "", 9); return err },
@@ -132,18 +182,8 @@ func TestAnAnswerThatStops(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	}))
-	t.Cleanup(server.Close)
-	for i, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
-		t.Setenv(name, fmt.Sprint("key", i))
-	}
-	a, err := Parse(strings.Replace(server.URL, "http", "s3+http", 1) + "/files")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(a, t.TempDir(), 200*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openAt(t, server)
+	s.timeout = 200 * time.Millisecond
 	for what, do := range map[string]func() error{
 		"removals": func() error { _, err := s.Removals(t.Context()); return err },
 		"names":    func() error { _, err := s.Names(t.Context(), "", 9); return err },
@@ -152,6 +192,280 @@ func TestAnAnswerThatStops(t *testing.T) {
 		if err := do(); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("%s: got %v, want a fault of kind Unavailable", what, err)
 		}
+	}
+}
+
+// openAt opens a store at a server that is no real object store, or stands before one. The server ends with the test.
+func openAt(t *testing.T, server *httptest.Server) *Store {
+	t.Helper()
+	t.Cleanup(server.Close)
+	for _, pair := range s3test.Environment {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+	return open(t, "s3+"+server.URL+"/files")
+}
+
+// openBehind opens the bucket "files" of a store behind a proxy that gives each answer to the function `change`. If the
+// function returns an error, the store does not get the answer.
+func openBehind(t *testing.T, server *s3test.Server, change func(*http.Response) error) *Store {
+	t.Helper()
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: server.Addr})
+			r.Out.Host = r.In.Host // it is signed
+		},
+		ModifyResponse: change,
+		ErrorLog:       log.New(io.Discard, "", 0),
+	})
+	return openAt(t, proxy)
+}
+
+var removed = file.File{ID: strings.Repeat("1", 32), State: file.Removed}
+
+// TestLostAnswers loses the answers to one kind of request. The operation must fail, because nobody knows whether the
+// store has done it.
+func TestLostAnswers(t *testing.T) {
+	server := s3test.Start(t, false, "files")
+	direct := open(t, server.Address("files"))
+	if err := direct.Put(t.Context(), blob(1), strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := direct.NoteRemoval(t.Context(), removed); err != nil {
+		t.Fatal(err)
+	}
+	other := removed
+	other.ID = strings.Repeat("2", 32)
+	for _, c := range []struct {
+		what, method, key string
+		do                func(*Store) error
+	}{
+		{"noted", "GET", removals + removed.ID, func(s *Store) error { _, err := s.Removals(t.Context()); return err }},
+		{"note", "PUT", removals + other.ID, func(s *Store) error { return s.NoteRemoval(t.Context(), other) }},
+		{"read", "GET", blob(1), func(s *Store) error {
+			b, err := s.Open(t.Context(), blob(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			_, err = io.ReadAll(b)
+			return err
+		}},
+		{"remove", "DELETE", blob(1), func(s *Store) error { return s.Remove(t.Context(), blob(1)) }},
+	} {
+		s := openBehind(t, server, func(r *http.Response) error {
+			if r.Request.Method == c.method && r.Request.URL.Path == "/files/"+c.key {
+				return errors.New("lost")
+			}
+			return nil
+		})
+		if err := c.do(s); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("%s: got %v, want a fault of kind Unavailable", c.what, err)
+		}
+	}
+}
+
+// TestCutAnswers has answers that end too early. No part of the bytes may be taken for all of them.
+func TestCutAnswers(t *testing.T) {
+	server := s3test.Start(t, false, "files")
+	s := openBehind(t, server, func(r *http.Response) error {
+		if r.Request.Method == "GET" && r.Request.URL.RawQuery == "" {
+			r.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.LimitReader(r.Body, 2), r.Body}
+		}
+		return nil
+	})
+	if err := s.Put(t.Context(), blob(1), strings.NewReader("0123456789")); err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.Open(t.Context(), blob(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if text, err := io.ReadAll(b); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("got %q and %v, want a fault of kind Unavailable", text, err)
+	}
+	if err := s.NoteRemoval(t.Context(), removed); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.Removals(t.Context()); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("removals: got %v and %v, want a fault of kind Unavailable", found, err)
+	}
+}
+
+// TestAShorterObject replaces an object that is being read by a shorter one. The reader must not take it for whole.
+func TestAShorterObject(t *testing.T) {
+	s := open(t, s3test.Start(t, false, "files").Address("files"))
+	if err := s.Put(t.Context(), blob(1), strings.NewReader("0123456789")); err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.Open(t.Context(), blob(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := s.Put(t.Context(), blob(1), strings.NewReader("0123")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(b); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %q and %v, want %v", text, err, io.ErrUnexpectedEOF)
+	}
+}
+
+// TestRequestsOfAReading counts the requests of a reader that looks where it is, reads on, and then goes back once.
+func TestRequestsOfAReading(t *testing.T) {
+	var requests atomic.Int32
+	s := openBehind(t, s3test.Start(t, false, "files"), func(r *http.Response) error {
+		if r.Request.Method == "GET" {
+			requests.Add(1)
+		}
+		return nil
+	})
+	if err := s.Put(t.Context(), blob(1), strings.NewReader("0123456789")); err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.Open(t.Context(), blob(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	first := make([]byte, 1)
+	if n, err := b.Read(first); n != 1 || err != nil || first[0] != '0' {
+		t.Fatalf("got %d bytes, %q and %v, want the first byte", n, first, err)
+	}
+	if at, err := b.Seek(0, io.SeekCurrent); at != 1 || err != nil {
+		t.Fatalf("got %d and %v, want the place 1", at, err)
+	}
+	rest, err := io.ReadAll(b)
+	if err != nil || string(rest) != "123456789" {
+		t.Errorf("got %q and %v, want the other bytes", rest, err)
+	}
+	if _, err := b.Seek(7, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err = io.ReadAll(b); err != nil || string(rest) != "789" {
+		t.Errorf("got %q and %v, want the last bytes", rest, err)
+	}
+	if got := requests.Load(); got != 2 {
+		t.Errorf("got %d requests, want 2", got)
+	}
+}
+
+// TestEndedContext checks that no operation takes an end of its context for an end of its work.
+func TestEndedContext(t *testing.T) {
+	s := open(t, s3test.Start(t, false, "files").Address("files"))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	short := *s
+	short.timeout = 0
+	for _, c := range []struct {
+		what string
+		do   func(context.Context, *Store) error
+	}{
+		{"open", func(ctx context.Context, s *Store) error { _, err := s.Open(ctx, blob(1)); return err }},
+		{"remove", func(ctx context.Context, s *Store) error { return s.Remove(ctx, blob(1)) }},
+		{"names", func(ctx context.Context, s *Store) error { _, err := s.Names(ctx, "", 9); return err }},
+		{"listed", func(ctx context.Context, s *Store) error { _, err := s.Removed(ctx, "", 9); return err }},
+		{"noted", func(ctx context.Context, s *Store) error { _, err := s.Removals(ctx); return err }},
+	} {
+		if err := c.do(ended, s); err != context.Canceled {
+			t.Errorf("%s: got %v, want %v", c.what, err, context.Canceled)
+		}
+		if err := c.do(t.Context(), &short); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("%s without time: got %v, want a fault of kind Unavailable", c.what, err)
+		}
+	}
+}
+
+// TestAListingOfEverything has an object store that ignores where a listing begins and how long it may be, and lists
+// keys of others.
+func TestAListingOfEverything(t *testing.T) {
+	ids := []string{strings.Repeat("1", 32), strings.Repeat("2", 32), strings.Repeat("3", 32)}
+	s := openAt(t, httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		prefix, end := "", "-0123456789abcdef"
+		if r.URL.Query().Get("prefix") == removals {
+			prefix, end = removals, ""
+		}
+		io.WriteString(w, "<ListBucketResult>")
+		for _, key := range []string{"!about", ids[0] + end, ids[1] + end, ids[2] + end, "readme"} {
+			fmt.Fprintf(w, "<Contents><Key>%s%s</Key></Contents>", prefix, key)
+		}
+		io.WriteString(w, "</ListBucketResult>")
+	})))
+	for _, c := range []struct{ after, limit int }{{-1, 9}, {-1, 2}, {0, 9}, {0, 1}, {2, 9}} {
+		after, name := "", ""
+		if c.after >= 0 {
+			after, name = ids[c.after], ids[c.after]+"-0123456789abcdef"
+		}
+		want := ids[c.after+1:]
+		want = want[:min(c.limit, len(want))]
+		got, err := s.Removed(t.Context(), after, c.limit)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("removed after %q: got %q and %v, want %q", after, got, err, want)
+		}
+		got, err = s.Names(t.Context(), name, c.limit)
+		for i := range got {
+			got[i] = strings.TrimSuffix(got[i], "-0123456789abcdef")
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("names after %q: got %q and %v, want %q", name, got, err, want)
+		}
+	}
+}
+
+// TestADamagedRemoval has a removal that cannot be read, and another object beside it. A removed file must not come
+// back because of it.
+func TestADamagedRemoval(t *testing.T) {
+	s := open(t, s3test.Start(t, false, "files").Address("files"))
+	for _, c := range []struct {
+		key     string
+		damaged bool
+	}{{"readme", false}, {removed.ID, true}} {
+		if err := s.put(t.Context(), removals+c.key, strings.NewReader("{}"), 2); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := s.Removals(t.Context()); len(found) > 0 || (err != nil) != c.damaged {
+			t.Errorf("with %s: got %v and %v, want an error: %t", c.key, found, err, c.damaged)
+		}
+	}
+}
+
+// TestAFullStore checks which answers of an object store say that it is full. Clients see them as 507.
+func TestAFullStore(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		code   string
+		want   bool
+	}{
+		{http.StatusInsufficientStorage, "Other", true}, {http.StatusForbidden, "QuotaExceeded", true},
+		{http.StatusForbidden, "XMinioStorageFull", true}, {http.StatusForbidden, "InsufficientStorage", true},
+		{http.StatusForbidden, "AccessDenied", false},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(c.status)
+			fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", c.code)
+		}))
+		err := openAt(t, server).Put(t.Context(), blob(1), strings.NewReader("x"))
+		if err == nil || errors.Is(err, file.ErrFull) != c.want {
+			t.Errorf("%d %s: got %v, want %v: %t", c.status, c.code, err, file.ErrFull, c.want)
+		}
+	}
+}
+
+// TestNoSpool removes the directory of uploads. An upload must fail, and leave nothing in the store.
+func TestNoSpool(t *testing.T) {
+	s := open(t, s3test.Start(t, false, "files").Address("files"))
+	if err := os.Remove(s.spool); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), blob(1), strings.NewReader("x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want %v", err, fs.ErrNotExist)
+	}
+	if _, err := s.Open(t.Context(), blob(1)); !errors.Is(err, file.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, file.ErrNotFound)
 	}
 }
 
@@ -181,8 +495,12 @@ func TestParse(t *testing.T) {
 		{"s3+ftp://s3.example/files", Address{}},
 		{"s3+https://user:hunter2@s3.example/files", Address{}},
 		{"s3+https://s3.example/files?regoin=hunter2", Address{}},
+		{"s3+https://user:hunter2@s3.example:port/files", Address{}},
 		{"/srv/files", Address{}},
 	} {
+		if IsAddress(c.text) != strings.HasPrefix(c.text, "s3") {
+			t.Errorf("%s: got %t, want that only a path is no address", c.text, IsAddress(c.text))
+		}
 		got, err := Parse(c.text)
 		if got != c.want || (err == nil) != (c.want != Address{}) {
 			t.Errorf("%s: got %+v and %v, want %+v", c.text, got, err, c.want)
@@ -190,6 +508,17 @@ func TestParse(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %q, want an error without the text", c.text, err)
 		}
+	}
+}
+
+// TestNoHost checks that Open fails for a host that no client can have.
+func TestNoHost(t *testing.T) {
+	for _, pair := range s3test.Environment {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+	if s, err := Open(Address{host: "no host", bucket: "files"}, "", timeout); s != nil || err == nil {
+		t.Errorf("got %v and %v, want an error", s, err)
 	}
 }
 

@@ -71,6 +71,12 @@ func testParts(t *testing.T, s file.Bytes) {
 	text, err := io.ReadAll(b)
 	must(t, err)
 	equal(t, string(text), "789")
+	_, err = b.Seek(0, io.SeekStart)
+	must(t, err)
+	must(t, iotest.TestReader(b, []byte("0123456789"))) // it reads and seeks from the middle, too
+	if _, err := b.Seek(-1, io.SeekStart); err == nil {
+		t.Error("seek before the first byte: got no error, want one")
+	}
 	must(t, s.Remove(t.Context(), name(1)))
 }
 
