@@ -1,18 +1,15 @@
-// Command kubeapi says what a Kubernetes API server would answer to a request
-// that creates an object. It runs the server's own code, without a cluster.
-//
-// It reads a JSON array of manifests (YAML texts) from standard input, and
-// writes a JSON array of answers: for each manifest the reason of the refusal
-// or the warning, or "" if the server takes the manifest silently.
-//
-// It is a program and a module of its own because the server's code takes
-// minutes to compile: deploy/test/tool.sh keeps the program.
+// Command kubeapi says what a Kubernetes API server would answer to requests that create objects. It runs the
+// server's own code, without a cluster. It reads a JSON object of manifests (YAML texts by name) from standard input,
+// and writes a JSON object of answers by the same names. An answer is the reason of the refusal or the warning, or ""
+// if the server takes the manifest silently. It is a program and a module of its own because the server's code takes
+// minutes to compile. deploy/test/tool.sh keeps the program.
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log"
 	"os"
 	"strings"
 
@@ -41,34 +38,23 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "kubeapi:", err)
-		os.Exit(1)
-	}
-}
-
-func run() error {
-	var manifests []string
+	var manifests map[string]string
 	if err := json.NewDecoder(os.Stdin).Decode(&manifests); err != nil {
-		return fmt.Errorf("read manifests: %w", err)
+		log.Fatalf("kubeapi: read manifests: %v", err)
 	}
-	answers := make([]string, len(manifests))
-	for i, text := range manifests {
+	answers := map[string]string{}
+	for name, text := range manifests {
+		answers[name] = ""
 		if err := create([]byte(text)); err != nil {
-			answers[i] = err.Error()
+			answers[name] = err.Error()
 		}
 	}
-	return json.NewEncoder(os.Stdout).Encode(answers)
+	if err := json.NewEncoder(os.Stdout).Encode(answers); err != nil {
+		log.Fatalf("kubeapi: write answers: %v", err)
+	}
 }
 
-// read decodes an object. It refuses fields that the kind does not have.
-func read(text []byte) (runtime.Object, error) {
-	codecs := serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict)
-	object, _, err := codecs.UniversalDeserializer().Decode(text, nil, nil)
-	return object, err
-}
-
-// strategies are the server's rules for new objects of each kind.
+// strategies are the server's rules for new objects of each kind. A Secret is refused: no manifest holds one.
 var strategies = map[string]rest.RESTCreateStrategy{
 	"ConfigMap":               configmap.Strategy,
 	"Deployment":              deployment.Strategy,
@@ -82,14 +68,14 @@ var strategies = map[string]rest.RESTCreateStrategy{
 	"ServiceAccount":          serviceaccount.Strategy,
 }
 
-// create returns the reason why the server refuses to create an object, or its
-// warning. It returns nil if the server takes the object silently.
+// create returns the reason why the server refuses to create an object, or its warning. It returns nil if the
+// server takes the object silently.
 func create(text []byte) error {
-	object, err := read(text)
+	codecs := serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict) // refuses unknown fields
+	object, kind, err := codecs.UniversalDeserializer().Decode(text, nil, nil)
 	if err != nil {
 		return err
 	}
-	kind := object.GetObjectKind().GroupVersionKind()
 	strategy, isKnown := strategies[kind.Kind]
 	if !isKnown {
 		return fmt.Errorf("kubeapi does not know the kind %s", kind.Kind)
