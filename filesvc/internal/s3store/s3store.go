@@ -376,9 +376,7 @@ func (o *object) open() error {
 	late := time.AfterFunc(o.store.timeout, end)
 	defer late.Stop()
 	options := minio.GetObjectOptions{}
-	if o.at > 0 {
-		options.Set("Range", fmt.Sprintf("bytes=%d-", o.at))
-	}
+	options.Set("Range", fmt.Sprintf("bytes=%d-", o.at))
 	body, _, _, err := o.store.client.GetObject(ctx, o.store.bucket, o.key, options)
 	if err != nil {
 		end()
