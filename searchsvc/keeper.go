@@ -221,7 +221,7 @@ func (k *keeper) ask(ctx context.Context, x *index.Index) error {
 			k.fresh.Saw(end.Seen)
 		default:
 			if others++; others == otherTimes {
-				return fmt.Errorf("%w: those of %q, and the index those of %q", replica.ErrOtherData, end.ServerID, known)
+				return fmt.Errorf("%w: SERVER_ID is %q there, and %q in the index", replica.ErrOtherData, end.ServerID, known)
 			}
 		}
 		pause := k.config.AskEvery

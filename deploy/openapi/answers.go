@@ -638,7 +638,7 @@ func headers() object {
 		{"Set-Cookie", header("SERVER_ID names the data of the registry, not a machine.", text)},
 		{"Deprecation", header("The version is deprecated since then (RFC 9745).", text)},
 		{"Sunset", header("The version ends then (RFC 8594).", text)},
-		{"Age", header("Only of a mirror: seconds since its data were certainly those of the registry (RFC 9111).", number)},
+		{"Age", header("Only of a mirror: seconds since its data certainly equalled the registry's (RFC 9111).", number)},
 		{"Registry-Ignored", header("Only of writes: names of at most 20 fields that the request sent and the registry "+
 			"ignored, separated by commas, such as `documents`.", text)},
 		{"Registry-Unchecked", header("Only of writes of documents: `hash`, if the file is not one that the registry keeps. "+

@@ -18,7 +18,7 @@ var fileOperations = map[string]operation{
 	"POST " + routes.RegisterFile: {
 		id: "registerFile", tag: "files", summary: "Register a file",
 		text: "The first of the family's three calls: register, name the file in a document, upload. `data.url` is the " +
-			"address for the document, whose `hash` is that of the registration. `upload_url` takes the bytes. Other " +
+			"address for the document. The document's `hash` must be the registered one. `upload_url` takes the bytes. Other " +
 			"members of `data` come back as they are. The body may be a form with the field `hash` instead of JSON, and " +
 			"has at most 64 KiB. 403: the broker has 1,000 files, or what the operator permits, that were registered " +
 			"and not uploaded.",
@@ -43,8 +43,9 @@ var fileOperations = map[string]operation{
 	},
 	"GET " + routes.GetFile: {
 		id: "listFiles", tag: "files", summary: "List files",
-		text: "Those of the broker of the key, in the order of their ids. An administrator gets all, or those of one " +
-			"broker, and sees the reasons of removals. A page may be short, or empty: only one without `next_page` is the last.",
+		text: "Lists the files of the key's broker, in the order of their ids. An administrator gets all, or one " +
+			"broker's, and sees the reasons of removals. A page may be short, or empty: only one without `next_page` " +
+			"is the last.",
 		params: []string{"after", "webhookLimit", "broker"}, answer: "FileList", beside: true,
 		statuses: []int{http.StatusForbidden},
 	},
@@ -136,7 +137,7 @@ var uploaded = object{{"type", "string"}, {"format", "binary"}, {"description", 
 func documentForm() object {
 	return object{
 		{"type", "object"}, {"description", "A file, and the fields of its document: as texts under their names, or " +
-			"as a JSON object in `data`. `url` and `hash` are those of the file, and `title` and `format` too where " +
+			"as a JSON object in `data`. `url` and `hash` come from the file, and `title` and `format` too where " +
 			"the form has none."},
 		{"required", []string{"file"}},
 		{"properties", object{{"file", uploaded}, {"data", str("A JSON object with fields of the document.")}}},

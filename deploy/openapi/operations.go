@@ -103,7 +103,7 @@ var operations = map[string]operation{
 	"POST /assets/:id/ownership": {
 		id: "takeOver", tag: "owners", summary: "Take an asset over",
 		text: "The caller becomes the owner. It sends the id of a transfer that it made, and the transfer token of the " +
-			"asset. The tokens of the transfer become those of the asset; the old ones end. Needs level 3.",
+			"asset. The asset gets the tokens of the transfer; the old ones end. Needs level 3.",
 		params: []string{"If-Match", "opt_pretty"}, body: "OwnershipInput", answer: "AssetAnswer", tagged: true,
 		statuses: []int{http.StatusForbidden, http.StatusConflict},
 	},
@@ -235,7 +235,7 @@ func (p part) operation(r routes.Route) operation {
 		o.text = "Parts have the tag of their asset."
 		o.params, o.statuses, o.javascript = append([]string{"If-None-Match", "If-Match"}, reading...), nil, true
 		if versioned {
-			o.text = "The newest version, with those of another address in `previousVersions`."
+			o.text = "The newest version, with versions of another address in `previousVersions`."
 			o.params, o.answer = append([]string{"download"}, o.params...), "DocumentVersions"
 			o.statuses = []int{http.StatusFound}
 		}

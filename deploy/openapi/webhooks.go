@@ -12,9 +12,8 @@ import (
 var webhookOperations = map[string]operation{
 	"GET " + routes.Webhooks: {
 		id: "listWebhooks", tag: "webhooks", summary: "List webhooks",
-		text: "Those of the broker of the key, in the order of their ids. An administrator gets all, or those of one " +
-			"broker. " +
-			"A page with as many webhooks as asked for has `next_page`.",
+		text: "Lists the webhooks of the key's broker, in the order of their ids. An administrator gets all, or one " +
+			"broker's. A page with as many webhooks as asked for has `next_page`.",
 		params: append([]string{"after", "webhookLimit", "broker"}, reading...), answer: "WebhookList",
 		statuses: []int{http.StatusForbidden}, javascript: true,
 	},
@@ -153,7 +152,7 @@ func webhookFilters() object {
 	for _, f := range assetfilter.All {
 		properties = properties.with(string(f.Name), filterValues(f).with("description", f.About))
 	}
-	return closed(fmt.Sprintf("Filters of the search. Entries are those of assets which a search with the filters finds. "+
+	return closed(fmt.Sprintf("Filters of the search. Entries are assets that a search with the filters finds. "+
 		"An asset meets all filters, each by any of its values, which together have %d characters at most.",
 		assetfilter.MaxTotal), properties, assetfilter.Names()...)
 }

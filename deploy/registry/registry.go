@@ -64,7 +64,7 @@ type Config struct {
 
 	// Addresses of files start with the base URL. Without it, only a sandbox and a registry that listens on a
 	// loopback address accept files, and the addresses start with the address of the listener.
-	BaseURL string `name:"base-url" help:"Public address that links start with; by default that of the client's request."`
+	BaseURL string `name:"base-url" help:"Public address that links start with; by default the address of the request."`
 
 	Zone       string   `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."`

@@ -202,7 +202,7 @@ func (r *run) same(p client.Position) error {
 		return fmt.Errorf("%w: it has no cookie SERVER_ID", ErrAnswer)
 	}
 	if known := r.State().Position.ServerID; known != "" && known != p.ServerID {
-		return fmt.Errorf("%w: those of %q, and the copy those of %q", ErrOtherData, p.ServerID, known)
+		return fmt.Errorf("%w: SERVER_ID is %q there, and %q in the copy", ErrOtherData, p.ServerID, known)
 	}
 	return nil
 }

@@ -178,7 +178,7 @@ func (t *Tree) UnmarshalBinary(data []byte) error {
 	}
 	for i, entry := range entries {
 		if hash := tlog.RecordHash(entry); !bytes.Equal(hash[:], read.levels[0][i*tlog.HashSize:][:tlog.HashSize]) {
-			return fmt.Errorf("%w: entry %d is not that of its tile", ErrTree, i)
+			return fmt.Errorf("%w: entry %d does not match its tile", ErrTree, i)
 		}
 	}
 	*t = read

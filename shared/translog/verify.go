@@ -133,7 +133,7 @@ func (w *walk) add(ctx context.Context, b bundle) error {
 	}
 	for i, entry := range entries {
 		if hash := tlog.RecordHash(entry); !bytes.Equal(hash[:], b.tile0[i*tlog.HashSize:][:tlog.HashSize]) {
-			return fmt.Errorf("%w: entry %d of %s is not that of the tile of level 0", ErrTampered, i, b.tile.Path())
+			return fmt.Errorf("%w: entry %d of %s does not match the tile of level 0", ErrTampered, i, b.tile.Path())
 		}
 		if err := w.check(w.tree.Size()+int64(i), entry); err != nil {
 			return err
@@ -188,7 +188,7 @@ func (w *walk) compare(ctx context.Context, part Part) error {
 		return err
 	}
 	if !bytes.Equal(data, part.Data) {
-		return fmt.Errorf("%w: %s is not that of the leaves", ErrTampered, part.Tile.Path())
+		return fmt.Errorf("%w: %s does not match the leaves", ErrTampered, part.Tile.Path())
 	}
 	return nil
 }

@@ -236,7 +236,7 @@ func (c *checker) webhook(key, value []byte) error {
 	}
 	c.owned++
 	if at, _ := c.tx.Bucket(ownedBucket).Cursor().Seek(owned(e.Broker, e.ID)); !bytes.Equal(at, owned(e.Broker, e.ID)) {
-		return c.fault("webhook %s is not among those of its broker", e.ID)
+		return c.fault("webhook %s is missing from the list of its broker", e.ID)
 	}
 	return nil
 }

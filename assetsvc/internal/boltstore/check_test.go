@@ -116,9 +116,9 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 		{"a webhook cannot be read", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(webhookBucket).Put([]byte("a2"), []byte("half"))
 		}, "webhook \"a2\" cannot be read"},
-		{"a webhook is not among those of its broker", func(tx *bbolt.Tx, _ []byte) error {
+		{"a webhook is missing from the list of its broker", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(ownedBucket).Delete(owned("b1", "a1"))
-		}, "not among those of its broker"},
+		}, "missing from the list of its broker"},
 		{"a broker has a webhook that is not there", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(webhookBucket).Delete([]byte("a1"))
 		}, "has 1 entries for 0 webhooks"},
@@ -360,7 +360,7 @@ func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 			return putChange(b.Tx(), key, registry.Revision{Position: positionOf(value) + 1e9, Revision: 9})
 		}), "does not have"},
 		{"webhooks that cannot be read", each(webhookBucket, half), "cannot be read"},
-		{"webhooks without their brokers", each(ownedBucket, drop), "not among those of its broker"},
+		{"webhooks without their brokers", each(ownedBucket, drop), "missing from the list of its broker"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			counts := []int{maxFaults - 1, all}

@@ -80,7 +80,7 @@ func (c *checker) log() error {
 	made, err := rebuild(c.tx, head, func(part translog.Part) error {
 		parts++
 		if !bytes.Equal(c.tx.Bucket(tileBucket).Get(tileKey(part.Tile)), part.Data) {
-			return c.fault("%s of the public log is not that of the record", part.Tile.Path())
+			return c.fault("%s of the public log does not match the record", part.Tile.Path())
 		}
 		return nil
 	})
@@ -92,7 +92,7 @@ func (c *checker) log() error {
 	case !made.signed:
 		return c.fault("the record does not make the signed public log")
 	case !sameTree(made.tree, head.Tree):
-		return c.fault("the newest leaves of the public log are not those of the record")
+		return c.fault("the newest leaves of the public log do not match the record")
 	}
 	return c.entries(tileBucket, parts, "parts of the public log")
 }

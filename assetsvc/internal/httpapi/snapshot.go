@@ -72,7 +72,7 @@ func (a *API) routeSnapshot(r gin.IRoutes, v version) {
 func (s *snapshots) check(v version) error {
 	switch {
 	case v.name != routes.Current:
-		const says = "Version %s has no snapshots; ask for that of version %s."
+		const says = "Version %s has no snapshots; ask for the snapshot of version %s."
 		return noSnapshot(says, v.name, routes.Current)
 	case s.kept == nil:
 		return noSnapshot("This registry keeps no snapshots; follow the feed from its beginning.")

@@ -116,7 +116,7 @@ func TestASnapshotIsAnnouncedAndRead(t *testing.T) {
 	s.doWith(t, http.Header{"If-None-Match": {tag}}, exchange{"GET", "/api/2.5/snapshot", "", "", "", 304, ""})
 	s.do(t, exchange{"HEAD", "/api/2.5/snapshot", "", "", "", 200, ""})
 	s.do(t, exchange{"GET", "/api/2.5/snapshot?opt_pretty=1", "", "", "", 200, "\n    \"data\""})
-	s.do(t, exchange{"GET", "/api/2.4/snapshot", "", "", "", 404, "ask for that of version 2.5"})
+	s.do(t, exchange{"GET", "/api/2.4/snapshot", "", "", "", 404, "ask for the snapshot of version 2.5"})
 
 	file := s.do(t, exchange{"GET", d.Segments[0].Path, "", "", "", 200, ""})
 	decoder, err := zstd.NewReader(file.Body)
@@ -204,7 +204,7 @@ func TestASegmentIsReadInParts(t *testing.T) {
 		"..%2f..%2flock.ndjson.zst", segment.SHA256 + ".ndjson.zst.new"} {
 		s.do(t, exchange{"GET", "/api/2.5/snapshot/segments/" + name, "", "", "", 404, ""})
 	}
-	s.do(t, exchange{"GET", strings.Replace(path, "2.5", "2.4", 1), "", "", "", 404, "ask for that of version 2.5"})
+	s.do(t, exchange{"GET", strings.Replace(path, "2.5", "2.4", 1), "", "", "", 404, "ask for the snapshot of version 2.5"})
 }
 
 // TestManySlowReadersAreBounded requests more segments than the service may send at the same time, and does not

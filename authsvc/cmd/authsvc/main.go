@@ -122,7 +122,7 @@ func (r reseal) run(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("The audit log is in order. "+
-		"%d entries had the seal of another secret and now have that of the first.\n", entries)
+		"%d entries had the seal of another secret and now have the seal of the first.\n", entries)
 	return nil
 }
 

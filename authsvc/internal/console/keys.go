@@ -84,7 +84,7 @@ func (keyForm) Levels() []level {
 	return []level{
 		{"1", "1", "no request asks for it yet"},
 		{"2", "2", "no request asks for it yet"},
-		{"3", "3", "create assets, and take over those of other brokers"},
+		{"3", "3", "create assets, and take over assets of other brokers"},
 		{"4", "4", "no request asks for it yet: the owner token is enough to change an asset"},
 		{allLevels, "All", "every level, also those that come later"},
 	}

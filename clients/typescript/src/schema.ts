@@ -195,7 +195,7 @@ export interface paths {
         put?: never;
         /**
          * Take an asset over
-         * @description The caller becomes the owner. It sends the id of a transfer that it made, and the transfer token of the asset. The tokens of the transfer become those of the asset; the old ones end. Needs level 3.
+         * @description The caller becomes the owner. It sends the id of a transfer that it made, and the transfer token of the asset. The asset gets the tokens of the transfer; the old ones end. Needs level 3.
          */
         post: operations["takeOver"];
         delete?: never;
@@ -453,7 +453,7 @@ export interface paths {
         };
         /**
          * List webhooks
-         * @description Those of the broker of the key, in the order of their ids. An administrator gets all, or those of one broker. A page with as many webhooks as asked for has `next_page`.
+         * @description Lists the webhooks of the key's broker, in the order of their ids. An administrator gets all, or one broker's. A page with as many webhooks as asked for has `next_page`.
          */
         get: operations["listWebhooks"];
         put?: never;
@@ -758,7 +758,7 @@ export interface paths {
         };
         /**
          * Read one document
-         * @description The newest version, with those of another address in `previousVersions`.
+         * @description The newest version, with versions of another address in `previousVersions`.
          */
         get: operations["readDocument"];
         /**
@@ -848,7 +848,7 @@ export interface paths {
         put?: never;
         /**
          * Register a file
-         * @description The first of the family's three calls: register, name the file in a document, upload. `data.url` is the address for the document, whose `hash` is that of the registration. `upload_url` takes the bytes. Other members of `data` come back as they are. The body may be a form with the field `hash` instead of JSON, and has at most 64 KiB. 403: the broker has 1,000 files, or what the operator permits, that were registered and not uploaded.
+         * @description The first of the family's three calls: register, name the file in a document, upload. `data.url` is the address for the document. The document's `hash` must be the registered one. `upload_url` takes the bytes. Other members of `data` come back as they are. The body may be a form with the field `hash` instead of JSON, and has at most 64 KiB. 403: the broker has 1,000 files, or what the operator permits, that were registered and not uploaded.
          */
         post: operations["registerFile"];
         delete?: never;
@@ -909,7 +909,7 @@ export interface paths {
         };
         /**
          * List files
-         * @description Those of the broker of the key, in the order of their ids. An administrator gets all, or those of one broker, and sees the reasons of removals. A page may be short, or empty: only one without `next_page` is the last.
+         * @description Lists the files of the key's broker, in the order of their ids. An administrator gets all, or one broker's, and sees the reasons of removals. A page may be short, or empty: only one without `next_page` is the last.
          */
         get: operations["listFiles"];
         put?: never;
@@ -3817,7 +3817,7 @@ export interface components {
             };
             interpreted?: components["schemas"]["SearchInterpretation"];
         };
-        /** @description Filters of the search. Entries are those of assets which a search with the filters finds. An asset meets all filters, each by any of its values, which together have 2000 characters at most. */
+        /** @description Filters of the search. Entries are assets that a search with the filters finds. An asset meets all filters, each by any of its values, which together have 2000 characters at most. */
         WebhookFilters: {
             /** @description State of the asset. */
             status?: ("pending" | "verification" | "active" | "complete")[];

@@ -28,7 +28,7 @@ import (
 
 // Authority says which authority signs the certificate. Its tags declare flags.
 type Authority struct {
-	Directory string `placeholder:"URL" help:"ACME directory of the authority; by default that of Let's Encrypt."`
+	Directory string `placeholder:"URL" help:"ACME directory of the authority; by default Let's Encrypt's directory."`
 	Contact   string `placeholder:"MAIL" help:"Mail address that the authority may write to."`
 	Roots     string `placeholder:"FILE" help:"Certificates (PEM) of an authority of your own, to reach its directory."`
 	Addr      string `default:":80" help:"Address for plain HTTP: challenges of the authority and redirects."`

@@ -29,7 +29,7 @@ type Config struct {
 	Of string `required:"" placeholder:"URL" help:"Address of the registry, or of another mirror of it."`
 	// Clients that want to write send their keys to this address. Only this setting decides it, never an answer of
 	// another server.
-	Origin string `placeholder:"URL" help:"Public address of the registry that takes writes; by default that of --of."`
+	Origin string `placeholder:"URL" help:"Public address of the registry that takes writes; by default the --of address."`
 	// Search services run in other processes. They follow the mirror or the registry.
 	SearchURL []string `name:"search-url" help:"Addresses of the search services; by default there is no search."`
 
@@ -50,7 +50,7 @@ type Config struct {
 	Files   bool  `help:"Copy all files of documents too, and serve them."`
 	MaxFile int64 `default:"104857600" help:"Largest file that is copied, in bytes."`
 
-	BaseURL string `name:"base-url" help:"Public address that links start with; by default that of the client's request."`
+	BaseURL string `name:"base-url" help:"Public address that links start with; by default the address of the request."`
 
 	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
 

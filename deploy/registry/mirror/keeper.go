@@ -202,7 +202,7 @@ func (k *keeper) ask(ctx context.Context) error {
 			if others++; others < otherTimes {
 				break
 			}
-			err := fmt.Errorf("%w: those of %q, and the copy those of %q", replica.ErrOtherData, end.ServerID, known)
+			err := fmt.Errorf("%w: SERVER_ID is %q there, and %q in the copy", replica.ErrOtherData, end.ServerID, known)
 			if !k.survives(err) {
 				return err
 			}

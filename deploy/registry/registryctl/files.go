@@ -11,7 +11,7 @@ import (
 
 type fileCommands struct {
 	Upload uploadFile `cmd:"" help:"Send a file to the registry, and add a document of an asset that names it."`
-	List   listFiles  `cmd:"" help:"List files: those of your broker, or with an administrator's key all."`
+	List   listFiles  `cmd:"" help:"List your broker's files, or with an administrator's key all."`
 	Get    getFile    `cmd:"" help:"Write the bytes of a file."`
 	Remove removeFile `cmd:"" help:"Take a file down, and all files with the same bytes, for good."`
 }

@@ -13,7 +13,7 @@ import (
 )
 
 type webhookCommands struct {
-	List   listWebhooks  `cmd:"" help:"List webhooks: those of your broker, or with an administrator's key all."`
+	List   listWebhooks  `cmd:"" help:"List your broker's webhooks, or with an administrator's key all."`
 	New    newWebhook    `cmd:"" help:"Create a webhook and print its secret, which cannot be shown again."`
 	Show   showWebhook   `cmd:"" help:"Show a webhook."`
 	Pause  pauseWebhook  `cmd:"" help:"Send nothing to a webhook until it is resumed. Nothing is lost."`

@@ -14,7 +14,7 @@ import (
 type runWitness struct {
 	Addr    string `default:"127.0.0.1:8090" help:"Address on which the witness answers."`
 	KeyFile string `required:"" placeholder:"FILE" out:"" help:"Secret key of the witness. --name makes an absent one."`
-	Name    string `help:"Name of the witness, such as witness.example/w1. By default that of the key."`
+	Name    string `help:"Name of the witness, such as witness.example/w1. By default the key's name."`
 	Policy  string `required:"" placeholder:"FILE" in:"" help:"Policy file (C2SP tlog-policy). It names the logs."`
 	State   string `required:"" placeholder:"DIR" help:"Memory of the witness. Never restore an older copy of it."`
 }

@@ -81,7 +81,7 @@ func (w *Witness) Close() error { return w.state.close() }
 // Errors of Cosign, in addition to the errors that translog.Policy.Open wraps.
 var (
 	ErrUnknownLog = errors.New("the log is not known")
-	ErrOldSize    = errors.New("the old size is greater than that of the checkpoint")
+	ErrOldSize    = errors.New("the old size is greater than the size of the checkpoint")
 	ErrFork       = errors.New("another checkpoint of this size was cosigned")
 )
 

@@ -23,11 +23,11 @@ This page is generated from the programs' own declarations. Do not edit it: chan
 A setting is a flag, an environment variable or a key of a YAML file (` + "`--config FILE`" + `), named
 like the flag. A flag wins over the environment, the environment over the file, the file over the
 default. Unknown keys of a file are errors. The values of a list are separated by commas. A duration is
-written like ` + "`90s`, `10m` or `24h`" + `. A file's values are read as those of flags, so
+written like ` + "`90s`, `10m` or `24h`" + `. A file's values are read as flags are, so
 ` + "`01` and `1.50`" + ` stay as written.
 
-The settings that nearly everybody sets come first, the others by groups. [registryctl.md](registryctl.md) has those of
-the program for operators and brokers.
+The settings that nearly everybody sets come first, the others by groups. [registryctl.md](registryctl.md) has the
+settings of the program for operators and brokers.
 
 All programs also obey the standard variables of OpenTelemetry (` + "`OTEL_*`" + `, see
 [monitoring.md](monitoring.md#metrics-and-traces)) and of Go (` + "`GOMEMLIMIT`, `GOGC`, `GOMAXPROCS`" + `).

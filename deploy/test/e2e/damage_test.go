@@ -283,7 +283,7 @@ func TestADamagedLogIsNamedAndRepaired(t *testing.T) {
 		change func(data []byte) []byte
 		names  string
 	}{
-		{"a bit of a hash", []byte{0, 0, 0, 0, 0, 0, 0, 0, 0}, func(b []byte) []byte { b[40] ^= 1; return b }, "of tile/entries/000 is not that of the tile"},
+		{"a bit of a hash", []byte{0, 0, 0, 0, 0, 0, 0, 0, 0}, func(b []byte) []byte { b[40] ^= 1; return b }, "of tile/entries/000 does not match the tile"},
 		{"no tile", []byte{0, 0, 0, 0, 0, 0, 0, 0, 0}, func([]byte) []byte { return nil }, "tile/0/000"},
 		{"a letter of an entry", []byte{255, 0, 0, 0, 0, 0, 0, 0, 0}, func(b []byte) []byte { b[30] ^= 1; return b }, "tile/entries/000"},
 	} {
@@ -291,7 +291,7 @@ func TestADamagedLogIsNamedAndRepaired(t *testing.T) {
 			t.Parallel()
 			damaged := copyOf(t, dir, "assets.db", func(text []byte) []byte { return text })
 			changePart(t, filepath.Join(damaged, "assets.db"), c.key, c.change)
-			if code, says := check(t, damaged); code != 1 || !strings.Contains(says, "of the public log is not that of the record") {
+			if code, says := check(t, damaged); code != 1 || !strings.Contains(says, "of the public log does not match the record") {
 				t.Errorf("check: got %d and %s, want 1 and the part", code, says)
 			}
 			addr := freeAddr(t)

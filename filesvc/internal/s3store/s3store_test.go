@@ -108,7 +108,7 @@ func TestRemovalOfAVersionWithoutANumber(t *testing.T) {
 		left = append(left, o.Key)
 	}
 	if want := []string{beside, beside}; !slices.Equal(left, want) {
-		t.Errorf("got versions of %q after the removal, want those of %q", left, want)
+		t.Errorf("got versions of %q after the removal, want versions of %q only", left, want)
 	}
 	if got := requests.Load(); got != 2 {
 		t.Errorf("got %d requests to delete, want one for each of 2 versions", got)

@@ -224,7 +224,7 @@ func (p *parser) after(sort Sort) *Cursor {
 	}
 	c, err := ParseCursor(text)
 	if err != nil || c.Sort != sort {
-		p.fault(afterParam, "Value must be that of next_page in an answer with the same sort.")
+		p.fault(afterParam, "Value must come from next_page of an answer with the same sort.")
 		return nil
 	}
 	return &c

@@ -21,7 +21,7 @@ var texts = map[string]text{
 	"footer.api":   {"Документація API", "API documentation"},
 	"footer.about": {"Про реєстр", "About the registry"},
 	"footer.feed":  {"Стрічка Atom", "Atom feed"},
-	"footer.time":  {"Час на сайті — київський.", "Times are those of Kyiv."},
+	"footer.time":  {"Час на сайті — київський.", "Times are in Kyiv's time zone."},
 
 	"size.kilo": {"КБ", "kB"},
 	"size.mega": {"МБ", "MB"},
