@@ -59,8 +59,8 @@ func (t Tree) Append(leaves [][]byte) (Tree, []Part, error) {
 	return grown, full, nil
 }
 
-// push appends a hash to the partial tile of a level. If this completes the tile, push adds the tile to the list
-// full, and pushes the root of the tile to the level above. It returns the list.
+// push appends a hash to the partial tile of a level. If this completes the tile, push appends the tile to the list
+// `full`, and pushes the tile's root to the level above. It returns `full`.
 func (t *Tree) push(full []Part, level int, hash tlog.Hash) []Part {
 	if level == len(t.levels) {
 		t.levels = append(t.levels, make([]byte, 0, TileWidth*tlog.HashSize))

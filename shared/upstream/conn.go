@@ -76,7 +76,7 @@ func (c *conn) send(r *http.Request, body io.ReadCloser) (resp *http.Response, f
 	if !isPlain {
 		if failed = out.Write(c.w); failed == nil {
 			failed = c.w.Flush()
-		} else if c.w.Flush() == nil { // the connection works, so reading the body has failed
+		} else if c.w.Flush() == nil { // the connection works: the body could not be read
 			return nil, nil, failed
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -280,6 +281,29 @@ func TestMemoryForAnswers(t *testing.T) {
 	m.Answers.Release(held)
 	if got := m.Answers.Used(); got != 0 {
 		t.Errorf("got %d bytes held at the end, want 0", got)
+	}
+}
+
+// TestNoReadingIsAnsweredWithoutMemory asks each route that shows an asset while there is no memory for answers. None
+// may answer with 200 and without a body.
+func TestNoReadingIsAnsweredWithoutMemory(t *testing.T) {
+	m := NewMemory(1 << 30)
+	s := newServiceWith(t, m)
+	at := "/api/2.5/assets/" + s.publish(t, 10)
+	shown := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String()
+	item := regexp.MustCompile(`"items":\[\{"id":"([0-9a-f]{32})"`).FindStringSubmatch(shown)
+	if item == nil {
+		t.Fatalf("got %s, want an item with an id", shown)
+	}
+	paths := []string{"/api/2.5/assets", "/api/2.5/assets?opt_fields=*", at, at + "/items", at + "/items/" + item[1],
+		at + "/revisions"}
+	for _, path := range paths {
+		s.do(t, exchange{"GET", path, identity.Broker, "token", "", 200, `"data":`})
+	}
+	for m.Answers.Hold(memory.Small) || m.Answers.Hold(1) {
+	}
+	for _, path := range paths {
+		s.do(t, exchange{"GET", path, identity.Broker, "token", "", 503, "errors"})
 	}
 }
 

@@ -26,7 +26,7 @@ type columns struct {
 	facets     map[facetColumn]*facetValues
 	names      sync.Map     // from namedValue to string: names of values of facets
 	saids      sync.Map     // from namedValue to []said: how records describe codes
-	nameless   atomic.Int64 // number of values without a name in the maps names and saids
+	nameless   atomic.Int64 // number of values without a name in the maps `names` and `saids`
 }
 
 // facetValues has the values of the assets of a segment in one column. If the column has at most mostSets

@@ -40,8 +40,8 @@ type part struct {
 	*columns
 }
 
-// newView makes a view of a snapshot. It closes the snapshot when the view is released for the last time. newView uses
-// columns that the older view or merges already have. At the end it releases the older view.
+// newView makes a view of a snapshot. The last release of the view closes the snapshot. newView reuses the columns
+// that `old` or `merges` already has. At the end it releases `old`.
 func newView(snapshot *scorch.IndexSnapshot, old *view, merges *merges) (*view, error) {
 	v := &view{snapshot: snapshot, tables: newTables(), values: map[facetColumn][]string{}}
 	v.refs.Store(1)
