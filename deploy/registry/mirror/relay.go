@@ -160,8 +160,8 @@ func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 		w.Header().Set("Content-Type", jsonType)
 	}
 	w.WriteHeader(resp.StatusCode)
-	sender := httpserver.NewSender(w, httpserver.DefaultPace)
-	if _, err := io.CopyBuffer(sender, io.LimitReader(resp.Body, mostRelayed), make([]byte, relayBuffer)); err != nil {
+	sender, body := httpserver.NewSender(w, httpserver.DefaultPace), http.MaxBytesReader(nil, resp.Body, mostRelayed)
+	if _, err := io.CopyBuffer(sender, body, make([]byte, relayBuffer)); err != nil {
 		panic(http.ErrAbortHandler) // break the connection, so that the client sees an incomplete answer
 	}
 	return nil
