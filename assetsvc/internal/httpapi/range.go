@@ -16,14 +16,13 @@ type byteRange struct{ first, length int64 }
 // asks for the whole file. rangeOf refuses a range outside the file, and a request for several ranges.
 func rangeOf(r *http.Request, tag string, size int64) (byteRange, error) {
 	whole := byteRange{0, size}
-	asked := r.Header.Get("Range")
-	if asked == "" || r.Method != http.MethodGet {
+	if r.Method != http.MethodGet {
 		return whole, nil
 	}
 	if condition := r.Header.Get("If-Range"); condition != "" && condition != tag {
 		return whole, nil
 	}
-	ranges, isBytes := strings.CutPrefix(asked, "bytes=")
+	ranges, isBytes := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
 	switch {
 	case !isBytes:
 		return whole, nil
@@ -47,17 +46,12 @@ func parseRange(text string, size int64) (first, last int64, valid bool) {
 	if !found || !isDigits(from+to) {
 		return 0, 0, false
 	}
-	start, errFrom := strconv.ParseInt(from, 10, 64)
-	end, errTo := strconv.ParseInt(to, 10, 64)
+	start, _ := strconv.ParseInt(from, 10, 64) // of a number that is too large, ParseInt returns the largest int64
+	end, _ := strconv.ParseInt(to, 10, 64)
 	switch {
 	case from == "": // such as "-5": the last 5 bytes
-		if errTo != nil { // the number is too large to parse, so it means the whole file
-			end = size
-		}
 		return max(size-end, 0), size - 1, true
-	case errFrom != nil: // the number is too large to parse, so the range is behind the end of the file
-		return 1, 0, true
-	case to == "" || errTo != nil:
+	case to == "":
 		return start, size - 1, true
 	default:
 		return start, min(end, size-1), start <= end
