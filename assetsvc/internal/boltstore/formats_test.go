@@ -37,7 +37,7 @@ func TestFilesOfOtherFormatsAreRefused(t *testing.T) {
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf("%q, not %q: the git tag %s ", name, format, dataformat.UpgradesTag)
+		want := fmt.Sprintf("%q, not %q: the commit %s ", name, format, dataformat.UpgradesCommit)
 		_, err = Open(path, Options{Now: time.Now})
 		if text := fmt.Sprint(err); !strings.Contains(text, want) || strings.Contains(text, "\n") {
 			t.Errorf("open %q: got %v, want one line with %q", name, err, want)

@@ -42,7 +42,7 @@ func TestDatabasesOfOtherFormatsAreRefused(t *testing.T) {
 		if _, err := db.clocks.InsertMany(t.Context(), []any{stamped, second}); err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf("%q, not %q: the git tag %s ", c.name, format, dataformat.UpgradesTag)
+		want := fmt.Sprintf("%q, not %q: the commit %s ", c.name, format, dataformat.UpgradesCommit)
 		_, opened := Open(t.Context(), uri, o)
 		_, imported := OpenImport(t.Context(), uri)
 		for does, err := range map[string]error{"open": opened, "import": imported} {

@@ -35,7 +35,7 @@ func TestARedisOfAnotherFormatIsRefused(t *testing.T) {
 		}
 		_, _, found := s.FindSecret(t.Context(), authapi.Hash("one"))
 		_, saved := s.Save(t.Context(), token.Record{AssetID: "b", Generation: 1})
-		want := fmt.Sprintf("%q, not %q: the git tag %s ", c.found, format, dataformat.UpgradesTag)
+		want := fmt.Sprintf("%q, not %q: the commit %s ", c.found, format, dataformat.UpgradesCommit)
 		for does, err := range map[string]error{
 			"ready": s.Ready(t.Context()), "find a key": found, "save tokens": saved,
 			"create a transfer": s.CreateTransfer(t.Context(), token.Transfer{ID: "t"}),

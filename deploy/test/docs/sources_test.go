@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/dataformat"
 )
 
 // TestNamedTargetsCanBeMade checks that the Makefile has each target that a document mentions.
@@ -154,5 +156,30 @@ func TestQuotedMessagesExist(t *testing.T) {
 	}
 	if len(quoted) < 20 {
 		t.Errorf("got %d quoted messages in the guides for operators, want at least 20", len(quoted))
+	}
+}
+
+// TestTheCommitWithTheUpgradesExists checks that the documents name the commit that a refused store names, and that
+// the history has it. A copy of the sources without the whole history cannot tell.
+func TestTheCommitWithTheUpgradesExists(t *testing.T) {
+	for _, name := range []string{"docs/operations.md", "docs/contributing.md"} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "`" + dataformat.UpgradesCommit + "`"; !strings.Contains(string(text), want) {
+			t.Errorf("%s: got no %s, want the commit that dataformat names", name, want)
+		}
+	}
+	git := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", root}, args...)...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	if shallow, err := git("rev-parse", "--is-shallow-repository"); err != nil || shallow != "false" {
+		t.Logf("not tested here: whether the history has the commit (shallow: %q, %v)", shallow, err)
+		return
+	}
+	if _, err := git("merge-base", "--is-ancestor", dataformat.UpgradesCommit, "HEAD"); err != nil {
+		t.Errorf("commit %s: got %v, want an ancestor of this version", dataformat.UpgradesCommit, err)
 	}
 }
