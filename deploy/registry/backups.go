@@ -33,7 +33,7 @@ const (
 	unchecked = "unchecked"
 )
 
-// BackupInto makes a backup in a directory (the argument into), and restores it there to check it. After the check it
+// BackupInto makes a backup in a directory (the argument `into`), and restores it there to check it. After the check it
 // gives the backup its name, and removes the backups that are too old for the given rules. It writes to w what it
 // checked. If it returns no error, the backup is valid. If the data is damaged, the error wraps ErrDamaged, and the bad
 // backup stays as unchecked.tar until the next run. After an error, no other backup is removed.

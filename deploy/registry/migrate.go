@@ -21,7 +21,7 @@ type Migrated struct {
 // Migrate copies the assets of a data directory, with the metadata of files, to MongoDB, and its token records
 // to Redis. Services that use these databases continue where this registry has stopped. They need the secret of
 // this registry, and the file service needs the place of the bytes. The registry must not run. The function
-// progress may be called often, and its argument `total` may grow. See assetsvc.Move, authsvc.Move and
+// `progress` may be called often, and its argument `total` may grow. See assetsvc.Move, authsvc.Move and
 // filesvc.Move.
 func Migrate(ctx context.Context, dir, mongo, redis string, progress func(done, total int)) (m Migrated, err error) {
 	if err := mustBeOurs(dir, formatFile); err != nil {

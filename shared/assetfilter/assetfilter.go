@@ -143,7 +143,7 @@ func (f Filter) Term(value string) string {
 func (f Filter) Each(a *Asset, add func(term, value, name string)) { f.each(a, add) }
 
 // Read returns the given values without blanks around them, each once, and without empty ones. If a value is
-// not allowed, the text fault gives the reason in one sentence; otherwise the text is "".
+// not allowed, the text `fault` gives the reason in one sentence; otherwise the text is "".
 func (f Filter) Read(values []string) (list []string, fault string) {
 	for _, value := range values {
 		value = strings.TrimSpace(value)

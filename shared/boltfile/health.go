@@ -30,7 +30,7 @@ type health struct {
 
 func (h *health) cause() error { return cmp.Or(h.stopped, h.failing, h.full) }
 
-// unavailable returns the fault for a client, with the cause for the log. The text action is a verb for
+// unavailable returns the fault for a client, with the cause for the log. The text `action` is a verb for
 // what failed, such as "read".
 func unavailable(action string, cause error) error {
 	f := fault.New(fault.Unavailable, fault.URL, "store",

@@ -44,7 +44,7 @@ type Process struct {
 }
 
 // Run runs a process with one service. It listens on addr, calls the function
-// start, and answers until ctx is done. Then it finishes the requests under way
+// `start`, and answers until ctx is done. Then it finishes the requests under way
 // and closes the service. The log goes to standard error as JSON.
 func Run(
 	ctx context.Context, addr string, p Process, start func(*slog.Logger, *telemetry.Telemetry) (Service, error),

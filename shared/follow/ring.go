@@ -125,7 +125,7 @@ func (r *Ring) restart(position int64, offset string) {
 	r.started, r.from, r.upto, r.offset = true, position, position, offset
 }
 
-// Append adds entries. The position upto says how far the ring is complete afterwards. Append ignores entries that
+// Append adds entries. The position `upto` says how far the ring is complete afterwards. Append ignores entries that
 // the ring has already. Entries must be in order, and the first must follow the ring's last one without a gap.
 func (r *Ring) Append(entries []*Entry, upto int64, offset string) {
 	r.mu.Lock()

@@ -9,7 +9,7 @@ import (
 // Limits on reading the rest of a refused request's body.
 const (
 	minRest     = 256 << 10 // a refused body of at most so many bytes is read, and the connection stays open
-	maxRest     = 16 << 20  // maximum number of bytes that are read of the rest
+	maxRest     = 16 << 20  // maximum number of bytes that are read from the rest
 	restTimeout = 5 * time.Second
 
 	// strayTimeout limits how long net/http waits, after the answer, for the

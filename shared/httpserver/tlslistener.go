@@ -43,7 +43,7 @@ func newTLSListener(
 	return t
 }
 
-// listen accepts connections and starts a handshake on each. It stops when the context open is done.
+// listen accepts connections and starts a handshake on each. It stops when the context `open` is done.
 func (t *tlsListener) listen(open context.Context) {
 	for {
 		conn, err := t.Listener.Accept()

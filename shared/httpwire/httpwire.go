@@ -10,8 +10,8 @@ import (
 
 // Fields returns the header fields in lines. Each line must end with CR LF. A plain line has a name, a colon, and a
 // value of printable ASCII, spaces and tabs. Fields returns false if a line is not plain, if the canonical name of a
-// field is in the argument refuse, or if the field Connection has a value other than keep-alive. The result equals what
-// net/http returns.
+// field is in the argument `refuse`, or if the field Connection has a value other than keep-alive. The result equals
+// what net/http returns.
 func Fields(lines string, refuse map[string]bool) (http.Header, bool) {
 	n := strings.Count(lines, "\n")
 	header, values := make(http.Header, n), make([]string, n)

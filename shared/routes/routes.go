@@ -52,7 +52,7 @@ func Versions() []Version {
 	}
 }
 
-// FindVersion returns the version with a name. The result ok is false if no version has this name.
+// FindVersion returns the version with a name. The result `ok` is false if no version has this name.
 func FindVersion(name string) (v Version, ok bool) {
 	for _, v := range Versions() {
 		if v.Name == name {

@@ -31,7 +31,7 @@ type conn struct {
 }
 
 // exchange sends a request and returns the answer as soon as its header was
-// read. If it fails, the result answering reports whether a part of an answer came.
+// read. If it fails, the result `answering` reports whether a part of an answer came.
 func (c *conn) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, answering bool, err error) {
 	ctx := r.Context()
 	release := context.AfterFunc(ctx, func() { c.net.SetDeadline(longAgo) })
@@ -60,7 +60,7 @@ func (c *conn) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, 
 	return resp, true, nil
 }
 
-// send writes a request and reads the head of its answer. The result failed is the error of writing. After an error
+// send writes a request and reads the head of its answer. The result `failed` is the error of writing. After an error
 // of writing, the function still reads an answer, because the server may have refused the body early. If the body
 // itself could not be read, the function returns immediately: then no answer will come.
 func (c *conn) send(r *http.Request, body io.ReadCloser) (resp *http.Response, failed, err error) {

@@ -11,7 +11,7 @@ import (
 const (
 	checkEvery   = time.Second
 	checkTimeout = time.Second // time limit of a check, and of a DNS lookup
-	maxCheckBody = 64 << 10    // maximum number of bytes that are read of the answer to a check
+	maxCheckBody = 64 << 10    // maximum number of bytes that are read from the answer to a check
 	resolveEvery = 5           // the names are looked up at every fifth check
 )
 

@@ -114,8 +114,8 @@ func TestAnswersOfOldVersionsHaveNoLaterField(t *testing.T) {
 	}
 }
 
-// publishColourful publishes an asset with the fields of version 2.6 and returns its id. The result parts has, for each
-// kind of parts, the id of a part that also has these fields.
+// publishColourful publishes an asset with the fields of version 2.6 and returns its id. The result `parts` has, for
+// each kind of parts, the id of a part that also has these fields.
 func publishColourful(t *testing.T, assets *registry.Registry) (id string, parts map[string]string) {
 	t.Helper()
 	broker := identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "3"}

@@ -107,7 +107,7 @@ func firstInforms(w *walk, path string, l record.List) {
 }
 
 // uniqueIDs returns a check that no two elements have the same id (docs/contract.md, "Identifiers"). The argument
-// otherwise is the text of the fault.
+// `otherwise` is the text of the fault.
 func uniqueIDs(otherwise string) listCheck {
 	return func(w *walk, path string, l record.List) {
 		seen := make(map[string]bool, len(l))

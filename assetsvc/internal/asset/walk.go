@@ -339,7 +339,7 @@ func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 
 // ignored checks the type of a value that will not be stored, and notes the name of its field as ignored. It does not
 // note the field if the sent value would change nothing, or if the sent value equals one of the values in the argument
-// others.
+// `others`.
 func (w *walk) ignored(f field, sent, stored record.Value, others ...record.Value) {
 	if d, ok := f.of.(dropped); ok {
 		f.of = d.of

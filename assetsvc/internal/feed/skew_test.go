@@ -28,7 +28,7 @@ type shared struct {
 	refused int // Opens that were refused
 }
 
-// pause waits for the time least, and then for a random part of the time more.
+// pause waits for the time `least`, and then for a random part of the time `more`.
 func (s *shared) pause(least, more time.Duration) {
 	s.mu.Lock()
 	d := least + time.Duration(s.random.Int64N(int64(more)))

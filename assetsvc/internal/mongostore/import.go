@@ -288,7 +288,7 @@ func sameChange(a, b registry.Revision) bool {
 }
 
 // Finish checks that the database has exactly the given numbers of assets, changes and webhooks, and then lets
-// asset services use it. All positions that the asset services give out later are above the position last.
+// asset services use it. All positions that the asset services give out later are above the position `last`.
 func (i *Import) Finish(ctx context.Context, assets, changes, webhooks int, last int64) error {
 	for _, c := range []struct {
 		of   string

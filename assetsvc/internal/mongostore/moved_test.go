@@ -18,7 +18,7 @@ import (
 )
 
 // hold opens a batch as another process would. The batch holds back the horizon until the caller calls the function
-// release.
+// `release`.
 func hold(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	f := feedStore{database: s.db}

@@ -58,7 +58,7 @@ func (d *database) recordOf(found document) registry.Record {
 	return r
 }
 
-// findUpTo returns an asset if its body has no more bytes than the given limit (most); the result fits is then true.
+// findUpTo returns an asset if its body has no more bytes than the given limit (most); the result `fits` is then true.
 // If the body is larger, or if the asset does not exist, it reads no body.
 func (s *Store) findUpTo(ctx context.Context, id string, most int) (found document, fits bool, err error) {
 	small := append(withID(id), bson.E{Key: "size", Value: bson.D{{Key: "$lte", Value: most}}})

@@ -126,7 +126,7 @@ func (r *Reader) LeafAt(ctx context.Context, position int64) (leaf translog.Leaf
 }
 
 // Consistent returns the proof that a checkpoint of the log continues an earlier state of the log. The argument
-// older is the number of leaves in the earlier state (translog.Consistent).
+// `older` is the number of leaves in the earlier state (translog.Consistent).
 func (r *Reader) Consistent(ctx context.Context, older int64, c translog.Checkpoint) ([]tlog.Hash, error) {
 	return translog.Consistent(ctx, older, c, Parts{r})
 }
@@ -164,8 +164,8 @@ func (r *Reader) find(ctx context.Context, size, position int64) (index int64, l
 	return 0, nil, missing
 }
 
-// search returns the index of the entry with the given position. The result side is 0 if the entry is found.
-// Otherwise side says whether the position is before (-1) or after (1) all these entries.
+// search returns the index of the entry with the given position. The result `side` is 0 if the entry is found.
+// Otherwise `side` says whether the position is before (-1) or after (1) all these entries.
 func search(entries [][]byte, position int64) (at, side int, err error) {
 	for at, entry := range entries {
 		leaf, err := translog.ParseLeaf(entry)

@@ -146,8 +146,8 @@ func (w *Writer) look(head Head) {
 	w.seen = head
 }
 
-// Extend adds some changes of the record to the log. The result more is true if the record has further changes,
-// which did not fit in this step. The result won is false if another process has changed the head at the same
+// Extend adds some changes of the record to the log. The result `more` is true if the record has further changes,
+// which did not fit in this step. The result `won` is false if another process has changed the head at the same
 // time, or since this Writer last saw the head. Then Extend does nothing.
 func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 	head, err := w.store.LogHead(ctx)
@@ -197,7 +197,7 @@ func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 
 // Sign signs the tree in the stored head, unless the newest checkpoint is of that tree and signed by all keys.
 // It also replaces a checkpoint with an earlier origin, because such a checkpoint belongs to another log with
-// the same leaves. The result won is false if another process has changed the head at the same time.
+// the same leaves. The result `won` is false if another process has changed the head at the same time.
 func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 	head, err := w.store.LogHead(ctx)
 	if err != nil {

@@ -207,7 +207,7 @@ func (r *Registry) takeBirth(ctx context.Context, in Input, now time.Time) (end 
 const maxGaps = 3
 
 // createdUnder answers a repeat of a creation that was made under another seed. If no creation was made under that
-// seed, the result found is false.
+// seed, the result `found` is false.
 func (r *Registry) createdUnder(
 	ctx context.Context, by identity.Identity, in Input, seed Seed, now time.Time,
 ) (created Created, found bool, err error) {

@@ -48,7 +48,7 @@ func (r *Registry) Past(ctx context.Context, id string, position int64) (value r
 
 // base finds the newest change, at or below the given position, that needs no older change: it has a whole asset, or it
 // is the creation. It returns the position of this change. The changes from there up to the given position are read in
-// several reads, the newest changes first. The result pages has the value of LogQuery.Before for each of these reads.
+// several reads, the newest changes first. The result `pages` has the value of LogQuery.Before for each of these reads.
 func (r *Registry) base(ctx context.Context, id string, position int64) (base int64, pages []int64, err error) {
 	for before := position + 1; ; {
 		log, err := r.log(ctx, id, LogQuery{Before: before, Limit: logPage})

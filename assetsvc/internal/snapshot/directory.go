@@ -112,7 +112,7 @@ func (k *Keeper) segment(sha256 string) string { return filepath.Join(k.segments
 
 func (k *Keeper) copy(sha256, name string) string { return filepath.Join(k.copies(), sha256+"-"+name) }
 
-// manifest returns the file name of the manifest of a snapshot that was begun at a time. The names sort in the
+// manifest returns the file name of the manifest of a snapshot that was begun at the given time. The names sort in the
 // order of the times.
 func manifest(dir string, begun int64) string {
 	return filepath.Join(dir, fmt.Sprintf("%020d", begun)+manifestEnd)

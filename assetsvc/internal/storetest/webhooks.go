@@ -404,8 +404,8 @@ func testPutRace(t *testing.T, open openWebhooks) {
 
 func testBrokerBound(t *testing.T, open openWebhooks) { CheckBrokerBound(t, open(t, "a", at(start))) }
 
-// CheckBrokerBound creates more endpoints of one broker at the same time than the broker may have. Exactly the
-// allowed number must be stored. All stores must share their data.
+// CheckBrokerBound tries to create more endpoints than a broker may have, all at the same time. Exactly the allowed
+// number must be stored. All stores must share their data.
 func CheckBrokerBound(t *testing.T, stores ...WebhookStore) {
 	t.Helper()
 	s := stores[0]

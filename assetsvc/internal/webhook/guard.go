@@ -73,7 +73,7 @@ func CheckURL(text string, p Policy) error {
 const (
 	answerWithin  = 15 * time.Second // longest time from the start of the DNS query to the last byte of the answer
 	connectWithin = 5 * time.Second
-	maxAnswer     = 4 << 10  // maximum number of bytes that are read of an answer's body
+	maxAnswer     = 4 << 10  // maximum number of bytes that are read from an answer's body
 	maxHeaders    = 16 << 10 // maximum number of bytes of an answer's headers
 	window        = 64 << 10 // maximum number of bytes that a receiver may send before the sender reads them (HTTP/2)
 	idleFor       = 2 * time.Minute

@@ -85,7 +85,7 @@ func stateOf(e Endpoint) string {
 // changed updates the metrics: it sets the state of the endpoint, and records that no change waits.
 func (w *worker) changed() { w.show.Store(&shown{state: stateOf(w.e)}) }
 
-// waits updates the metrics: it stores the time since which a change waits for the sender.
+// waits updates the metrics: it stores the time `since` which a change waits for the sender.
 func (w *worker) waits(since time.Time) {
 	if now := w.show.Load(); !now.waits.Equal(since) {
 		w.show.Store(&shown{now.state, since})

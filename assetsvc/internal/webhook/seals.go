@@ -115,7 +115,7 @@ func (s Seals) Secret(seal string) (secret, publicKey string, err error) {
 		publicPrefix + base64.StdEncoding.EncodeToString(public), nil
 }
 
-// Renew returns the seed sealed with the current secret. The result anew is true for a new seal. A seal that the
+// Renew returns the seed sealed with the current secret. The result `anew` is true for a new seal. A seal that the
 // current secret has made, or "", is returned unchanged. Renew returns ErrSealed for a seal of another registry.
 func (s Seals) Renew(seal string) (renewed string, anew bool, err error) {
 	if seal == "" {

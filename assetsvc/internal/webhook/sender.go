@@ -125,7 +125,7 @@ func (s *Sender) run() {
 	}
 }
 
-// claim takes or renews the term. The result end is the time after which the process must not use the term.
+// claim takes or renews the term. The result `end` is the time after which the process must not use the term.
 func (s *Sender) claim(ctx context.Context) (term Term, end time.Time, held bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()

@@ -203,7 +203,7 @@ const MaxSummed = 200
 const MaxSummedDays = 90
 
 // BrokerUsage returns how many requests used the broker's keys on each of the last days, up to today. It adds up
-// the newest MaxSummed keys. The result cut reports that the broker has more keys.
+// the newest MaxSummed keys. The result `cut` reports that the broker has more keys.
 func (s *Service) BrokerUsage(ctx context.Context, broker string, days int) (sum []adminapi.Day, cut bool, err error) {
 	if days < 1 || days > MaxSummedDays {
 		return nil, false, fault.New(fault.Invalid, fault.Query, "days",

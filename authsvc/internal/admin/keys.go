@@ -117,7 +117,7 @@ func (s *Service) ChangeKey(
 
 // RotateKey gives a key a new secret and returns it. Former secrets stay valid for the grace period at most; if
 // grace is 0, all of them end immediately. The fault lists everything wrong with the request. The argument
-// unread has more details for the fault, about fields that could not be read.
+// `unread` has more details for the fault, about fields that could not be read.
 func (s *Service) RotateKey(
 	ctx context.Context, by Actor, id string, grace time.Duration, unread ...fault.Detail,
 ) (made adminapi.Key, secret string, err error) {

@@ -29,7 +29,7 @@ func (f Filter) matches(texts ...string) bool {
 // errPageFull ends a listing when the page has as many keys or brokers as its limit.
 var errPageFull = errors.New("the page is full")
 
-// Keys returns the keys that match a filter. The result next is the value of Filter.After for the next page; ""
+// Keys returns the keys that match a filter. The result `next` is the value of Filter.After for the next page; ""
 // after the last page.
 func (s *Service) Keys(ctx context.Context, f Filter) (keys []adminapi.Key, next string, err error) {
 	var found []apikey.Key
@@ -59,7 +59,7 @@ func (s *Service) Keys(ctx context.Context, f Filter) (keys []adminapi.Key, next
 	return keys, next, err
 }
 
-// Brokers returns the brokers that match a filter. The result next is the value of Filter.After for the next
+// Brokers returns the brokers that match a filter. The result `next` is the value of Filter.After for the next
 // page; "" after the last page.
 func (s *Service) Brokers(ctx context.Context, f Filter) (brokers []adminapi.Broker, next string, err error) {
 	brokers = []adminapi.Broker{}

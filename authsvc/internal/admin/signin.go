@@ -29,7 +29,7 @@ type Authenticator struct {
 }
 
 // NewAuthenticator returns an authenticator. It stores the use of operators' keys in a Recorder, the argument
-// uses.
+// `uses`.
 func NewAuthenticator(
 	keys *apikey.Verifier, uses apikey.Recorder, log *slog.Logger, now func() time.Time,
 ) *Authenticator {

@@ -118,7 +118,7 @@ func NewUnaudited(hash string, holder identity.Identity, now time.Time) Key {
 	}
 }
 
-// State returns the state of the key at a time: one of adminapi.States.
+// State returns the state of the key at the given time: one of adminapi.States.
 func (k Key) State(broker Broker, now time.Time) string {
 	switch {
 	case !k.Revoked.IsZero():
@@ -137,9 +137,9 @@ func ended(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
 // of changes from the audit log, which does not mention these keys.
 const unauditedFor = 800 * time.Millisecond
 
-// Admit returns the rights that the secret with a hash gives at a time. It returns false if the key does not have this
-// secret, or is not active. It also returns false if the grace period of the secret is over. An unaudited key never
-// opens the admin API.
+// Admit returns the rights that the secret with the given hash gives at the given time. It returns false if the key
+// does not have this secret, or is not active. It also returns false if the grace period of the secret is over. An
+// unaudited key never opens the admin API.
 func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool) {
 	at := slices.IndexFunc(k.Secrets, func(s Secret) bool {
 		return subtle.ConstantTimeCompare([]byte(s.Hash), []byte(hash)) == 1

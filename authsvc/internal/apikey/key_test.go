@@ -136,7 +136,7 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// validAt returns the numbers of the secrets that a key admits at a time.
+// validAt returns the numbers of the secrets that a key admits at the given time.
 func validAt(k Key, at time.Time) (numbers []int) {
 	for _, s := range k.Secrets {
 		if _, ok := k.Admit(s.Hash, Broker{Name: "b"}, at); ok {

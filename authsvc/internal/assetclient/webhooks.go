@@ -54,8 +54,8 @@ func administrator(keyID string) identity.Identity {
 const webhooksPath = "/api/2.5/webhooks"
 
 // Webhooks returns a page of a broker's webhooks. If broker is "", the page has webhooks of all brokers. The argument
-// after is the id of the last webhook before the page. The result next is the argument `after` for the next page; it is
-// "" on the last page.
+// `after` is the id of the last webhook before the page. The result `next` is the argument `after` for the next page;
+// it is "" on the last page.
 func (c *Client) Webhooks(ctx context.Context, keyID, broker, after string) (found []Webhook, next string, err error) {
 	query := url.Values{"broker": {broker}, "after": {after}}
 	text, err := c.get(ctx, administrator(keyID), webhooksPath+"?"+query.Encode(), maxWebhooks)

@@ -36,7 +36,7 @@ func head(tx *bbolt.Tx) (adminapi.Head, error) {
 	return adminapi.Head{Seq: e.Seq, Hash: e.Hash}, nil
 }
 
-// Entries returns up to limit audit entries, in order. The first entry follows the entry with the number after.
+// Entries returns up to limit audit entries, in order. The first entry follows the entry with the number `after`.
 func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	return scan(ctx, s, auditBucket, number(after+1), limit, func(text []byte) (e adminapi.Entry, err error) {
 		return e, json.Unmarshal(text, &e)

@@ -108,7 +108,7 @@ func get[T any](tx *bbolt.Tx, bucket []byte, key string, decode func([]byte) (T,
 	return decoded(decode(text))
 }
 
-// scan decodes up to limit values of a bucket, beginning at the key in the argument from.
+// scan decodes up to limit values of a bucket, beginning at the key in the argument `from`.
 func scan[T any](
 	ctx context.Context, s *Store, bucket, from []byte, limit int, decode func([]byte) (T, error),
 ) (found []T, err error) {

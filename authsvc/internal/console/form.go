@@ -144,7 +144,8 @@ func unchanged(settings any) (string, error) {
 }
 
 // mustBe returns a fault of kind Conflict if the settings have changed since the form showed them. The argument
-// shown is a digest of the settings that the form showed. The function `unchanged` made it, and the form sent it back.
+// `shown` is a digest of the settings that the form showed. The function `unchanged` made it, and the form sent it
+// back.
 func mustBe(settings any, shown string) error {
 	now, err := unchanged(settings)
 	if err != nil {

@@ -32,7 +32,8 @@ func newKey(id, broker string) apikey.Key {
 	}
 }
 
-// entry returns the entry of the audit log that follows the given head. The argument about is the subject of the entry.
+// entry returns the entry of the audit log that follows the given head. The argument `about` is the subject of the
+// entry.
 func entry(head adminapi.Head, about string) adminapi.Entry {
 	return adminapi.Entry{
 		Seq: head.Seq + 1, Time: made, Who: "хтось", Action: "x", Subject: about, After: []byte(`{"name":"я"}`),

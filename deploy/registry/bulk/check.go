@@ -20,7 +20,7 @@ type Checked struct {
 	sums      map[string]string // hash of each row, by its reference
 }
 
-// Check reads all rows, and calls the function `tell` for each fault. It sends no request. The result ok is false
+// Check reads all rows, and calls the function `tell` for each fault. It sends no request. The result `ok` is false
 // if there is a fault.
 func Check(s Source, files *Folder, tell func(Fault)) (c Checked, ok bool, err error) {
 	ok = true

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// value returns the value that the cells of a row give to the node n, or nil if they give none. The result filled
-// reports whether a part of the value comes from a column. The result mapped reports whether a column is mapped to a
+// value returns the value that the cells of a row give to the node n, or nil if they give none. The result `filled`
+// reports whether a part of the value comes from a column. The result `mapped` reports whether a column is mapped to a
 // part of the value. An element of a list may have columns and constants. If all its columns are empty in this row,
 // the list does not get the element.
 func (m Mapping) value(n *node, cells []string) (v any, filled, mapped bool) {

@@ -64,8 +64,8 @@ func (d *doubts) any() bool {
 }
 
 // survives reports whether the copy stays after the error err, which says that the copy may be void. With a policy, a
-// copy that was served stays until another copy is verified, because a server without a signature proves nothing. A
-// damaged copy never stays. If the copy stays, survives records the doubt.
+// copy that was served stays until another copy is verified, because an answer without a signature does not prove
+// that the copy is void. A damaged copy never stays. If the copy stays, survives records the doubt.
 func (k *keeper) survives(err error) bool {
 	if k.policy == nil || !k.servedBefore() || errors.Is(err, replica.ErrUnsound) || errors.Is(err, boltfile.ErrDamaged) {
 		return false

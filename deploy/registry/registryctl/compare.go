@@ -55,7 +55,7 @@ type comparison struct {
 // assetKey is the id of an asset in binary form.
 type assetKey [16]byte
 
-// keyOf converts an id to a key. The result ok is false if the id does not have the form of an asset's id.
+// keyOf converts an id to a key. The result `ok` is false if the id does not have the form of an asset's id.
 func keyOf(id string) (key assetKey, ok bool) {
 	if len(id) != hex.EncodedLen(len(key)) {
 		return key, false

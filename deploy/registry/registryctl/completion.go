@@ -198,7 +198,7 @@ var completable = regexp.MustCompile(`^[\pL\pN_.-]+$`)
 const completionTimeout = time.Second
 
 // typed returns a program with the settings of the command line that is being completed. If that line has no --config,
-// the config file of this process is read. If the settings are wrong, the result ok is false. typed returns no error,
+// the config file of this process is read. If the settings are wrong, the result `ok` is false. typed returns no error,
 // because a shell cannot show an error while it completes a line.
 func (p *program) typed(line commands) (asked *program, ok bool) {
 	if line.Config == "" {

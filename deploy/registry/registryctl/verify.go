@@ -126,7 +126,7 @@ func (v verifyLog) keepConflict(source *keepingSource, err error) error {
 	return fmt.Errorf("%w; keep %s and %s as evidence", err, v.Remember, file)
 }
 
-// readRemembered returns the checkpoint in a file. The result known is false if the file does not exist. The
+// readRemembered returns the checkpoint in a file. The result `known` is false if the file does not exist. The
 // signatures of the checkpoint were verified when it was remembered, perhaps with keys that are retired now, so
 // they are not verified again.
 func readRemembered(file string) (c translog.Checkpoint, known bool, err error) {

@@ -42,8 +42,8 @@ func (s *stage) program(language, dir string, guides ...string) string {
 	return program.String()
 }
 
-// The method `between` returns parts of a page. Each part begins behind an occurrence of the text from, and ends before
-// the next occurrence of the text to.
+// The method `between` returns parts of a page. Each part begins behind an occurrence of the text `from`, and ends
+// before the next occurrence of the text `to`.
 func (s *stage) between(page, from, to string) (texts []string) {
 	s.t.Helper()
 	for _, rest := range strings.Split(page, from)[1:] {

@@ -44,7 +44,7 @@ type proxy struct {
 }
 
 // newProxy returns a proxy in front of the registry at addr. It sends GET requests to the address in the parameter
-// reader instead.
+// `reader` instead.
 func newProxy(addr, reader string) *proxy {
 	p := &proxy{}
 	p.registry = &httputil.ReverseProxy{

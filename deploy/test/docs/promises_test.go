@@ -36,7 +36,7 @@ var (
 
 // promisesOf returns the names of the promises in a document. It also returns the sentences that have a strong
 // word but no name. A table after a sentence counts as named if the sentence is named. Strong words within the
-// given phrases do not count. The result used lists the phrases that were found.
+// given phrases do not count. The result `used` lists the phrases that were found.
 func promisesOf(text string, phrases []string) (names, nameless, used []string) {
 	lead := "" // the last sentence before the current table
 	for _, block := range blocksOf(codeBlock.ReplaceAllString(text, "")) {

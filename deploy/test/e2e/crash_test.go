@@ -204,7 +204,7 @@ func (l *ledger) count() int {
 	return l.acknowledged
 }
 
-// send sends a request with the key "broker", stores the decoded answer in the parameter into, and returns the
+// send sends a request with the key "broker", stores the decoded answer in the parameter `into`, and returns the
 // status. It returns 0 if no complete answer came, which happens when the registry is killed.
 func send(a api, method, path, token string, body, into any) int {
 	return sendBy(a, "broker", method, path, token, body, into)

@@ -39,7 +39,7 @@ func served(t *testing.T) (dir string, ids []string) {
 }
 
 // copyOf copies a data directory, and replaces the content of one of its files by the result of the function
-// change. If change returns nil, the copy does not get the file.
+// `change`. If `change` returns nil, the copy does not get the file.
 func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 	t.Helper()
 	to := t.TempDir()

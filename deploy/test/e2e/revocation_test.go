@@ -68,7 +68,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // gatewaysBehindFront starts two auth services, and three gateways that reach them through a front. The parameter
-// admin is the address at which the auth services serve the admin API.
+// `admin` is the address at which the auth services serve the admin API.
 func gatewaysBehindFront(t *testing.T, redis, secretFile, admin string, output *processes.Output) (*front, []api) {
 	t.Helper()
 	start := func(program string, args ...string) string {

@@ -143,7 +143,7 @@ func TestFeedOfMirrorsUnderFaults(t *testing.T) {
 }
 
 // checkOn starts as many services of a fleet as count says, and runs the load and the faults on them. The parameter
-// size has the numbers of writers and assets; checkOn sets its other fields.
+// `size` has the numbers of writers and assets; checkOn sets its other fields.
 func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network) {
 	t.Helper()
 	services := &services{signer: signer(t), client: client()}

@@ -127,7 +127,7 @@ func put(tx *bbolt.Tx, old, f file.File) error {
 	return errors.Join(count(tx, old, -1), count(tx, f, 1))
 }
 
-// count adds a file to the counts of its broker if the number by is 1, and subtracts it if the number is -1.
+// count adds a file to the counts of its broker if the number `by` is 1, and subtracts it if the number is -1.
 func count(tx *bbolt.Tx, f file.File, by int64) error {
 	if f.ID == "" || f.State == file.Removed {
 		return nil
@@ -184,7 +184,7 @@ func (s *Store) Delete(ctx context.Context, f file.File) error {
 	return s.guarded(ctx, f.ID, f.Revision, file.File{})
 }
 
-// guarded replaces a file by the file next, if the stored file has the given revision.
+// guarded replaces a file by the file `next`, if the stored file has the given revision.
 func (s *Store) guarded(ctx context.Context, id string, revision int64, next file.File) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error {
 		old, err := get(tx, id)

@@ -15,7 +15,7 @@ const MaxList = 100
 const MaxRemoved = 1000
 
 // ListRemoved returns ids of files that were taken down, sorted: at most limit ids, all greater than the argument
-// after. The result next is as in List. ListRemoved sees every removal that was acknowledged before. The list need
+// `after`. The result `next` is as in List. ListRemoved sees every removal that was acknowledged before. The list need
 // not be secret: a request for a removed file gets 410, so anybody can find out that it was removed.
 func (s *Service) ListRemoved(ctx context.Context, after string, limit int) (ids []string, next string, err error) {
 	ids, err = s.bytes.Removed(ctx, after, limit)

@@ -113,7 +113,7 @@ func (s *Service) receive(ctx context.Context, f File, u Upload) (File, error) {
 // headSize is the number of bytes from which the type of a file is detected.
 const headSize = 4 << 10
 
-// Detect detects the type of bytes from their beginning. The result all is a reader of all bytes, including
+// Detect detects the type of bytes from their beginning. The result `all` is a reader of all bytes, including
 // this beginning.
 func Detect(from io.Reader) (detected string, all io.Reader, err error) {
 	head := bufio.NewReaderSize(from, headSize)

@@ -95,7 +95,7 @@ func set(names []string) map[string]bool {
 	return all
 }
 
-// Recall returns the remembered answer about a key and never calls the verifier. The result known is false if no
+// Recall returns the remembered answer about a key and never calls the verifier. The result `known` is false if no
 // trusted answer is remembered.
 func (c *Cache) Recall(hash string) (_ authapi.Key, known bool, _ error) {
 	e, known, _ := c.lookup(hash)
@@ -160,7 +160,7 @@ func (c *Cache) ask(ctx context.Context, hash string, epoch uint64) entry {
 	return e
 }
 
-// lookup returns the entry of a key, and the current epoch. The result known reports whether the entry exists
+// lookup returns the entry of a key, and the current epoch. The result `known` reports whether the entry exists
 // and may be trusted.
 func (c *Cache) lookup(hash string) (e entry, known bool, epoch uint64) {
 	c.mu.RLock()

@@ -67,7 +67,7 @@ func RefusalHeaders(corsOrigins []string) func(origin string) http.Header {
 	}
 }
 
-// answer sets the CORS headers. If the request is a preflight, the answer to it is then complete, and the result done
+// answer sets the CORS headers. If the request is a preflight, the answer to it is then complete, and the result `done`
 // is true.
 func (p cors) answer(header http.Header, r *http.Request) (done bool) {
 	if !p.allow(header, r.Header.Get("Origin")) {

@@ -33,7 +33,7 @@ func (a *API) noMethod() gin.HandlerFunc {
 }
 
 // objectPath returns the path of an asset or a transfer at the asset service, if the request's path leads to
-// this object or to a part of it. The result ok is false if the path leads to no object.
+// this object or to a part of it. The result `ok` is false if the path leads to no object.
 func objectPath(c *gin.Context) (path string, ok bool) {
 	segments := strings.Split(c.Request.URL.Path, "/") // the elements are "", "api", version, kind, id, and so on
 	if len(segments) < 5 || segments[3] != "assets" && segments[3] != "transfers" {

@@ -48,7 +48,7 @@ type rateShortage struct {
 }
 
 // wait returns how long a cost must wait, and the index of the rate with the longest wait. The argument `since` is
-// the time since Redis reported the shortage. A cost above the limit always waits for one period.
+// the time `since` Redis reported the shortage. A cost above the limit always waits for one period.
 func (s shortage) wait(since time.Duration, cost int64) (wait time.Duration, rate int) {
 	for i, r := range s {
 		free, end := r.left, time.Duration(0)

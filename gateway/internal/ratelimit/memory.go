@@ -44,7 +44,7 @@ func (m *Memory) Peek(_ context.Context, buckets []Bucket, states []State) ([]St
 func share(limit, cost, gateways int64) int64 { return max(limit/gateways, min(limit, max(cost, 1))) }
 
 // localWait returns how long a request must wait. It counts only the requests that this process has admitted.
-// All rates of all buckets are numbered in their order. The result refused is the number of the rate with the
+// All rates of all buckets are numbered in their order. The result `refused` is the number of the rate with the
 // longest wait.
 func localWait(entries []*entry, buckets []Bucket, now, gateways int64) (wait time.Duration, refused int) {
 	n := 0

@@ -142,7 +142,7 @@ func (r *Redis) run(ctx context.Context, calls []*scriptCall) error {
 	return nil
 }
 
-// read reads the answer of the script, as take.lua describes it. The result ok is false if the answer has a
+// read reads the answer of the script, as take.lua describes it. The result `ok` is false if the answer has a
 // wrong form.
 func (c *scriptCall) read(values []int64) (ok bool) {
 	if len(values) < 2 {

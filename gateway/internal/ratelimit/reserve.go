@@ -18,7 +18,7 @@ func reserveOf(limit, gateways int64) int64 {
 	return limit / reservePart / gateways
 }
 
-// reserveWait returns how long a request must wait for this gateway's reserve. The result ok is false if the
+// reserveWait returns how long a request must wait for this gateway's reserve. The result `ok` is false if the
 // request costs more than the reserve.
 func (s *Borrower) reserveWait(e *entry, b *Bucket, now int64) (wait time.Duration, ok bool) {
 	for i := range b.Rates {

@@ -77,7 +77,7 @@ type Index struct {
 }
 
 // Open opens the index in a directory. It creates the directory and the index unless they exist. The argument
-// synonyms is for the second tries of a search that found nothing. The argument `names` has the names of the
+// `synonyms` is for the second tries of a search that found nothing. The argument `names` has the names of the
 // codes that facets show. The error wraps ErrDamaged if the index must be removed.
 func Open(dir string, synonyms *meaning.Synonyms, names codenames.Lists) (x *Index, err error) {
 	dir = filepath.Clean(dir)

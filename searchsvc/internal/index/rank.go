@@ -171,13 +171,14 @@ var scorePool pool[int64]
 
 // Points of a score. Points for a word are multiplied by the weight of the word. The points for pairs and for the
 // length of the title are few: for a question of a few words, their sum is less than the points for one word of
-// the least weight.
+// the least weight. Titles are in classes by length. If a title has all words of the question, it gets byLength for
+// each class with longer titles.
 const (
 	byTitle  = 64 // the title has the word in any form
 	byForm   = 8  // the title has the word as it was asked
-	byPair   = 8  // the title has the word beside the previous word of the question
+	byPair   = 8  // the title has two neighbouring words of the question side by side
 	byText   = 16 // the asset has the word anywhere; used only in searches in which words may be missing
-	byLength = 4  // only if the title has all words: for each class of longer titles
+	byLength = 4  // the titles of one class are longer
 )
 
 // scores returns the score of each found asset of a segment, from the words in its title.

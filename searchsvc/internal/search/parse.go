@@ -170,7 +170,7 @@ func (p *parser) unit() Unit {
 }
 
 // count returns a parameter that must be a whole number, from 0 to the upper bound in the argument `most`. If the
-// request does not have the parameter, it returns the default in the argument without.
+// request does not have the parameter, it returns the default in the argument `without`.
 func (p *parser) count(name string, without, most int) int {
 	text := p.one(name)
 	if text == "" {

@@ -18,7 +18,7 @@ type edit struct {
 	Before, After *part // nil: the value did not exist before, or does not exist after
 }
 
-// edits compares two states of a record. The result more is the number of differences beyond maxEdits. The
+// edits compares two states of a record. The result `more` is the number of differences beyond maxEdits. The
 // comparison ignores dateModified, which differs in every change, and date, which differs in every change of the
 // state.
 func edits(l Lang, before, after *value) (list []edit, more int64) {

@@ -48,7 +48,7 @@ func parse(b []byte, r *http.Request) (size int) {
 }
 
 // parseRequestLine reads the first line of head, and sets the fields of r from it. It returns the other lines of head.
-// The result ok is false if the line is not simple.
+// The result `ok` is false if the line is not simple.
 func parseRequestLine(r *http.Request, head string) (fields string, ok bool) {
 	method, rest, _ := strings.Cut(head, " ")
 	if method != http.MethodGet && method != http.MethodHead {
