@@ -56,7 +56,6 @@ func (a *API) copiesManifest(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Header("Cache-Control", "no-cache")
 	if done, err := unchanged(c, fmt.Sprintf(`"%d"`, m.Begun)); done || err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (a *API) newestCopy(c *gin.Context) error {
 		return noCopy("There is no such copy; there are %s.", strings.Join(copyNames(), ", "))
 	}
 	begun := strings.Trim(c.GetHeader("If-Range"), `"`)
-	if begun != "" && c.GetHeader("Range") != "" && a.hasCopy(begun, name) {
+	if c.GetHeader("Range") != "" && a.hasCopy(begun, name) {
 		return a.copy(c, begun, name, true)
 	}
 	return a.copy(c, m.Copies[at].SHA256, name, false)
@@ -123,7 +122,7 @@ func (a *API) copy(c *gin.Context, hash, name string, isOwn bool) error {
 	defer file.Close()
 	as := answeredFile{
 		tag: `"` + hash + `"`, media: mediaOf(name), caching: "no-cache", hasRanges: isOwn,
-		send: func(c *gin.Context, part *io.SectionReader) error { return a.sendCopy(c, file, part) },
+		send: func(c *gin.Context, part *io.SectionReader) { a.sendCopy(c, file, part) },
 	}
 	h := c.Writer.Header()
 	if c.FullPath() == routes.CopyByHash {
@@ -154,26 +153,26 @@ var errRemoved = errors.New("the whole copy was removed while it was sent")
 
 // sendCopy sends a part of a whole copy as fast as the client reads it. It ends when the copy is removed:
 // otherwise slow clients would keep removed copies on the disk.
-func (a *API) sendCopy(c *gin.Context, file *os.File, part *io.SectionReader) error {
+func (a *API) sendCopy(c *gin.Context, file *os.File, part *io.SectionReader) {
 	_, first, left := part.Outer()
-	if _, err := file.Seek(first, io.SeekStart); err != nil {
-		return fmt.Errorf("send whole copy: %w", err)
-	}
+	_, err := file.Seek(first, io.SeekStart)
 	sender := httpserver.NewSender(c.Writer, a.downloads)
-	for left > 0 {
-		n, err := sender.SendFrom(&io.LimitedReader{R: file, N: min(left, copyPart)})
-		if left -= n; err == nil && n == 0 {
+	for left > 0 && err == nil {
+		var n int64
+		n, err = sender.SendFrom(&io.LimitedReader{R: file, N: min(left, copyPart)})
+		left -= n
+		switch {
+		case err != nil:
+		case n == 0:
 			err = io.ErrUnexpectedEOF
-		}
-		if err == nil && left > 0 && isRemoved(file) {
+		case left > 0 && isRemoved(file):
 			err = errRemoved
 		}
-		if err != nil {
-			_ = c.Error(fmt.Errorf("send whole copy: %w", err)) // the client does not get this error: the log has it
-			panic(http.ErrAbortHandler)                         // end the connection, because the answer is incomplete
-		}
 	}
-	return nil
+	if err != nil {
+		_ = c.Error(fmt.Errorf("send whole copy: %w", err)) // the client does not get this error: the log has it
+		panic(http.ErrAbortHandler)                         // end the connection, because the answer is incomplete
+	}
 }
 
 // isRemoved reports whether an open file has been removed from its directory.

@@ -2,16 +2,24 @@ package httpapi
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/snapshot"
 	"asset-registry/shared/export"
 	"asset-registry/shared/httpserver"
@@ -38,9 +46,48 @@ func (s withSnapshots) change(t *testing.T, n int, text, form string) snapshot.C
 	return snapshot.Copy{}
 }
 
+// TestTheNewestWholeCopiesAreListed asks for the list before and after copies are made, and on conditions.
+func TestTheNewestWholeCopiesAreListed(t *testing.T) {
+	const path = "/data/manifest.json"
+	newService(t).do(t, exchange{"GET", path, "", "", "", 404, "keeps no whole copies"})
+	s := newWithSnapshots(t)
+	s.do(t, exchange{"GET", path, "", "", "", 404, "There is no whole copy"})
+	s.change(t, 1, "Готель", "assets.csv")
+	m, err := s.keep.NewestCopies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := export.Manifest{Date: asset.FormatTime(m.Time(), time.UTC), Position: printPosition(m.Position, time.UTC)}
+	for _, f := range m.Copies {
+		want.Files = append(want.Files, export.File{
+			Name: f.Name, Path: "/data/" + f.SHA256 + "/" + f.Name, SHA256: f.SHA256, Bytes: f.Bytes, Rows: f.Rows,
+		})
+	}
+	answer := s.do(t, exchange{"GET", path, "", "", "", 200, ""})
+	var got struct{ Data export.Manifest }
+	if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.Data); diff != "" || len(got.Data.Files) != len(export.Whole) {
+		t.Errorf("the list of %d copies differs (-want +got):\n%s", len(export.Whole), diff)
+	}
+	tag := answer.Header().Get("ETag")
+	if caching := answer.Header().Get("Cache-Control"); tag == "" || caching != "no-cache" {
+		t.Errorf("got the tag %q and Cache-Control %q, want a tag and no-cache", tag, caching)
+	}
+	s.doWith(t, http.Header{"If-None-Match": {tag}}, exchange{"GET", path, "", "", "", 304, ""})
+	s.doWith(t, http.Header{"If-None-Match": {"x"}}, exchange{"GET", path, "", "", "", 400, "If-None-Match"})
+	s.doWith(t, http.Header{"If-Match": {`"x"`}}, exchange{"GET", path, "", "", "", 412, ""})
+	s.change(t, 2, "Склад", "assets.csv")
+	s.doWith(t, http.Header{"If-None-Match": {tag}}, exchange{"GET", path, "", "", "", 200, "sha256"})
+}
+
 // Promises: whole-address
 func TestEachWholeCopyHasALastingAddress(t *testing.T) {
-	newService(t).do(t, exchange{"GET", "/data/assets.csv", "", "", "", 404, "keeps no whole copies"})
+	none := "/data/" + strings.Repeat("0", 64) + "/assets.csv"
+	for _, path := range []string{"/data/assets.csv", none} {
+		newService(t).do(t, exchange{"GET", path, "", "", "", 404, "keeps no whole copies"})
+	}
 	s := newWithSnapshots(t)
 	s.do(t, exchange{"GET", "/data/assets.csv", "", "", "", 404, "There is no whole copy"})
 	for _, f := range export.Whole {
@@ -65,7 +112,8 @@ func TestEachWholeCopyHasALastingAddress(t *testing.T) {
 			t.Errorf("%s: got %d bytes for HEAD, want none", f.Name, got.Body.Len())
 		}
 	}
-	for _, path := range []string{"/data/lock", "/data/assets.xlsx", "/data/..%2flock", "/data/" + strings.Repeat("0", 64) + "/assets.csv"} {
+	s.do(t, exchange{"GET", "/data/assets.xlsx", "", "", "", 404, "there are assets.csv, items.csv,"})
+	for _, path := range []string{"/data/lock", "/data/assets.xlsx", "/data/..%2flock", none} {
 		got := s.do(t, exchange{"GET", path, "", "", "", 404, ""})
 		if h := got.Header(); h.Get("Content-Disposition") != "" || h.Get("ETag") != "" {
 			t.Errorf("%s: got headers of a file with a refusal: %v", path, h)
@@ -86,8 +134,14 @@ func TestADownloadNeverMixesCopies(t *testing.T) {
 	resumed := http.Header{"Range": {"bytes=100-"}, "If-Range": {`"` + first.SHA256 + `"`}}
 	ask := func(what, path string, h http.Header, status int, want string) {
 		t.Helper()
-		if got := s.doWith(t, h, exchange{"GET", path, "", "", "", status, ""}).Body.String(); status < 400 && got != want {
-			t.Errorf("%s: got %q, want %q", what, got, want)
+		got := s.doWith(t, h, exchange{"GET", path, "", "", "", status, ""})
+		if status < 400 && got.Body.String() != want {
+			t.Errorf("%s: got %q, want %q", what, got.Body, want)
+		}
+		for _, name := range []string{"ETag", "Content-Disposition", "Content-Location"} {
+			if value := got.Header().Get(name); status >= 400 && value != "" {
+				t.Errorf("%s: got %s %q with a refusal, want none", what, name, value)
+			}
 		}
 	}
 	ask("the same copy", path, resumed, 206, whole[100:])
@@ -100,6 +154,9 @@ func TestADownloadNeverMixesCopies(t *testing.T) {
 	}
 	ask("after a newer copy", path, resumed, 206, whole[100:])
 	ask("after a newer copy, without If-Range", path, rest, 200, second)
+	ask("after a newer copy, without Range", path, http.Header{"If-Range": resumed["If-Range"]}, 200, second)
+	ask("after a newer copy, several ranges", path,
+		http.Header{"Range": {"bytes=0-1,4-5"}, "If-Range": resumed["If-Range"]}, 416, "")
 	ask("after a newer copy, its own address", own, rest, 206, whole[100:])
 	other := http.Header{"Range": {"bytes=100-"}, "If-Range": {`"../` + first.SHA256[3:] + `"`}}
 	ask("If-Range with no hash", path, other, 200, second)
@@ -129,6 +186,76 @@ func TestSoManyWholeCopiesAreSentAtOnce(t *testing.T) {
 	<-s.api.snapshots.copiers
 	s.do(t, exchange{"GET", "/data/assets.csv", "", "", "", 200, ""})
 	s.do(t, exchange{"GET", "/data/assets.csv", "", "", "", 200, ""})
+}
+
+// disturbed records an answer. Before the first write, it calls the function `first`.
+type disturbed struct {
+	*httptest.ResponseRecorder
+	first func() error
+}
+
+func (w *disturbed) Write(p []byte) (int, error) {
+	if first := w.first; first != nil {
+		w.first = nil
+		if err := first(); err != nil {
+			return 0, err
+		}
+	}
+	return w.ResponseRecorder.Write(p)
+}
+
+// oneCopy is a directory with one file, which it gives for each copy.
+type oneCopy struct {
+	brokenSnapshots
+	path string
+}
+
+func (s oneCopy) Copy(string, string) (*os.File, error) { return os.Open(s.path) }
+
+// TestADownloadIsWholeOrBroken does something to a copy when its first bytes are sent. An incomplete answer must end
+// with the end of the connection, and the log must name the cause.
+func TestADownloadIsWholeOrBroken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "copy")
+	remove := func() error { return os.Remove(path) }
+	var log bytes.Buffer
+	s := newWithSnapshotsLogging(t, &log)
+	s.api.ServeSnapshots(oneCopy{path: path})
+	for _, c := range []struct {
+		name   string
+		size   int
+		first  func() error
+		broken string // part of the log line; "": the answer is complete
+	}{
+		{"in one part", copyPart, nil, ""},
+		{"in two parts", copyPart + 1, nil, ""},
+		{"removed during the only part", copyPart, remove, ""},
+		{"removed during the first part", copyPart + 1, remove, errRemoved.Error()},
+		{"cut off", copyPart + 1, func() error { return os.Truncate(path, 1) }, io.ErrUnexpectedEOF.Error()},
+		{"for a client that leaves", copyPart + 1, func() error { return io.ErrClosedPipe }, io.ErrClosedPipe.Error()},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := os.WriteFile(path, []byte(randomText(2 * c.size)[:c.size]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			log.Reset()
+			w := &disturbed{httptest.NewRecorder(), c.first}
+			func() {
+				defer func() {
+					if got := recover(); (got == http.ErrAbortHandler) != (c.broken != "") {
+						t.Errorf("got the panic %v, want the end of the connection: %t", got, c.broken != "")
+					}
+				}()
+				at := "/data/" + strings.Repeat("0", 64) + "/assets.csv"
+				s.answer(t, w, nil, exchange{"GET", at, "", "", "", 0, ""})
+			}()
+			if got := w.Body.Len(); w.Code != 200 || (got == c.size) != (c.broken == "") {
+				t.Errorf("got %d and %d of %d bytes, want 200 and all: %t", w.Code, got, c.size, c.broken == "")
+			}
+			if !strings.Contains(log.String(), c.broken) || strings.Contains(log.String(), `"error"`) != (c.broken != "") {
+				t.Errorf("got the log %s, want the error %q", log.String(), c.broken)
+			}
+		})
+	}
 }
 
 // TestARemovedCopyIsNotSentOn has a slow client, whose copy is removed during the download. The download must

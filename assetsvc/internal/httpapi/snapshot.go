@@ -197,7 +197,7 @@ func noSegment() error {
 type answeredFile struct {
 	tag, media, caching string
 	hasRanges           bool // an answer may be a range of the file
-	send                func(c *gin.Context, part *io.SectionReader) error
+	send                func(c *gin.Context, part *io.SectionReader)
 }
 
 // sendFile sends a file that never changes, or the range that the header Range asks for (RFC 9110, 14).
@@ -228,18 +228,17 @@ func (a *API) sendFile(c *gin.Context, file *os.File, as answeredFile) error {
 		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.first, part.first+part.length-1, info.Size()))
 		c.Status(http.StatusPartialContent)
 	}
-	if c.Request.Method == http.MethodHead {
-		return nil
+	if c.Request.Method != http.MethodHead {
+		as.send(c, io.NewSectionReader(file, part.first, part.length))
 	}
-	return as.send(c, io.NewSectionReader(file, part.first, part.length))
+	return nil
 }
 
 // sendPart sends a range of a file as fast as the client reads it.
-func (a *API) sendPart(c *gin.Context, part *io.SectionReader) error {
+func (a *API) sendPart(c *gin.Context, part *io.SectionReader) {
 	sender := httpserver.NewSender(c.Writer, a.pace)
 	if _, err := io.CopyBuffer(sender, part, make([]byte, segmentBuffer)); err != nil {
 		_ = c.Error(fmt.Errorf("send segment: %w", err)) // not sent to the client: the log shows it
 		panic(http.ErrAbortHandler)                      // end the connection, because the answer is incomplete
 	}
-	return nil
 }

@@ -41,12 +41,18 @@ type withSnapshots struct {
 
 func newWithSnapshots(t *testing.T) withSnapshots {
 	t.Helper()
+	return newWithSnapshotsLogging(t, io.Discard)
+}
+
+// newWithSnapshotsLogging returns a service that writes its log, in JSON, to the writer `to`.
+func newWithSnapshotsLogging(t *testing.T, to io.Writer) withSnapshots {
+	t.Helper()
 	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	log := slog.New(slog.DiscardHandler)
+	log := slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	keep, err := snapshot.New(store, snapshot.Options{
 		Dir: t.TempDir(), Show: SnapshotLine(time.UTC, nil), Copies: true, Now: time.Now, Log: log,
 	})
@@ -302,11 +308,19 @@ func (brokenSnapshots) Copy(string, string) (*os.File, error) {
 	return nil, errors.New("input/output error")
 }
 
+// TestABrokenDirectoryIsAnInternalError asks for files of a directory that cannot be read. The client does not get the
+// cause, but the log names it.
 func TestABrokenDirectoryIsAnInternalError(t *testing.T) {
-	s := newWithSnapshots(t)
+	var log bytes.Buffer
+	s := newWithSnapshotsLogging(t, &log)
 	s.api.ServeSnapshots(brokenSnapshots{})
-	s.do(t, exchange{"GET", "/api/2.5/snapshot", "", "", "", 500, ""})
-	s.do(t, exchange{"GET", "/api/2.5/snapshot/segments/" + strings.Repeat("0", 64) + ".ndjson.zst", "", "", "", 500, ""})
-	s.do(t, exchange{"GET", "/data/assets.csv", "", "", "", 500, ""})
-	s.do(t, exchange{"GET", "/data/" + strings.Repeat("0", 64) + "/assets.csv", "", "", "", 500, ""})
+	hash := strings.Repeat("0", 64)
+	for _, path := range []string{"/api/2.5/snapshot", "/api/2.5/snapshot/segments/" + hash + ".ndjson.zst",
+		"/data/manifest.json", "/data/assets.csv", "/data/" + hash + "/assets.csv"} {
+		log.Reset()
+		got := s.do(t, exchange{"GET", path, "", "", "", 500, ""})
+		if strings.Contains(got.Body.String(), "input/output") || !strings.Contains(log.String(), "input/output error") {
+			t.Errorf("%s: got %s and the log %s, want the cause in the log only", path, got.Body, log.String())
+		}
+	}
 }
