@@ -1,6 +1,8 @@
 package ratelimit
 
 import (
+	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -8,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -57,6 +61,97 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+var errMeter = errors.New("the meter fails")
+
+// frail is a meter whose first calls succeed. Later calls fail, and so does the end of a callback.
+type frail struct {
+	noop.Meter
+	good      int // how many more calls succeed
+	callbacks int // number of callbacks that have not ended
+}
+
+func (m *frail) next() error {
+	if m.good--; m.good < 0 {
+		return errMeter
+	}
+	return nil
+}
+
+func (m *frail) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return noop.Int64Counter{}, m.next()
+}
+
+func (m *frail) Int64ObservableGauge(
+	string, ...metric.Int64ObservableGaugeOption,
+) (metric.Int64ObservableGauge, error) {
+	return noop.Int64ObservableGauge{}, m.next()
+}
+
+func (m *frail) Int64ObservableCounter(
+	string, ...metric.Int64ObservableCounterOption,
+) (metric.Int64ObservableCounter, error) {
+	return noop.Int64ObservableCounter{}, m.next()
+}
+
+func (m *frail) Int64ObservableUpDownCounter(
+	string, ...metric.Int64ObservableUpDownCounterOption,
+) (metric.Int64ObservableUpDownCounter, error) {
+	return noop.Int64ObservableUpDownCounter{}, m.next()
+}
+
+func (m *frail) RegisterCallback(metric.Callback, ...metric.Observable) (metric.Registration, error) {
+	if err := m.next(); err != nil {
+		return nil, err
+	}
+	m.callbacks++
+	return registered{meter: m}, nil
+}
+
+// registered is a callback of a frail meter.
+type registered struct {
+	noop.Registration
+	meter *frail
+}
+
+func (r registered) Unregister() error {
+	r.meter.callbacks--
+	return errMeter
+}
+
+// TestAMeterThatFailsIsAnError uses meters that fail at one call after another. No borrower and no limiter may come of
+// them, and no callback may be left. A borrower whose callbacks fail to end must say so when it closes.
+func TestAMeterThatFailsIsAnError(t *testing.T) {
+	if l, err := New(NewMemory(time.Now), nil, time.Now, &frail{}); l != nil || !errors.Is(err, errMeter) {
+		t.Errorf("a limiter: got %v, %v; want %v", l, err, errMeter)
+	}
+	for good := 0; ; good++ {
+		r, err := OpenRedis("redis://127.0.0.1:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		meter := &frail{good: good}
+		s, err := NewBorrower(r, BorrowerConfig{Now: time.Now, Log: slog.New(slog.DiscardHandler), Meter: meter})
+		if meter.good >= 0 { // nothing has failed
+			if err != nil {
+				t.Fatalf("a meter that works: got %v, want no error", err)
+			}
+			began := meter.callbacks
+			if err := s.Close(); began == 0 || !errors.Is(err, errMeter) || meter.callbacks != 0 {
+				t.Errorf("the end: got %v, %d callbacks before it and %d after it; want %v, some and none",
+					err, began, meter.callbacks, errMeter)
+			}
+			return
+		}
+		if s != nil || !errors.Is(err, errMeter) || meter.callbacks != 0 {
+			t.Errorf("after %d calls: got %v, %v, and %d callbacks left; want %v and none",
+				good, s, err, meter.callbacks, errMeter)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

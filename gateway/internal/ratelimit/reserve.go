@@ -23,7 +23,7 @@ func reserveOf(limit, gateways int64) int64 {
 func (s *Borrower) reserveWait(e *entry, b *Bucket, now int64) (wait time.Duration, ok bool) {
 	for i := range b.Rates {
 		reserve := reserveOf(b.Rates[i].Limit, s.config.Gateways)
-		if reserve < b.Cost || reserve == 0 {
+		if reserve < b.Cost {
 			return 0, false
 		}
 		wait = max(wait, b.Rates[i].Period-time.Duration(now))
@@ -43,10 +43,10 @@ func (s *Borrower) hasReserve(e *entry, b *Bucket, now int64) bool {
 // loanWait returns how long a request must wait until Redis may lend it tokens, or until the reserve has room for
 // it. It returns the shorter wait. It also returns the rate with the longest wait.
 func (s *Borrower) loanWait(e *entry, b *Bucket, now int64) (wait time.Duration, rate int) {
-	wait, rate = e.loan.wait(now, b.Cost)
-	if wait == 0 || e.loan.has(now, b.Cost) {
+	if e.loan.has(now, b.Cost) {
 		return 0, 0
 	}
+	wait, rate = e.loan.wait(now, b.Cost)
 	if reserve, ok := s.reserveWait(e, b, now); ok {
 		wait = min(wait, reserve)
 	}

@@ -38,7 +38,7 @@ func (k Key) String() string {
 // Bucket is what a request takes: a cost from each rate of a key. No limit may be lower than the cost.
 type Bucket struct {
 	Key   Key
-	Cost  int64
+	Cost  int64 // at least 1 for Take
 	Rates []limiter.Rate
 }
 
