@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"log/slog"
+	"net/http/httptest"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -29,6 +30,7 @@ type logged struct {
 	writer *publiclog.Writer
 	policy *translog.Policy
 	turns  *memory.Semaphore
+	memory Memory
 }
 
 // zone is the time zone of the service. It is not UTC, to show that the log does not depend on it.
@@ -60,10 +62,11 @@ func newLogged(t *testing.T) logged {
 	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute})
 	rules := asset.Rules{Types: []string{"bounce"}, Zone: zone}
 	assets := registry.New(store, tokens{}, rules, time.Now).WithLog(publiclog.NewReader(store))
-	api := New(assets, zone, 1<<20, NewMemory(1<<30))
+	m := NewMemory(1 << 30)
+	api := New(assets, zone, 1<<20, m)
 	api.Route(engine, signer)
 	writer := publiclog.NewWriter(store, store, publiclog.Options{Keys: []translog.Key{key}})
-	return logged{service{engine, signer}, writer, policy, api.proofs}
+	return logged{service{engine, signer}, writer, policy, api.proofs, m}
 }
 
 // sign adds all changes to the log and signs it.
@@ -188,6 +191,9 @@ func TestAProofIsRefused(t *testing.T) {
 		{"/api/2.5/assets/x/proof?revision=1", 404, "asset_id"},
 	} {
 		s.do(t, exchange{"GET", c.at, "", "", "", c.status, `{"location":"url","name":"` + c.name + `"`})
+		if turns, held := s.turns.Used(), s.memory.Work.Used(); turns != 0 || held != 0 {
+			t.Errorf("%s: got %d turns and %d bytes held after the answer, want 0", c.at, turns, held)
+		}
 	}
 	s.do(t, exchange{"POST", path + "/proof", identity.Broker, "", "{}", 404, "method_not_allowed"})
 	without.do(t, exchange{"GET", without.published(t) + "/proof", "", "", "", 404, `"name":"not_found"`})
@@ -220,10 +226,18 @@ func TestProofsTakeTurns(t *testing.T) {
 		waiting.Wait()
 		end()
 		for _, path := range []string{small, large} {
-			s.verify(t, s.do(t, exchange{"GET", path + "/proof", "", "", "", 200, ""}).Body.Bytes())
+			for _, held := range []*memory.Semaphore{s.turns, s.memory.Work} {
+				w := &watched{ResponseRecorder: httptest.NewRecorder(), work: held}
+				s.answer(t, w, nil, exchange{method: "GET", path: path + "/proof"})
+				s.verify(t, w.Body.Bytes())
+				if w.held != 0 || held.Used() != 0 {
+					t.Errorf("%s: got %d of %d held while the answer is sent, and %d afterwards, want 0", path, w.held,
+						held.Size(), held.Used())
+				}
+			}
 		}
-		if got := s.turns.Used(); got != 0 {
-			t.Errorf("got %d turns in use at the end, want 0", got)
+		for s.memory.Answers.Hold(memory.Small) || s.memory.Answers.Hold(1) {
 		}
+		s.do(t, exchange{"GET", small + "/proof", "", "", "", 503, "errors"})
 	})
 }

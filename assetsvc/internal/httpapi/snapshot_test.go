@@ -11,12 +11,14 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,6 +31,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/memory"
 )
 
 // withSnapshots is a service that keeps snapshots.
@@ -144,6 +147,50 @@ func TestASnapshotIsAnnouncedAndRead(t *testing.T) {
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("the lines differ from a page (-page +segment):\n%s", diff)
 	}
+}
+
+// TestAManifestReservesMemory leaves free just as much memory as each form of a manifest needs, and then one byte less.
+// In the second case the request must be refused, unless it needs no memory. It holds none while its answer is sent.
+func TestAManifestReservesMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/api/2.5/snapshot"
+		s := newWithSnapshots(t)
+		s.list(t, lowID, `{"id":"`+lowID+`","title":"x"}`)
+		s.make(t)
+		work, answers := s.api.memory.Work, s.api.memory.Answers
+		need := int64(copies * s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.Len())
+		for _, c := range []struct {
+			method, query string
+			need          int64
+		}{
+			{"GET", "", 0},
+			{"GET", "?opt_pretty=1", need},
+			{"GET", "?opt_jsonp=f", need},
+			{"HEAD", "?opt_pretty=1", need},
+		} {
+			for _, free := range []int64{c.need, c.need - 1} {
+				status := 200
+				if free < c.need && c.need > 0 {
+					status = 503
+				}
+				taken := work.Size() - max(free, 0)
+				leave, err := work.Acquire(t.Context(), taken)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := &watched{ResponseRecorder: httptest.NewRecorder(), work: work}
+				s.answer(t, w, nil, exchange{method: c.method, path: path + c.query})
+				if held := max(w.held, work.Used()); w.Code != status || held > taken {
+					t.Errorf("%s %s with %d bytes free: got %d and %d bytes held, want %d and none", c.method, c.query,
+						work.Size()-taken, w.Code, held-taken, status)
+				}
+				leave()
+			}
+		}
+		for answers.Hold(memory.Small) || answers.Hold(1) {
+		}
+		s.do(t, exchange{"GET", path, "", "", "", 503, "errors"})
+	})
 }
 
 func TestWithoutADirectoryThereAreNoSnapshots(t *testing.T) {
