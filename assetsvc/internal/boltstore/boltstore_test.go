@@ -84,7 +84,7 @@ func TestWebhooksAreStored(t *testing.T) {
 }
 
 // TestAMalformedIDIsNoAsset reads an asset by its id in capital letters, and by parts of it. The store has no such
-// asset. It must not take the asset that it finds for a damaged one.
+// asset. It must not take the asset that it finds for a damaged one. An asset with such an id cannot be created.
 func TestAMalformedIDIsNoAsset(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	const id = "00112233445566778899aabbccddeeff"
@@ -94,6 +94,10 @@ func TestAMalformedIDIsNoAsset(t *testing.T) {
 	for _, malformed := range []string{strings.ToUpper(id), id[:30], id + "00", "", "x"} {
 		if r, err := s.Get(t.Context(), malformed, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
 			t.Errorf("%q: got %+v, %v; want %v", malformed, r, err, registry.ErrNotFound)
+		}
+		created := registry.Record{ID: malformed, Body: []byte("{}")}
+		if _, err := s.Create(t.Context(), created); !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("%q is created: got %v, want %v", malformed, err, registry.ErrNotFound)
 		}
 	}
 	if err := s.Ready(t.Context()); err != nil {

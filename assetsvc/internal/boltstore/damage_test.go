@@ -197,7 +197,7 @@ func TestReadsAreBounded(t *testing.T) {
 func TestALateClaimReplacesNoReference(t *testing.T) {
 	s, _, id, _ := twoAssets(t)
 	for _, to := range []string{id, "00112233445566778899aabbccddeeff"} {
-		w := &write{Record: registry.Record{ID: to}, claim: &claim{"key", "", to}, done: make(chan outcome, 1)}
+		w := &write{Record: registry.Record{ID: to}, claim: &claim{"key", "", to}}
 		if _, err := s.submit(t.Context(), w); err != nil {
 			t.Fatal(err)
 		}

@@ -6,10 +6,13 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
 )
 
 // TestNumbersOfDaysAreIndependent takes numbers of two days in turn, before a write makes them durable. Each day
-// must have its own numbers, from 1 upwards.
+// must have its own numbers, from 1 upwards. After the write, no number stays in memory.
 func TestNumbersOfDaysAreIndependent(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
 	if err != nil {
@@ -22,6 +25,15 @@ func TestNumbersOfDaysAreIndependent(t *testing.T) {
 				t.Errorf("%s: got %d, %v; want %d", day, got, err, want)
 			}
 		}
+	}
+	if _, err := s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil { // the writing goroutine has ended then
+		t.Fatal(err)
+	}
+	if len(s.numbers.given) != 0 {
+		t.Errorf("got the days %v in memory, want none after the write", s.numbers.given)
 	}
 }
 

@@ -22,7 +22,7 @@ func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id st
 		if err != nil || id != from {
 			return id, err
 		}
-		w := &write{Record: registry.Record{ID: to}, claim: &claim{key, from, to}, done: make(chan outcome, 1)}
+		w := &write{Record: registry.Record{ID: to}, claim: &claim{key, from, to}}
 		if _, err = s.submit(ctx, w); err != nil {
 			return "", err
 		}

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,40 +18,39 @@ type write struct {
 	create bool
 	claim  *claim       // nil: the write is a call of Create or Replace
 	state  atomic.Int32 // waiting, taken or abandoned
-	done   chan outcome // gets the outcome once, if the write was taken
+
+	done     chan struct{} // closed after the transaction, if it took the write
+	position int64         // result, once done is closed
+	err      error         // result, once done is closed
 }
 
 // The states of a write. A write begins as waiting, and changes its state only once: either the writing
-// goroutine takes the write and later sends an outcome, or the caller abandons the write and nothing is written.
+// goroutine takes the write and later closes its channel, or the caller abandons the write and nothing is written.
 const (
 	waiting = iota
 	taken
 	abandoned
 )
 
-type outcome struct {
-	position int64
-	err      error
-}
-
 var errClosed = errors.New("the store is closed")
 
 // Create stores a new asset, or returns registry.ErrExists. If ctx ends before the transaction takes the write,
 // nothing is written. If ctx ends later, Create still waits for the outcome.
 func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
-	return s.submit(ctx, &write{Record: r, create: true, done: make(chan outcome, 1)})
+	return s.submit(ctx, &write{Record: r, create: true})
 }
 
 // Replace stores a new revision of an asset, or returns registry.ErrStale or registry.ErrNotFound. If ctx ends before
 // the transaction takes the write, nothing is written. If ctx ends later, Replace still waits for the outcome.
 func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
-	return s.submit(ctx, &write{Record: r, done: make(chan outcome, 1)})
+	return s.submit(ctx, &write{Record: r})
 }
 
 func (s *Store) submit(ctx context.Context, w *write) (int64, error) {
 	if err := ctx.Err(); err != nil { // the select below may choose the queue even if ctx has ended
 		return 0, err
 	}
+	w.done = make(chan struct{})
 	select {
 	case s.queue <- w:
 	case <-ctx.Done():
@@ -59,36 +59,32 @@ func (s *Store) submit(ctx context.Context, w *write) (int64, error) {
 		return 0, errClosed
 	}
 	select {
-	case o := <-w.done:
-		return o.position, o.err
+	case <-w.done:
 	case <-ctx.Done():
-		if w.state.CompareAndSwap(waiting, abandoned) {
-			return 0, ctx.Err()
-		}
 	case <-s.done: // the goroutine may have ended before it took this write
-		if w.state.CompareAndSwap(waiting, abandoned) {
-			return 0, errClosed
-		}
 	}
-	o := <-w.done
-	return o.position, o.err
+	if w.state.CompareAndSwap(waiting, abandoned) {
+		return 0, cmp.Or(ctx.Err(), errClosed)
+	}
+	<-w.done
+	return w.position, w.err
 }
 
 // run commits batches until the store is closed and the queue is empty.
 func (s *Store) run() {
 	defer close(s.done)
 	for {
+		var w *write
 		select {
-		case w := <-s.queue:
-			s.commit(s.gather(w))
+		case w = <-s.queue:
 		case <-s.closed:
 			select {
-			case w := <-s.queue:
-				s.commit(s.gather(w))
+			case w = <-s.queue:
 			default:
 				return
 			}
 		}
+		s.commit(s.gather(w))
 	}
 }
 
@@ -117,18 +113,17 @@ func (s *Store) commit(batch []*write) {
 		return
 	}
 	defer s.announce(batch)()
-	outcomes := make([]outcome, len(batch))
 	var numbers map[string]int
 	err := s.file.Update(func(tx *bbolt.Tx) error {
 		t := s.begin(tx)
-		for i, w := range batch {
+		for _, w := range batch {
 			if w.claim != nil {
-				outcomes[i].err = w.claim.apply(tx.Bucket(referenceBucket))
+				w.err = w.claim.apply(tx.Bucket(referenceBucket))
 			} else {
-				outcomes[i].position, outcomes[i].err = t.apply(w)
+				w.position, w.err = t.apply(w)
 			}
-			if err := outcomes[i].err; err != nil && !isRefusal(err) {
-				return err
+			if w.err != nil && !isRefusal(w.err) {
+				return w.err
 			}
 		}
 		if err := t.state.Put(lastKey, positionKey(t.last)); err != nil {
@@ -149,11 +144,11 @@ func (s *Store) commit(batch []*write) {
 	if err == nil {
 		s.numbers.forget(numbers)
 	}
-	for i, w := range batch {
+	for _, w := range batch {
 		if err != nil {
-			outcomes[i] = outcome{err: fmt.Errorf("commit: %w", err)}
+			w.position, w.err = 0, fmt.Errorf("commit: %w", err)
 		}
-		w.done <- outcomes[i]
+		close(w.done)
 	}
 }
 

@@ -1,0 +1,50 @@
+package boltstore
+
+import (
+	"errors"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/disktest"
+)
+
+// TestANumberOfAWriteThatFailsIsNotGivenAgain creates an asset on a full disk, and takes a number before that and
+// after that. The asset is not stored, and neither is the first number. The second number must follow it
+// nevertheless. With free space, the next asset makes the second number durable.
+func TestANumberOfAWriteThatFailsIsNotGivenAgain(t *testing.T) {
+	dir := disktest.New(t, 16)
+	path := filepath.Join(dir, "assets.db")
+	s, err := Open(path, Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { s.Close() }()
+	next := func(want int) {
+		t.Helper()
+		if got, err := s.NextNumber(t.Context(), "2026-11-20"); err != nil || got != want {
+			t.Errorf("got the number %d, %v; want %d", got, err, want)
+		}
+	}
+	r := registry.Record{ID: storetest.NewID(), Body: make([]byte, 5<<20)}
+	free := disktest.Fill(t, dir)
+	next(1)
+	if _, err := s.Create(t.Context(), r); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("on a full disk: got %v, want %v", err, syscall.ENOSPC)
+	}
+	next(2)
+	free()
+	if _, err := s.Create(t.Context(), r); err != nil {
+		t.Fatalf("with free space: got %v, want no error", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(path, Options{Now: time.Now}); err != nil {
+		t.Fatal(err)
+	}
+	next(3)
+}
