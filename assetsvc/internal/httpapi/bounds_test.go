@@ -91,7 +91,7 @@ func TestAStarShowsAllFields(t *testing.T) {
 		if err := json.Unmarshal(got.Body.Bytes(), &read); err != nil {
 			t.Fatal(err)
 		}
-		listed := s.page(t, "/api/"+c.version+"/assets?opt_fields=*").Data[0]
+		listed := s.page(t, "/api/"+c.version+"/assets?opt_fields=*,title").Data[0]
 		if diff := cmp.Diff(read.Data, listed); diff != "" {
 			t.Errorf("version %s: the listed asset differs (-want +got):\n%s", c.version, diff)
 		}
@@ -201,8 +201,16 @@ func TestARequestReservesMemory(t *testing.T) {
 type watched struct {
 	*httptest.ResponseRecorder
 	work      *memory.Semaphore
-	held      int64 // most bytes that were held
+	held      int64 // most bytes that were held during a write
+	headed    int64 // bytes that were held when a header was last set
 	deadlines int   // deadlines for the client that were set
+}
+
+func (w *watched) Header() http.Header {
+	if w.Body.Len() == 0 {
+		w.headed = w.work.Used()
+	}
+	return w.ResponseRecorder.Header()
 }
 
 func (w *watched) Write(p []byte) (int, error) {
@@ -215,8 +223,8 @@ func (w *watched) SetWriteDeadline(time.Time) error {
 	return nil
 }
 
-// TestAnAnswerIsSentWithoutMemoryForWork reads and changes assets. While an answer is sent, no memory for work may be
-// held, because the client may be slow. A large answer has deadlines.
+// TestAnAnswerIsSentWithoutMemoryForWork reads and changes assets. Large ones need memory until the answer is made. While
+// an answer is sent, no memory for work may be held, because the client may be slow. A large answer has deadlines.
 func TestAnAnswerIsSentWithoutMemoryForWork(t *testing.T) {
 	m := NewMemory(1 << 30)
 	s := newServiceWith(t, m)
@@ -228,6 +236,7 @@ func TestAnAnswerIsSentWithoutMemoryForWork(t *testing.T) {
 	for _, e := range []exchange{
 		{"GET", exact, "", "", "", memory.Small, ""},
 		{"GET", api + "/" + s.publish(t, 10), "", "", "", 0, ""},
+		{"GET", api, "", "", "", 0, ""},
 		{"GET", api + "/" + s.publish(t, 3*memory.Small), "", "", "", 3 * memory.Small, ""},
 		{"GET", api + "?opt_fields=*", "", "", "", 4 * memory.Small, ""},
 		{"PATCH", api + "/" + s.publish(t, 3*memory.Small), identity.Broker, "token", `{"data":{"title":"y"}}`,
@@ -240,6 +249,9 @@ func TestAnAnswerIsSentWithoutMemoryForWork(t *testing.T) {
 		got := w.Body.Len()
 		if got < least || (least == memory.Small) != (got == memory.Small) {
 			t.Errorf("%s %s: got %d bytes, want at least %d", e.method, e.path, got, least)
+		}
+		if needs := least > memory.Small; (w.headed > 0) != needs {
+			t.Errorf("%s %s: got %d bytes held before the answer, want some: %t", e.method, e.path, w.headed, needs)
 		}
 		if w.held > 0 || (w.deadlines > 0) != (got > memory.Small) {
 			t.Errorf("%s %s: got %d bytes held and %d deadlines for %d bytes, want none held, and deadlines for more than %d",

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -172,11 +171,9 @@ func limitOf(params url.Values, usual, most int) (int, error) {
 	if text == "" {
 		return usual, nil
 	}
-	limit, err := strconv.Atoi(text)
-	if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(text, "-") {
-		limit, err = most, nil
-	}
-	if err != nil || limit < 1 {
+	// If the text is no number, Atoi returns 0. If the number is out of range, Atoi returns the nearest int.
+	limit, _ := strconv.Atoi(text)
+	if limit < 1 {
 		const says = "The limit must be a whole number, at least 1; more than %d counts as %d."
 		return usual, fault.New(fault.Invalid, fault.Query, "limit", says, most, most)
 	}

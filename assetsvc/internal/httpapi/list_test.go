@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/url"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
 )
 
 const noon = 1_763_640_000_000_000 // 2025-11-20T12:00:00Z in µs
@@ -106,6 +108,102 @@ func TestLinksKeepTheParametersOfTheRequest(t *testing.T) {
 	if diff := cmp.Diff(link(strings.Replace(path, "descending=1&", "", 1)), l.prev(offset)); diff != "" {
 		t.Errorf("the previous page differs (-want +got):\n%s", diff)
 	}
+}
+
+// TestAPageHasLinksToItsNeighbours reads pages of an empty feed and of one with three assets, and compares the offsets
+// of their links.
+func TestAPageHasLinksToItsNeighbours(t *testing.T) {
+	const none, path = "no link", "/api/2.5/assets?limit=2"
+	empty, full := newService(t), newService(t)
+	var at []string
+	for range 3 {
+		at = append(at, printPosition(full.positionAt(t, full.published(t)), time.UTC))
+	}
+	from := func(offset string) string { return "&offset=" + url.QueryEscape(offset) }
+	for _, c := range []struct {
+		name       string
+		s          service
+		query      string
+		next, prev string
+	}{
+		{"the first page", full, "", at[1], none},
+		{"the second page", full, from(at[1]), at[2], at[2]},
+		{"after the last page", full, from(at[2]), at[2], printPosition(parsed(t, at[2])+1, time.UTC)},
+		{"the newest page", full, "&descending=1", at[1], at[2]},
+		{"before the newest page", full, "&descending=1" + from(at[1]), at[0], at[0]},
+		{"no asset", empty, "", "", none},
+		{"no asset, the newest first", empty, "&descending=1", "", ""},
+		{"no asset after an offset", empty, from("2025-11-20T12:00:00"), "2025-11-20T12:00:00",
+			"2025-11-20T12:00:00.000001+00:00"},
+		{"no asset before an offset", empty, "&descending=1" + from("2025-11-20T12:00:00"), "2025-11-20T12:00:00",
+			"2025-11-20T11:59:59.999999+00:00"},
+		{"the last time that is printed", empty, from("9999-12-29T23:59:59.999999"), "9999-12-29T23:59:59.999999",
+			"9999-12-30T00:00:00.000000+00:00"},
+		{"a later time", empty, from("9999-12-30"), "9999-12-30", "9999-12-30"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var page struct {
+				Next *struct{ Offset, Path string } `json:"next_page"`
+				Prev *struct{ Offset, Path string } `json:"prev_page"`
+			}
+			text := c.s.do(t, exchange{"GET", path + c.query, "", "", "", 200, ""}).Body.Bytes()
+			if err := json.Unmarshal(text, &page); err != nil || page.Next == nil {
+				t.Fatalf("got %v and %s, want a page with a link", err, text)
+			}
+			prev := none
+			if page.Prev != nil {
+				prev = page.Prev.Offset
+				if isBack := strings.Contains(page.Prev.Path, "descending=1"); isBack == strings.Contains(c.query, "desc") {
+					t.Errorf("got the previous page %s, want one in the other direction", page.Prev.Path)
+				}
+			}
+			if page.Next.Offset != c.next || prev != c.prev {
+				t.Errorf("got the offsets %q and %q, want %q and %q", page.Next.Offset, prev, c.next, c.prev)
+			}
+		})
+	}
+}
+
+// parsed returns the position of an offset.
+func parsed(t *testing.T, offset string) int64 {
+	t.Helper()
+	position, err := parseOffset(offset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return position
+}
+
+// TestAFailedPageReturnsItsMemory reads pages with fields that cannot be shown, or that cannot be sent. Each request
+// reserves memory, and must return it.
+func TestAFailedPageReturnsItsMemory(t *testing.T) {
+	s := newWithSnapshots(t)
+	fields := "?opt_fields=status"
+	s.list(t, lowID, `{"id":"`+lowID+`","status":"active"}`)
+	refused := func(path string, status int, says string) {
+		t.Helper()
+		s.do(t, exchange{"GET", path, identity.Anonymous, "", "", status, says})
+		if got := s.api.memory.Work.Used(); got != 0 {
+			t.Errorf("%s: got %d bytes held after the answer, want 0", path, got)
+		}
+	}
+	refused("/api/2.5/assets?%zz", 400, `"name":"query"`)
+	refused("/api/2.5/assets"+fields, 200, "active")
+	refused("/api/2.5/me/assets"+fields, 403, "permission")
+	held := int64(0)
+	for ; s.api.memory.Answers.Hold(1 << 20); held += 1 << 20 {
+	}
+	for ; s.api.memory.Answers.Hold(1); held++ {
+	}
+	refused("/api/2.5/assets"+fields, 503, "large requests")
+	s.api.memory.Answers.Release(held)
+	s.list(t, highID, `{"id":"`+highID+`","rectificationPeriod":{`) // a damaged body
+	refused("/api/2.5/assets"+fields, 500, "server")
+	refused("/api/2.4/assets/"+highID, 500, "server")
+	if err := s.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	refused("/api/2.5/assets"+fields, 503, "cannot reach its data")
 }
 
 func FuzzParseOffset(f *testing.F) {

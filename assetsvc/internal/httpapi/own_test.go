@@ -75,6 +75,7 @@ func TestOwnAssetsAreListed(t *testing.T) {
 		{"GET", path, identity.Anonymous, "", "", 403, "permission"},
 		{"GET", path + "?status=x", identity.Broker, "", "", 400, `"name":"status"`},
 		{"GET", path + "?limit=0", identity.Broker, "", "", 400, `"name":"limit"`},
+		{"GET", path + "?limit=0&status=x", identity.Broker, "", "", 400, `"name":"limit"`},
 		{"GET", path + "?offset=x", identity.Broker, "", "", 404, `"name":"offset"`},
 	} {
 		s.do(t, c)
