@@ -121,7 +121,10 @@ func (k *keeper) renew(ctx context.Context) error {
 		if err == nil && k.doubts.any() {
 			return errRenewed
 		}
-		k.failures.Failed(fmt.Errorf("make a new copy: %w", err))
+		if k.doubts.any() && ctx.Err() == nil {
+			// The pauses keep these lines few. The log of the failures would show only the first of several reasons.
+			k.mirror.log.Warn("no new copy takes the place of the old one; it is tried again", "error", err)
+		}
 		sleep.For(ctx, pause)
 		pause = min(2*pause, anewMost)
 	}

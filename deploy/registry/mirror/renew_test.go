@@ -1,0 +1,189 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"asset-registry/shared/telemetry"
+	"asset-registry/shared/translog"
+)
+
+// upstream is one state of a registry: its assets, and the signed log of their publications.
+type upstream struct {
+	serverID string
+	assets   []string          // in the order of the feed
+	parts    map[string][]byte // of the log and its checkpoint, by path
+}
+
+const layout = "2006-01-02T15:04:05.000000-07:00"
+
+// stampOf returns the dateModified of asset n.
+func stampOf(n int) time.Time { return time.Date(1999, 1, 1, 0, 0, n+1, 0, time.UTC) }
+
+// newUpstream returns a registry with this number of assets. The registries of one key have the same log, as far as
+// they have it.
+func newUpstream(t *testing.T, key translog.Key, serverID string, assets int) *upstream {
+	t.Helper()
+	u := &upstream{serverID: serverID, parts: map[string][]byte{}}
+	var leaves [][]byte
+	for n := range assets {
+		text := fmt.Sprintf(`{"id":%q,"dateModified":%q}`, idOf(n), stampOf(n).Format(layout))
+		commitment, err := translog.Commit(translog.Salt{}, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.assets = append(u.assets, text)
+		leaves = append(leaves, translog.Leaf{Kind: translog.Publish, Asset: idOf(n), Position: stampOf(n).UnixMicro(),
+			Revision: 1, Commitment: commitment}.Encode())
+	}
+	tree, full, err := translog.Tree{}.Append(leaves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range append(full, tree.Edge()...) {
+		u.parts["/log/"+part.Tile.Path()] = part.Data
+	}
+	head := translog.Checkpoint{Origin: key.Public().Name(), Size: tree.Size(), Root: tree.Root()}
+	if u.parts["/log/checkpoint"], err = translog.Sign(head, key); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// RoundTrip answers a request as the registry does. It has neither snapshots nor a stream.
+func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	http.SetCookie(w, &http.Cookie{Name: "SERVER_ID", Value: u.serverID})
+	part, has := u.parts[r.URL.Path]
+	switch query := r.URL.Query(); {
+	case has:
+		_, _ = w.Write(part)
+	case r.URL.Path != "/api/2.5/assets":
+		w.WriteHeader(http.StatusNotFound)
+	case query.Has("descending"):
+		u.page(w, u.assets[len(u.assets)-1:], "")
+	default:
+		var after []string
+		for n, text := range u.assets {
+			if stampOf(n).Format(layout) > query.Get("offset") {
+				after = append(after, text)
+			}
+		}
+		u.page(w, after, query.Get("offset"))
+	}
+	return w.Result(), nil
+}
+
+// page writes a page of the feed. An empty page goes on at the argument `offset`.
+func (u *upstream) page(w http.ResponseWriter, assets []string, offset string) {
+	if len(assets) > 0 {
+		_, stamp, _ := strings.Cut(assets[len(assets)-1], `"dateModified":"`)
+		offset, _, _ = strings.Cut(stamp, `"`)
+	}
+	fmt.Fprintf(w, `{"data":[%s],"next_page":{"offset":%q}}`, strings.Join(assets, ","), offset)
+}
+
+// switched sends requests to the registry that it currently holds.
+type switched struct{ to atomic.Pointer[upstream] }
+
+func (s *switched) RoundTrip(r *http.Request) (*http.Response, error) {
+	return s.to.Load().RoundTrip(r)
+}
+
+// lines collects the lines of a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String implements fmt.Stringer.
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *lines) has(text string) bool { return strings.Contains(l.String(), text) }
+
+// TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog has a registry that suddenly shows another SERVER_ID and its log at
+// another size, correctly signed. If the log is shorter than the served one, the mirror must keep its copy and say why.
+func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
+	key, err := translog.GenerateKey(translog.ForLog, "registry.example/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const served = 3 // assets of the copy that is served
+	for _, c := range []struct {
+		name     string
+		size     int // leaves of the log that the registry shows later
+		replaces bool
+	}{
+		{"an older log", served - 1, false},
+		{"the same log", served, true},
+		{"a longer log", served + 1, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				to, output := &switched{}, &lines{}
+				to.to.Store(newUpstream(t, key, "first", served))
+				config := Config{Of: "http://registry.example", Data: t.TempDir(), Timeout: time.Minute,
+					PublicKey: []string{key.Public().String()}}
+				m, err := newMirror(config, slog.New(slog.NewTextHandler(output, nil)), telemetry.New(nil, nil, 0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.transport, m.relay.to = to, to
+				ctx, end := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() { defer close(ended); m.work(ctx) }()
+				defer func() { end(); <-ended }()
+				answer := func(path string) *httptest.ResponseRecorder {
+					w := httptest.NewRecorder()
+					m.front.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+					return w
+				}
+				await := func(what string, is func() bool) {
+					t.Helper()
+					for began := time.Now(); !is(); time.Sleep(time.Second) { // by the clock of synctest
+						if time.Since(began) > time.Hour {
+							t.Fatalf("after an hour: got %s, want %s", output, what)
+						}
+					}
+				}
+				ready := func() bool { return answer("/readyz").Code == http.StatusOK }
+				await("a mirror that serves", ready)
+
+				to.to.Store(newUpstream(t, key, "second", c.size))
+				kept := fmt.Sprintf("the new copy has %d leaves, and the old one %d", c.size, served)
+				const replaced = "the copy is replaced"
+				await("a decision", func() bool { return output.has(kept) || output.has(replaced) })
+				if got := output.has(replaced); got != c.replaces {
+					t.Errorf("got that the copy is replaced: %t, want %t", got, c.replaces)
+				}
+				if c.replaces {
+					await("a mirror that serves the new copy", ready)
+				} else if got := answer("/readyz"); got.Code != 503 || !strings.Contains(got.Body.String(), "other data") {
+					t.Errorf("/readyz: got %d %s, want 503 that names the other data", got.Code, got.Body)
+				}
+				if got := answer("/api/2.5/assets/" + idOf(served-1)); got.Code != http.StatusOK {
+					t.Errorf("the newest asset of the old copy: got %d %s, want 200", got.Code, got.Body)
+				}
+			})
+		})
+	}
+}
