@@ -66,15 +66,15 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 
 var errMeter = errors.New("the meter fails")
 
-// frail is a meter whose first calls succeed. Later calls fail, and so does the end of a callback.
+// frail is a meter of which one call fails. The end of a callback fails, too.
 type frail struct {
 	noop.Meter
-	good      int // how many more calls succeed
+	good      int // how many calls succeed before the one that fails; negative: it has failed
 	callbacks int // number of callbacks that have not ended
 }
 
 func (m *frail) next() error {
-	if m.good--; m.good < 0 {
+	if m.good--; m.good == -1 {
 		return errMeter
 	}
 	return nil
@@ -121,8 +121,8 @@ func (r registered) Unregister() error {
 	return errMeter
 }
 
-// TestAMeterThatFailsIsAnError uses meters that fail at one call after another. No borrower and no limiter may come of
-// them, and no callback may be left. A borrower whose callbacks fail to end must say so when it closes.
+// TestAMeterThatFailsIsAnError uses meters of which one call after another fails. No borrower and no limiter may come
+// of them, and no callback may be left. A borrower whose callbacks fail to end must say so when it closes.
 func TestAMeterThatFailsIsAnError(t *testing.T) {
 	if l, err := New(NewMemory(time.Now), nil, time.Now, &frail{}); l != nil || !errors.Is(err, errMeter) {
 		t.Errorf("a limiter: got %v, %v; want %v", l, err, errMeter)

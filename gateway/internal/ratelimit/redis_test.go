@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -22,17 +23,25 @@ func TestAWrongAddressNamesTheServer(t *testing.T) {
 	}
 }
 
-func TestOtherWindowsHaveOtherCounts(t *testing.T) {
-	keys := map[string]bool{}
-	for _, periods := range [][]time.Duration{{time.Second}, {time.Minute}, {time.Second, time.Minute}} {
-		b := Bucket{Key: Key{Policy: "p", Name: "n"}}
-		for _, p := range periods {
-			b.Rates = append(b.Rates, limiter.Rate{Limit: 1, Period: p})
-		}
-		keys[redisKey(&b)] = true
+func TestOtherClientsAndWindowsHaveOtherCounts(t *testing.T) {
+	at := func(addr string) Key { return Key{Policy: "p", Addr: netip.MustParseAddr(addr)} }
+	second, minute := limiter.Rate{Limit: 1, Period: time.Second}, limiter.Rate{Limit: 1, Period: time.Minute}
+	buckets := []Bucket{
+		{Key: Key{Policy: "p", Name: "n"}, Rates: []limiter.Rate{second}},
+		{Key: Key{Policy: "p", Name: "n"}, Rates: []limiter.Rate{minute}},
+		{Key: Key{Policy: "p", Name: "n"}, Rates: []limiter.Rate{second, minute}},
+		{Key: Key{Policy: "p", Name: "m"}, Rates: []limiter.Rate{second}},
+		{Key: Key{Policy: "q", Name: "n"}, Rates: []limiter.Rate{second}},
+		{Key: at("192.0.2.1"), Rates: []limiter.Rate{second}},
+		{Key: at("192.0.2.2"), Rates: []limiter.Rate{second}},
+		{Key: at("2001:db8::"), Rates: []limiter.Rate{second}},
 	}
-	if len(keys) != 3 {
-		t.Errorf("got the keys %v, want 3 that differ", keys)
+	keys := map[string]bool{}
+	for i := range buckets {
+		keys[redisKey(&buckets[i])] = true
+	}
+	if len(keys) != len(buckets) {
+		t.Errorf("got the keys %v, want %d that differ", keys, len(buckets))
 	}
 }
 
