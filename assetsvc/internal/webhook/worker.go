@@ -114,6 +114,17 @@ func (w *worker) begin(previous *worker) error {
 		w.t.s.failures.Failed(fmt.Errorf("webhook %s: %w", w.e.ID, err)) // nothing is sent if the filters are unknown
 		return err
 	}
+	for _, seal := range []string{w.e.Seal, w.e.OldSeal} {
+		if seal == "" {
+			break
+		}
+		k, err := w.t.s.seals.keysOf(seal)
+		if err != nil {
+			w.t.s.failures.Failed(err)
+			break // nothing is sent without keys
+		}
+		w.keys = append(w.keys, k)
+	}
 	seal, anew, err1 := w.t.s.seals.Renew(w.e.Seal)
 	old, oldAnew, err2 := w.t.s.seals.Renew(w.e.OldSeal)
 	if (anew || oldAnew) && errors.Join(err1, err2) == nil {
@@ -130,17 +141,6 @@ func (w *worker) begin(previous *worker) error {
 		}
 		w.e = next
 		w.e.Generation++
-	}
-	for _, seal := range []string{w.e.Seal, w.e.OldSeal} {
-		if seal == "" {
-			break
-		}
-		k, err := w.t.s.seals.keysOf(seal)
-		if err != nil {
-			w.t.s.failures.Failed(err)
-			break // nothing is sent without keys
-		}
-		w.keys = append(w.keys, k)
 	}
 	return nil
 }

@@ -674,12 +674,17 @@ func TestCatchingUpIsQuick(t *testing.T) {
 		if n := w.read("Page") - pages; n > 0 || w.read("Find") < 90 {
 			t.Errorf("filters that nothing meets: got %d pages and %d looks for matches, want none and all", n, w.read("Find"))
 		}
-		seldom := w.join("f-of-seldom")
+		var seldom *receiver
+		w.set(func() { seldom = w.add("f-of-seldom", conduct{}) })
+		for w.posts(seldom) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(apart)          // a page with few matches is full: no wait follows its message
 		w.wantHandled(seldom, 975) // the last number of the form 5+97*n
 		if n := w.read("Page") - pages; n > 20 {
 			t.Errorf("filters that 9 changes meet: got %d pages, want about as many", n)
 		}
-		w.set(func() { w.findMost = 1000 })
+		w.set(func() { w.findMost, w.moved = 1000, 5 }) // so the page from change 5 on is empty, but the feed goes on
 		rare := w.join("f-of-rare")
 		w.wantHandled(rare, 999)
 		w.set(func() { w.findMost, w.findTakes = 0, time.Second })
@@ -751,22 +756,48 @@ func TestAFeedThatFailsIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestWithoutARingPagesAreRead has a feed without rings. A webhook without filters must get its changes from pages. For
+// filters that nothing meets, no page may be read.
 func TestWithoutARingPagesAreRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 5)
-		w.feedFails = "Follow"
-		r := w.add("r", conduct{})
-		p := w.start(0)
-		time.Sleep(3 * time.Second)
-		w.growBy(2)
-		time.Sleep(poll + 100*time.Millisecond)
-		w.wantHandled(r, 1)
-		time.Sleep(time.Minute)
-		if n := w.read("Page"); n > 70 {
-			t.Errorf("got %d pages in a minute, want about one a second", n)
+	for _, c := range []struct {
+		id, reads, never string
+		handled          int
+	}{{"r", "Page", "Find", 1}, {"f-of-nobody", "Find", "Page", -1}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 5)
+			w.feedFails = "Follow"
+			r := w.add(c.id, conduct{})
+			p := w.start(0)
+			time.Sleep(3 * time.Second)
+			w.growBy(2)
+			time.Sleep(poll + 100*time.Millisecond)
+			w.wantHandled(r, c.handled)
+			time.Sleep(time.Minute)
+			if n, never := w.read(c.reads), w.read(c.never); n < 55 || n > 70 || never > 0 {
+				t.Errorf("%s: got %d calls of %s in a minute, and %d of %s; want about one a second, and none",
+					c.id, n, c.reads, never, c.never)
+			}
+			if err := p.sender.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestManyUnwantedChangesAreReadTogether adds a change each millisecond that a webhook does not want. Its worker must
+// read the ring about twice in the time `calm`, and not for each change.
+func TestManyUnwantedChangesAreReadTogether(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, _ *receiver, p *process) {
+		w.join("f-of-nobody")
+		worker, steps := p.worker("f-of-nobody"), map[int64]bool{}
+		for range 20 * calm / time.Millisecond {
+			w.grow()
+			time.Sleep(time.Millisecond)
+			synctest.Wait() // so that the worker waits while its field is read
+			steps[worker.at] = true
 		}
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
+		if n := len(steps); n < 30 || n > 50 {
+			t.Errorf("got %d positions in %v, want about 40", n, 20*calm)
 		}
 	})
 }

@@ -47,6 +47,7 @@ type world struct {
 	feedFails         string         // name of the method that fails: Follow, Page or Find
 	findTakes         time.Duration  // how long a call of Find takes
 	findMost          int            // maximum number of changes that a call of Find examines; 0: ten
+	moved             int            // Find finds the change with this number once, but no Page has it; 0: none
 	large             map[int]int    // extra bytes of a change, by its number
 
 	receivers map[string]*receiver
@@ -281,7 +282,10 @@ func (w *world) Find(_ context.Context, mode string, filters assetfilter.Set, af
 		if c.position <= after || (mode == "test") != c.test {
 			continue
 		}
-		if filters.Meets(c.terms()) {
+		if moved := c.number == w.moved && c.number > 0; moved || filters.Meets(c.terms()) {
+			if moved {
+				w.moved = 0
+			}
 			return Found{First: c.position, More: true}, nil
 		}
 		f.Upto = c.position
