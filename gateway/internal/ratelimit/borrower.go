@@ -64,7 +64,6 @@ func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
 	if c.Meter == nil {
 		c.Meter = noop.NewMeterProvider().Meter("")
 	}
-	ctx, stop := context.WithCancel(context.Background())
 	s := &Borrower{
 		config: c,
 		redis:  r,
@@ -72,14 +71,14 @@ func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
 		clock:  startClock(c.Now),
 		queued: make(chan struct{}, 1),
 		outage: make(chan error, 1),
-		stop:   stop,
 		ended:  make(chan struct{}),
 	}
 	var err error
 	if s.unregister, err = s.measure(c.Meter); err != nil {
-		stop()
 		return nil, err
 	}
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
 	for range workers {
 		s.running.Go(func() { s.work(ctx) })
 	}
