@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -294,6 +295,14 @@ func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 	}
 }
 
+// differ returns how two values differ, or "". Most are equal, and reflect.DeepEqual finds that in a fraction of the time.
+func differ(want, got any) string {
+	if reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return gocmp.Diff(want, got)
+}
+
 // compareApart asks a question with Apart set. It then asks the question again for each facet, without the filter by
 // the property of this facet. The facet must be the same.
 func compareApart(t *testing.T, x *Index, q search.Query) {
@@ -309,7 +318,7 @@ func compareApart(t *testing.T, x *Index, q search.Query) {
 			}
 		}
 		want := mustSearch(t, x, without).Facets[i].Values
-		if diff := gocmp.Diff(want, f.Values); diff != "" {
+		if diff := differ(want, f.Values); diff != "" {
 			t.Fatalf("%+v: the facet %s differs (-without its filter +apart):\n%s", q, f.Name, diff)
 		}
 	}
@@ -334,7 +343,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	if free := q; q.Text != "" && result.Total%3 == 1 {
 		asked := result
 		asked.Facets, free.Facets, free.Exact = nil, nil, false
-		if diff := gocmp.Diff(asked, mustSearch(t, x, free)); diff != "" {
+		if diff := differ(asked, mustSearch(t, x, free)); diff != "" {
 			t.Fatalf("%+v: a question that may be asked again has another answer (-exact +free):\n%s", q, diff)
 		}
 	}
@@ -366,7 +375,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	}
 	for n := len(pages) - 1; n > 0; n-- {
 		q.After = parsed(t, pages[n].Prev)
-		if diff := gocmp.Diff(pages[n-1].Hits, mustSearch(t, x, q).Hits); diff != "" {
+		if diff := differ(pages[n-1].Hits, mustSearch(t, x, q).Hits); diff != "" {
 			t.Fatalf("%+v: the page before differs (-forwards +back):\n%s", q, diff)
 		}
 		pages[n-1] = mustSearch(t, x, q)
@@ -459,7 +468,7 @@ func compareFacets(t *testing.T, found []simple, q search.Query, got []search.Fa
 				t.Errorf("the region %q: got the name %q", v.Value, v.Name)
 			}
 		}
-		if diff := gocmp.Diff(want[facet.Name], counts); diff != "" {
+		if diff := differ(want[facet.Name], counts); diff != "" {
 			t.Fatalf("%+v: the facet %s differs (-want +got):\n%s", q, facet.Name, diff)
 		}
 	}

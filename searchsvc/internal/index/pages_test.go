@@ -74,9 +74,12 @@ func TestPagesLeadBackWhileTheRegistryChanges(t *testing.T) {
 				}
 				apply(t, x, stateAt(position), all...)
 			}
-			for n := range 2 * still {
-				put(client.Active, n+1) // only assets with even numbers change later
+			first := make([]int, 2*still) // only assets with even numbers change later
+			for i := range first {
+				first[i] = i + 1
 			}
+			put(client.Active, first[:still]...)
+			put(client.Active, first[still:]...)
 			q := search.Query{Sort: sort, Limit: limit, Exact: true}
 			if sort == search.ByRelevance {
 				q.Text = "альфа"
