@@ -33,7 +33,7 @@ func (c clock) leaps() bool {
 }
 
 // sweep removes expired transfers regularly, until the function `stop` is called. It removes nothing while the
-// clock may be wrong: soon after the start, when the clock may not be set yet, and after somebody has changed the
+// clock may be wrong: soon after the start, when the clock is perhaps not set yet, and after somebody has changed the
 // clock by more than an hour.
 func sweep(ctx context.Context, tokens *token.Service, log *slog.Logger, now func() time.Time) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)

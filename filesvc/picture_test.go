@@ -66,8 +66,8 @@ func TestPictures(t *testing.T) {
 
 const sandbox = "sandbox; default-src 'none'"
 
-// TestPicturesAreCopied copies the pictures of a file twice. The large picture is missing; the small one must be
-// copied nevertheless.
+// TestPicturesAreCopied copies the pictures of a file twice. The bytes of the large picture do not exist, but the
+// small one must be copied.
 func TestPicturesAreCopied(t *testing.T) {
 	from, err := openBytes(t.TempDir(), "", 0)
 	if err != nil {

@@ -40,7 +40,7 @@ type Config struct {
 
 	ServerID       string        // value of the cookie SERVER_ID; "": made from the secret, which must be the only one
 	BaseURL        string        // beginning of each link in answers; "": taken from the address of the request
-	OwnURL         string        // address of the listener, for examples without BaseURL; "": http://127.0.0.1:8080
+	OwnURL         string        // address of the listener; examples have it if BaseURL is ""; "": http://127.0.0.1:8080
 	MaxBody        int64         // maximum number of bytes of a request body; 0: 1 MiB
 	Timeout        time.Duration // longest time for a request; 0: 10 s
 	Memory         int64         // bytes that the process may use; requests get parts of them; 0: memory.Limit

@@ -173,8 +173,8 @@ type Document struct {
 	// PreviousVersions is set only when one document is read.
 	PreviousVersions []Document `json:"previousVersions,omitempty"`
 	// Thumbnails are small versions of an illustration whose file the registry keeps. From version 2.5 on, the
-	// registry sets them in the answer to a read of a single document. A thumbnail may not be made yet, or it may be
-	// impossible to make. A read of it then gets 404.
+	// registry sets them in the answer to a read of a single document. A thumbnail is perhaps not ready yet, or it may
+	// be impossible to make. A read of it then gets 404.
 	Thumbnails []Thumbnail `json:"thumbnails,omitempty"`
 
 	Tagged

@@ -82,7 +82,7 @@ func IsInvalid(err error) bool { return StatusOf(err) == http.StatusBadRequest }
 // IsUnauthorized reports a missing or invalid API key (401).
 func IsUnauthorized(err error) bool { return StatusOf(err) == http.StatusUnauthorized }
 
-// IsForbidden reports a valid key that may not do this, or a wrong token (403).
+// IsForbidden reports a valid key that is not allowed to do this, or a wrong token (403).
 func IsForbidden(err error) bool { return StatusOf(err) == http.StatusForbidden }
 
 // IsNotFound reports an object that does not exist (404).

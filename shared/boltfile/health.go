@@ -75,7 +75,7 @@ func (f *File) failed(cause error, id int) {
 		return nil
 	})
 	if begun || err != nil {
-		f.stop(fmt.Errorf("the last change may not be on the disk: %w", cause))
+		f.stop(fmt.Errorf("the last change is perhaps not on the disk: %w", cause))
 		return
 	}
 	f.note(func(h *health) {

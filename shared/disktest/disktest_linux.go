@@ -14,7 +14,7 @@ import (
 )
 
 // New mounts a file system in memory with a size in MiB, and returns its
-// directory. It skips the test if the process may not mount file systems, which needs root.
+// directory. It skips the test if the process is not allowed to mount file systems, which needs root.
 func New(t *testing.T, mib int) string {
 	t.Helper()
 	dir := t.TempDir()

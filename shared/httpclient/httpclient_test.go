@@ -32,7 +32,8 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 }
 
 // TestEveryClientIsMadeHere reads the code of the product. Only this package and package client may make an
-// http.Client. Package client makes its own, because other programs import it, so it may not depend on this package.
+// http.Client. Package client makes its own, because other programs import it, so it is not allowed to depend on this
+// package.
 func TestEveryClientIsMadeHere(t *testing.T) {
 	found := 0
 	for _, module := range []string{"assetsvc", "authsvc", "clients", "deploy/registry", "gateway", "searchsvc", "shared"} {

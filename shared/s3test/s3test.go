@@ -45,8 +45,8 @@ func Start(tb testing.TB, versions bool, buckets ...string) *Server {
 	return StartIn(tb, tb.TempDir(), versions, buckets...)
 }
 
-// StartIn is like Start, but keeps the data in dir. It sets no environment variables, so a test that may not set them
-// can call it.
+// StartIn is like Start, but keeps the data in dir. It sets no environment variables, so a test that is not allowed to
+// set them can call it.
 func StartIn(tb testing.TB, dir string, versions bool, buckets ...string) *Server {
 	tb.Helper()
 	addr, err := porttest.FreeAddr()

@@ -128,7 +128,7 @@ func newPublicKey(use Use, name string, raw []byte) (PublicKey, error) {
 	return k, nil
 }
 
-// isRefused reports whether a key's name may not contain the character.
+// isRefused reports whether the character is forbidden in the name of a key.
 func isRefused(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '+' }
 
 // ParsePublicKey reads a public key as String returns it ("vkey").

@@ -20,7 +20,7 @@ const (
 	idleTimeout = time.Minute            // half of the time that our servers keep an idle connection
 	freshTime   = 5 * time.Millisecond   // how long after its last use a connection counts as open
 	maxIdle     = 256                    // maximum number of idle connections to one server, for each kind
-	bufferSize  = 8 << 10                // bytes of each of a connection's two buffers; a typical asset fits
+	bufferSize  = 8 << 10                // bytes of each buffer of a connection, which has two; a typical asset fits
 )
 
 // server is one server of a service.

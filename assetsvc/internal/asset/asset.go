@@ -43,8 +43,8 @@ type Asset struct {
 }
 
 // Ignored returns the names of the fields whose values the registry ignored in the request that made this asset. The
-// client may not write these fields, and the values that it sent differ from the asset's values. A name contains no
-// indexes of lists. There are at most 20 names. An asset that no request has made has no such names.
+// client is not allowed to write these fields, and the values that it sent differ from the asset's values. A name
+// contains no indexes of lists. There are at most 20 names. An asset that no request has made has no such names.
 func (a Asset) Ignored() []string { return a.ignored }
 
 // Decode reads an asset from the output of Encode.

@@ -165,7 +165,7 @@ func (a Asset) find(p Part, id string) int {
 	return -1
 }
 
-// Admit returns a fault if the part does not exist, or if the caller may not change parts of this kind in any
+// Admit returns a fault if the part does not exist, or if the caller is not allowed to change parts of this kind in any
 // state of the asset. The id is "" for a new part. These faults come before all faults of the body
 // (docs/contract.md, "Order of checks").
 func (a Asset) Admit(by Caller, p Part, id string) error {

@@ -14,7 +14,7 @@ import (
 type Origin struct {
 	ID       string        // id of the new asset
 	Owner    string        // the broker that creates it
-	Barred   string        // why the broker may not create assets; "": it may (docs/contract.md, "Accreditation")
+	Barred   string        // why the broker must not create assets; "": it may (docs/contract.md, "Accreditation")
 	TestOnly bool          // the broker may create assets in test mode only
 	Version  Version       // version of the API that the broker uses
 	Now      time.Time     // the time of creation
@@ -126,8 +126,8 @@ func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 	return next, !record.Equal(next.fields, a.fields), nil
 }
 
-// CheckRemoval returns a fault if the caller may not remove an asset. Only a draft can be removed, and only by
-// its owner (docs/contract.md, "Removal of drafts").
+// CheckRemoval returns a fault if the caller is not allowed to remove an asset. Only a draft can be removed, and only
+// by its owner (docs/contract.md, "Removal of drafts").
 func (a Asset) CheckRemoval(by Caller) error {
 	refusal := fmt.Sprintf("Can't remove asset in current (%s) status", a.Status())
 	switch {
@@ -142,12 +142,12 @@ func (a Asset) CheckRemoval(by Caller) error {
 const noCancellation = "You can set deleted status only when asset have at least one document " +
 	"with '" + cancellationDetails + "' documentType"
 
-// checkStep returns a fault if the caller may not change an asset in its present state (from), or may not move it to
-// the next state (to).
+// checkStep returns a fault if the caller is not allowed to change an asset in its present state (from), or to move it
+// to the next state (to).
 func checkStep(from, to Status, by Caller) error {
 	switch {
 	case !from.mayChange(by.Role) && !from.mayChange(Owner):
-		return notIn(from, "") // by.NotOwner would mislead: the owner may not change the asset either
+		return notIn(from, "") // by.NotOwner would mislead: the owner is not allowed to change the asset either
 	case !from.mayChange(by.Role):
 		return notIn(from, by.NotOwner)
 	case to == Draft && from != Draft:

@@ -25,8 +25,8 @@ import (
 )
 
 // BenchmarkPage reads pages of 100 entries from random offsets. It reports the time relative to the time in a
-// store with 1,000 assets. It also reports the memory of the process, without the pages of the file that the
-// system caches.
+// store with 1,000 assets. It also reports the memory of the process, without the part of the file that is in
+// the cache of the operating system.
 func BenchmarkPage(b *testing.B) {
 	var smallest float64
 	for _, assets := range []int{1_000, 100_000, 1_000_000} {

@@ -99,7 +99,7 @@ func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Ver
 	}
 	in, err := parse(c)
 	if err != nil {
-		// Check this first: a caller who may not change the part must learn nothing about the body
+		// Check this first: a caller who is not allowed to change the part must learn nothing about the body
 		// (docs/contract.md, "Order of checks").
 		if refusal := a.registry.Admit(ctx, by, at, in.token); refusal != nil {
 			return refusal

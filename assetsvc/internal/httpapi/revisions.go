@@ -27,7 +27,7 @@ func (a *API) revisions(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
-	if faulty != nil { // checked last: a caller who may not read the revisions must learn nothing about the query
+	if faulty != nil { // checked last: a caller who must not read the revisions learns nothing about the query
 		return faulty
 	}
 	list := make(record.List, len(changes))

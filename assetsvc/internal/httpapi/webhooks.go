@@ -114,7 +114,7 @@ func (a *API) readWebhook(c *gin.Context, _ version) error {
 // webhookChange is a use case that changes a webhook. Its argument "sent" is the body of the client's request.
 type webhookChange func(sent record.Object) (changed webhook.Shown, secret string, err error)
 
-// changing answers a request that changes a webhook. If the caller may not see the webhook, this is reported
+// changing answers a request that changes a webhook. If the caller is not allowed to see the webhook, this is reported
 // before any fault of the body (docs/contract.md, "Order of checks").
 func (a *API) changing(c *gin.Context, change webhookChange) error {
 	in, err := a.readBody(c)

@@ -23,7 +23,7 @@ type batchRecord struct {
 	Shown   bool              `bson:"shown,omitempty"`
 	IDs     []string          `bson:"ids"`         // assets that the batch changes
 	Changes map[string]noted  `bson:"c"`           // by asset
-	Wholes  map[string][]byte `bson:"w,omitempty"` // whole assets (Revision.Whole) of some changes, by asset
+	Wholes  map[string][]byte `bson:"w,omitempty"` // Revision.Whole of some changes; the keys are ids of assets
 }
 
 // noted is a change in a batchRecord.
@@ -196,7 +196,7 @@ func (f feedStore) followed(ctx context.Context, r registry.Revision) (bool, err
 }
 
 // Log returns changes of an asset, the newest first, or registry.ErrNotFound. The result lacks the changes of
-// batches that were open when Log read the clock, or were opened later: these batches may not be settled yet.
+// batches that were open when Log read the clock, or were opened later: these batches are perhaps not settled yet.
 func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []registry.Revision, err error) {
 	if _, ok := registry.ParseID(id); !ok {
 		return nil, registry.ErrNotFound

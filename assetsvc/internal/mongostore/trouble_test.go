@@ -23,7 +23,7 @@ func duplicates(more ...bson.E) bson.D {
 		}}})...)
 }
 
-// noMajority returns the error of a write that a majority may not have acknowledged.
+// noMajority returns the error of a write that perhaps no majority has acknowledged.
 func noMajority(code int32) bson.E {
 	why := bson.D{{Key: "code", Value: code}, {Key: "errmsg", Value: "no majority"}}
 	return bson.E{Key: "writeConcernError", Value: why}

@@ -18,7 +18,7 @@ import (
 // Files keeps the files that documents refer to.
 type Files interface {
 	// Claim keeps a file for another day, so that there is time to store a document that refers to it. It returns
-	// a fault if the document may not refer to the file.
+	// a fault if the document is not allowed to refer to the file.
 	Claim(ctx context.Context, id string, c filesapi.Claim) (filesapi.Claimed, error)
 }
 
@@ -42,8 +42,8 @@ func (r *Registry) WithFiles(files Files, base filelink.Base, links *filelink.Si
 // md5Prefix is the beginning of the hash of every file of this registry.
 const md5Prefix = "md5:"
 
-// bind claims the file that a new version of a document refers to, if it is a file of this registry. It returns
-// the fields with the address that is stored, and the file if its bytes have been uploaded. A caller who may not
+// bind claims the file that a new version of a document refers to, if it is a file of this registry. It returns the
+// fields with the address that is stored, and the file if its bytes have been uploaded. A caller who is not allowed to
 // change the document learns nothing about the file.
 func (r *Registry) bind(
 	ctx context.Context, by identity.Identity, at Place, token string, fields record.Object,

@@ -112,7 +112,7 @@ func TestDocumentsAreBoundToFiles(t *testing.T) {
 	}
 }
 
-// TestOthersLearnNothingOfFiles lets callers who may not change the document refer to a file. They must be
+// TestOthersLearnNothingOfFiles lets callers who are not allowed to change the document refer to a file. They must be
 // refused before the file is claimed.
 func TestOthersLearnNothingOfFiles(t *testing.T) {
 	r, f, _, id := openWithFiles(t)
@@ -136,7 +136,7 @@ func TestOthersLearnNothingOfFiles(t *testing.T) {
 	}
 }
 
-// TestDownloadsOfFilesAreSigned asks for the download of a document whose file may not be public yet. The
+// TestDownloadsOfFilesAreSigned asks for the download of a document whose file is perhaps not public yet. The
 // address must be signed, by the clock of the file service.
 func TestDownloadsOfFilesAreSigned(t *testing.T) {
 	r, f, links, id := openWithFiles(t)

@@ -85,9 +85,9 @@ func (r *Registry) ChangePart(
 	return part, changed.Position, nil
 }
 
-// Admit refuses a caller who may not change a part. It is for a request whose body cannot be read: the refusal must
-// come before the fault of the body. The owner token may be in the unreadable body. So a caller without a token counts
-// as the owner if the key is a key of the owner's broker.
+// Admit refuses a caller who is not allowed to change a part. It is for a request whose body cannot be read: the
+// refusal must come before the fault of the body. The owner token may be in the unreadable body. So a caller without a
+// token counts as the owner if the key is a key of the owner's broker.
 func (r *Registry) Admit(ctx context.Context, by identity.Identity, at Place, token string) error {
 	stored, err := r.Read(ctx, at.Asset)
 	if err != nil {

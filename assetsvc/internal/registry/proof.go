@@ -81,7 +81,7 @@ func (r *Registry) Prove(ctx context.Context, id string, revision int64) (transl
 	}
 	evidence := translog.Evidence{Leaf: logged}
 	salt := kept.Salt
-	if salt == (translog.Salt{}) || !asset.HasGroups(kept.Hidden, r.rules.Hidden) { // the content may not be shown
+	if salt == (translog.Salt{}) || !asset.HasGroups(kept.Hidden, r.rules.Hidden) { // the content must not be shown
 		return proof, evidence, nil
 	}
 	if evidence.Asset, err = r.shown(ctx, id, change.Position, kept.Hidden); err != nil {

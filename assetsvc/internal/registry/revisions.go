@@ -65,9 +65,9 @@ func (r *Registry) log(ctx context.Context, id string, q LogQuery) ([]Revision, 
 type Guard func(position int64) bool
 
 // check returns the error that a request must get, or nil. The parameter `refusal` is the error by the rules, or nil
-// if the rules permit the change. A refusal comes first if the caller may not change the asset at all, or if the part
-// is missing (RFC 9110, 13.2.1). Otherwise, if the guard does not accept the position of the stored record, check
-// returns a fault of kind Precondition.
+// if the rules permit the change. A refusal comes first if the caller is not allowed to change the asset at all, or if
+// the part is missing (RFC 9110, 13.2.1). Otherwise, if the guard does not accept the position of the stored record,
+// check returns a fault of kind Precondition.
 func (g Guard) check(stored Record, refusal error) error {
 	if g == nil || g(stored.Position) || refusal != nil && fault.KindOf(refusal) != fault.Invalid {
 		return refusal

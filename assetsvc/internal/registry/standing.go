@@ -29,7 +29,7 @@ func barred(by identity.Identity) string {
 	return fmt.Sprintf("level %c is needed, and the levels of this API key are: %s", accreditation, has)
 }
 
-// testOnly is the reason why a key with level t may not change a real asset.
+// testOnly is the reason why a key with level t is not allowed to change a real asset.
 const testOnly = "this API key is test-only (level t), and changes assets in test mode only"
 
 // withinTest refuses a change of a real asset with a test-only key (docs/contract.md, "Accreditation"). The

@@ -75,7 +75,7 @@ func testOwners(t *testing.T, open Opener) {
 	list(all, test, draft, real)
 }
 
-// ownWalks is how many walks testOwnWalks makes, ownAssets how many assets are in the list.
+// ownWalks is the number of walks that testOwnWalks makes. ownAssets is the number of assets in the list.
 const ownWalks, ownAssets = 6, 12
 
 // testOwnWalks walks along the list of a broker while all of the broker's assets change. Each walk must find all

@@ -38,7 +38,7 @@ func NewAuthenticator(
 
 // Operator identifies a caller by the hash of the key that the caller sent, and by the caller's address. It
 // returns a fault of kind Unauthorized for a key that does not open the admin API, and of kind Forbidden for a
-// key that may not be used from the address. An address that sent too many wrong keys gets faults of kind
+// key that is not allowed to be used from the address. An address that sent too many wrong keys gets faults of kind
 // TooMany for a while.
 func (a *Authenticator) Operator(ctx context.Context, hash string, from netip.Addr) (Actor, error) {
 	if err := a.guesses.check(ctx, from); err != nil {

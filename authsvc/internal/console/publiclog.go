@@ -62,8 +62,8 @@ func historyPath(id, offset string) string {
 
 var assetID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// showHistory shows the changes of an asset to an operator. Auditors may not see them, because drafts are not
-// public.
+// showHistory shows the changes of an asset to an operator. Auditors are not allowed to see them, because drafts are
+// not public.
 func (c *Console) showHistory(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	if by.Role != apikey.Operator {
 		return fault.New(fault.Forbidden, fault.Header, "Authorization", "Only operators may read the history of assets.")

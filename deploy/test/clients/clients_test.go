@@ -69,7 +69,8 @@ func planHash() string {
 // plan is the file that the clients upload.
 var plan = append([]byte("%PDF-1.4\n"), bytes.Repeat([]byte("x"), 1_000_000)...)
 
-// refusedPage is the step "upload" of a web page with another origin, which may not upload (docs/files.md, D9).
+// refusedPage is the step "upload" of a web page with another origin, which is not allowed to upload (docs/files.md,
+// D9).
 var refusedPage = step{"upload", map[string]any{"refused": 403.0}}
 
 // otherData is the step "other data" of the clients that may send cookies.

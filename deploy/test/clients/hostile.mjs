@@ -5,7 +5,7 @@ const { HOSTILE, CASES } = process.env;
 
 /**
  * call makes the call of a case and returns what comes of it. Each case has an address of its own: Node keeps
- * connections by address, and one that a hostile answer has broken may not serve the next case.
+ * connections by address, and one that a hostile answer has broken must not serve the next case.
  */
 async function call({ name, call, hang }, number) {
   const server = HOSTILE.replace("127.0.0.1", `127.0.1.${number + 1}`);

@@ -83,7 +83,7 @@ async function life({ broker, broker3, reader, report, cookies }) {
   const plan = new Blob([`%PDF-1.4\n${"x".repeat(1_000_000)}`], { type: "application/pdf" }); // Node 18 has no File
   Object.assign(plan, { name: "plan.pdf" });
   const upload = broker.documents.upload(id, plan, { documentType: "notice" }, { token: made.token });
-  if (cookies) { // a page of another origin may not send files
+  if (cookies) { // a page of another origin must not send files
     const { data } = await upload;
     await report("upload", { title: data.title, format: data.format, hash: data.hash });
   } else {

@@ -47,7 +47,8 @@ func testCluster(t *testing.T, a api) {
 }
 
 // startOver reads the feed with the cookie of another data set. A synchroniser sends such a cookie after the registry
-// was restored from a backup. A later page must be refused with a new cookie, and the first page must be sent.
+// was restored from a backup. The registry must refuse a later page, with a new cookie in the answer. It must send the
+// first page.
 func (a api) startOver(t *testing.T, cookie string) {
 	t.Helper()
 	gone := map[string]string{"Cookie": "SERVER_ID=gone"}

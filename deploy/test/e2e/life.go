@@ -20,8 +20,8 @@ type sale struct {
 	process string // path of the asset's related process
 }
 
-// testSold takes an asset from draft to complete. On the way, the concierge sends it back once from verification,
-// and the administrator once from active. In each state, the other roles try the steps that they may not take
+// testSold takes an asset from draft to complete. On the way, the concierge sends it back once from verification, and
+// the administrator once from active. In each state, the other roles try the steps that they are not allowed to take
 // (docs/contract.md, "States").
 func testSold(t *testing.T, a api) {
 	s := &sale{api: a, asset: a.create(t, validAsset().without("items").without("decisions"))}

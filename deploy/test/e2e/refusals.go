@@ -318,7 +318,7 @@ func testUnknown(t *testing.T, a api) {
 	}
 }
 
-// testStates tries changes of an asset's state, by callers who may make them and by callers who may not
+// testStates tries changes of an asset's state, by callers who may make them and by callers who are not allowed to
 // (docs/contract.md, "States").
 func testStates(t *testing.T, a api) {
 	as := func(key string, c created, status string) answer {

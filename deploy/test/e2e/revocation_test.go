@@ -145,7 +145,7 @@ func TestRevocationReachesEveryGateway(t *testing.T) {
 	checkRaces(t, output)
 }
 
-// letIn waits until a gateway accepts a key, at most 30 s: the gateway may not have noticed yet that requests are
+// letIn waits until a gateway accepts a key, at most 30 s: the gateway perhaps has not noticed yet that requests are
 // no longer swallowed.
 func letIn(t *testing.T, g api, secret string) {
 	t.Helper()

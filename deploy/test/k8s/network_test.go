@@ -121,7 +121,8 @@ func pairs(lines ...string) (all []string) {
 func TestOnlyTheWantedConnectionsAreAllowed(t *testing.T) {
 	production := append(slices.Clone(wanted), "edge to gateway:http")
 	for dir, lines := range map[string][]string{
-		// Pods that may not open connections cannot connect to a gateway either, so they are not in the list.
+		// Pods that are not allowed to open connections cannot connect to a gateway either, so they are not in the
+		// list.
 		"base": append(slices.Clone(wanted),
 			"world, edge, monitoring, stranger, impostor, dns, assets, tokens, limits, backup to gateway:http"),
 		"production":  production,

@@ -216,7 +216,7 @@ func (c *Copier) names(asset string, f file.File) (bool, error) {
 	return slices.ContainsFunc(c.wanted(text), func(other file.File) bool { return isSame(other, f) }), nil
 }
 
-// MayServe returns a fault if a file may not be served now. A file may be served if an asset of the copy refers to the
+// MayServe returns a fault if a file must not be served now. A file may be served if an asset of the copy refers to the
 // file, and the bytes of the file are copied.
 func (c *Copier) MayServe(ctx context.Context, f file.File) error {
 	named, err := c.isNamed(ctx, f, false)

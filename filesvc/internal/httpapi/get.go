@@ -84,8 +84,8 @@ func (a *API) serve(c *gin.Context, f file.File, blob file.Blob, tag string) err
 	return w.fault(f)
 }
 
-// maySee returns a fault if the caller may not read a file. Everybody may read a file that a document has named. Other
-// files need a key of their broker, or a link that is valid now.
+// maySee returns a fault if the caller is not allowed to read a file. Everybody may read a file that a document has
+// named. Other files need a key of their broker, or a link that is valid now.
 func (a *API) maySee(c *gin.Context, f file.File) error {
 	if f.Named {
 		return nil

@@ -28,7 +28,7 @@ type Config struct {
 	Now   func() time.Time
 	Log   *slog.Logger // for removals
 
-	// MayServe returns a fault if a mirror may not serve a file now. Nil: this is not a mirror. A mirror has
+	// MayServe returns a fault if a mirror must not serve a file now. Nil: this is not a mirror. A mirror has
 	// only the routes that read without a key.
 	MayServe func(ctx context.Context, f file.File) error
 }

@@ -29,12 +29,12 @@ const (
 	AllUsed
 )
 
-// Enter gives a client one more place, or returns why the client may not have it. An admitted client must call Leave
-// once.
+// Enter gives a client one more place, or returns why the client is not allowed to have it. An admitted client must
+// call Leave once.
 func (s *Shares) Enter(client string) Refusal { return s.Take(client, 1) }
 
-// Take gives a client n more places, or returns why the client may not have them. An admitted client must call
-// Return once, with the same n.
+// Take gives a client n more places, or returns why the client is not allowed to have them. An admitted client must
+// call Return once, with the same n.
 func (s *Shares) Take(client string, n int) Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()

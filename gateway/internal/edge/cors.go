@@ -38,8 +38,8 @@ type cors struct {
 
 func newCORS(origins []string) cors { return cors{origins, corsAnswer()} }
 
-// allow sets the header that lets pages of an origin read an answer. It returns false if these pages may not read the
-// answer, or if origin is "".
+// allow sets the header that lets pages of an origin read an answer. It returns false if these pages are not allowed
+// to read the answer, or if origin is "".
 func (p cors) allow(header http.Header, origin string) bool {
 	switch {
 	case origin == "":

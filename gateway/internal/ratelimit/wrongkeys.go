@@ -19,8 +19,8 @@ type wrongKeyRate struct {
 	cost int64
 }
 
-// wrongKeyRates returns the rates that count wrong API keys. Each rate counts for one address at a time, so the
-// library's Limiter is enough for it.
+// wrongKeyRates returns the rates that count wrong API keys. A wrong key has costs for one address only, so
+// the library's Limiter is enough.
 func wrongKeyRates(store Store, rules []rule, now func() time.Time) (rates []wrongKeyRate) {
 	for _, r := range rules {
 		if r.Costs[Failed] == 0 {

@@ -259,7 +259,7 @@ func (hub *Hub) append(messages *follow.Reader, m follow.Message) error {
 }
 
 // fill reads pages until the ring is complete up to the position of a message. It may need several pages,
-// because an asset service may not know all changes yet.
+// because an asset service perhaps does not know all changes yet.
 func (h *Hubs) fill(ctx context.Context, hub *Hub, until follow.Message) error {
 	for {
 		upto, _ := hub.ring.Upto()

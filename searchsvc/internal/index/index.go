@@ -486,7 +486,8 @@ func (x *Index) isNewer(e replica.Entry) bool {
 	return ok && position > e.Position
 }
 
-// Position returns the position up to which the view has all changes, and the number of its assets.
+// Position returns two results: the position up to which the view has all changes, and the number of assets in
+// the view.
 func (x *Index) Position() (at client.Position, assets int64) {
 	v := x.acquire()
 	if v == nil {

@@ -44,7 +44,7 @@ type Word struct {
 	Out  bool     `json:"o,omitempty"` // the word is left out
 	By   []string `json:"b,omitempty"` // phrases that replace the word, one of which is enough; none: the word itself
 	Said string   `json:"d,omitempty"` // the first phrase in the form that people write
-	// Fixed is true for a word that may not be missing.
+	// Fixed is true for a word that must not be missing.
 	Fixed bool `json:"f,omitempty"`
 }
 

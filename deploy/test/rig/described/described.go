@@ -302,7 +302,7 @@ func (d *Document) checkRequest(x Exchange, route *routers.Route, params map[str
 }
 
 // roleOf returns the role of a request's sandbox key, or "creation" for a POST by a broker. The registry ignores
-// the fields that this role may not write.
+// the fields that this role is not allowed to write.
 func roleOf(r *http.Request) string {
 	key, _, _ := r.BasicAuth()
 	switch {
@@ -315,9 +315,9 @@ func roleOf(r *http.Request) string {
 	}
 }
 
-// writtenBy returns the body without the fields that the role may not write, or may write only under a condition.
-// The registry checks only the types of these fields. The extension x-written-by lists the roles that may write a
-// field, and the conditions.
+// writtenBy returns the body without the fields that the role is not allowed to write, or may write only under a
+// condition. The registry checks only the types of these fields. The extension x-written-by lists the roles that may
+// write a field, and the conditions.
 func writtenBy(role string, of *openapi3.RequestBody, sent []byte) ([]byte, error) {
 	data := of.Content.Get("application/json").Schema.Value.Properties["data"]
 	if data == nil {
