@@ -212,6 +212,8 @@ type oneCopy struct {
 
 func (s oneCopy) Copy(string, string) (*os.File, error) { return os.Open(s.path) }
 
+func (s oneCopy) Segment(string) (*os.File, error) { return os.Open(s.path) }
+
 // TestADownloadIsWholeOrBroken does something to a copy when its first bytes are sent. An incomplete answer must end
 // with the end of the connection, and the log must name the cause.
 func TestADownloadIsWholeOrBroken(t *testing.T) {
@@ -220,18 +222,24 @@ func TestADownloadIsWholeOrBroken(t *testing.T) {
 	var log bytes.Buffer
 	s := newWithSnapshotsLogging(t, &log)
 	s.api.ServeSnapshots(oneCopy{path: path})
+	copied := "/data/" + strings.Repeat("0", 64) + "/assets.csv"
+	segment := "/api/2.5/snapshot/segments/" + strings.Repeat("0", 64) + ".ndjson.zst"
 	for _, c := range []struct {
 		name   string
+		at     string
 		size   int
 		first  func() error
 		broken string // part of the log line; "": the answer is complete
 	}{
-		{"in one part", copyPart, nil, ""},
-		{"in two parts", copyPart + 1, nil, ""},
-		{"removed during the only part", copyPart, remove, ""},
-		{"removed during the first part", copyPart + 1, remove, errRemoved.Error()},
-		{"cut off", copyPart + 1, func() error { return os.Truncate(path, 1) }, io.ErrUnexpectedEOF.Error()},
-		{"for a client that leaves", copyPart + 1, func() error { return io.ErrClosedPipe }, io.ErrClosedPipe.Error()},
+		{"in one part", copied, copyPart, nil, ""},
+		{"in two parts", copied, copyPart + 1, nil, ""},
+		{"removed during the only part", copied, copyPart, remove, ""},
+		{"removed during the first part", copied, copyPart + 1, remove, errRemoved.Error()},
+		{"cut off", copied, copyPart + 1, func() error { return os.Truncate(path, 1) }, io.ErrUnexpectedEOF.Error()},
+		{"for a client that leaves", copied, copyPart + 1, func() error { return io.ErrClosedPipe }, io.ErrClosedPipe.Error()},
+		{"a segment", segment, segmentBuffer + 1, nil, ""},
+		{"a segment for a client that leaves", segment, segmentBuffer + 1, func() error { return io.ErrClosedPipe },
+			io.ErrClosedPipe.Error()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := os.WriteFile(path, []byte(randomText(2 * c.size)[:c.size]), 0o600); err != nil {
@@ -245,8 +253,7 @@ func TestADownloadIsWholeOrBroken(t *testing.T) {
 						t.Errorf("got the panic %v, want the end of the connection: %t", got, c.broken != "")
 					}
 				}()
-				at := "/data/" + strings.Repeat("0", 64) + "/assets.csv"
-				s.answer(t, w, nil, exchange{"GET", at, "", "", "", 0, ""})
+				s.answer(t, w, nil, exchange{"GET", c.at, "", "", "", 0, ""})
 			}()
 			if got := w.Body.Len(); w.Code != 200 || (got == c.size) != (c.broken == "") {
 				t.Errorf("got %d and %d of %d bytes, want 200 and all: %t", w.Code, got, c.size, c.broken == "")

@@ -115,7 +115,7 @@ func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Ver
 	if verb == asset.Remove { // a removed part has no tag
 		return a.writeData(c, http.StatusOK, nil, o)
 	}
-	if p.Versioned() && a.registry.Unchecked(part) {
+	if a.registry.Unchecked(part) {
 		c.Header(httpserver.UncheckedHeader, "hash")
 	}
 	c.Header("ETag", tag(position, v, options{pretty: verb != asset.Add && c.Query("opt_pretty") != ""}))

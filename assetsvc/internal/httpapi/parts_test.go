@@ -22,6 +22,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/memory"
 )
 
 // tokens is an auth service that accepts only the owner token "token".
@@ -186,11 +187,25 @@ func TestPartsAreResources(t *testing.T) {
 				if after := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String(); after != before {
 					t.Errorf("after an empty change: got %s, want %s", after, before)
 				}
-				s.do(t, exchange{"PATCH", one, c.by, "token", c.merge, 200, c.shows})
+				changed := s.do(t, exchange{"PATCH", one, c.by, "token", c.merge, 200, c.shows})
 				if after := s.do(t, exchange{"GET", at, "", "", "", 200, c.shows}).Body.String(); after == before {
 					t.Error("after a change: got the asset as before, want a changed one")
 				}
 				s.do(t, exchange{"GET", one, "", "", "", 200, c.shows})
+				pretty := s.do(t, exchange{"PATCH", one + "?opt_pretty=1", c.by, "token", `{"data":{}}`, 200, ""})
+				for query, tag := range map[string]string{"": changed.Header().Get("ETag"),
+					"?opt_pretty=1": pretty.Header().Get("ETag")} {
+					if got := s.do(t, exchange{"GET", one + query, "", "", "", 200, ""}).Header().Get("ETag"); got != tag {
+						t.Errorf("GET %s%s: got the tag %s, want the one of the change, %s", one, query, got, tag)
+					}
+					s.doWith(t, http.Header{"If-None-Match": {tag}}, exchange{"GET", one + query, "", "", "", 304, ""})
+				}
+				s.doWith(t, http.Header{"If-None-Match": {"x"}}, exchange{"GET", one, "", "", "", 400, "If-None-Match"})
+				s.do(t, exchange{"GET", one + "?%zz", "", "", "", 400, `"name":"query"`})
+				s.do(t, exchange{"GET", all + "?%zz", "", "", "", 400, `"name":"query"`})
+				if c.name != "documents" {
+					s.do(t, exchange{"GET", one + "?download=1", "", "", "", 200, c.shows})
+				}
 				s.do(t, exchange{"HEAD", one, "", "", "", 200, ""})
 				s.do(t, exchange{"GET", all, "", "", "", 200, `{"data":[{"id":"`})
 				s.do(t, exchange{"GET", all + "?opt_jsonp=f&opt_pretty=1", "", "", "", 200, "f({\n    \"data\": ["})
@@ -206,6 +221,10 @@ func TestPartsAreResources(t *testing.T) {
 				s.do(t, exchange{"POST", all, c.by, "token", `{"data":{"colour":1}}`, 400,
 					`"Rogue field"`})
 				if c.by == identity.Broker {
+					indented := s.do(t, exchange{"POST", all + "?opt_pretty=1", c.by, "token", c.valid, 201, "\n    \"data\": {"})
+					second := strings.TrimPrefix(indented.Header().Get("Location"), "https://registry.example")
+					s.doWith(t, http.Header{"If-None-Match": {indented.Header().Get("ETag")}},
+						exchange{"GET", second, "", "", "", 304, ""})
 					s.do(t, exchange{"PATCH", one, c.by, "wrong", "no JSON", 403, "permission"})
 					s.do(t, exchange{"PATCH", one, c.by, "", "no JSON", 400, `"name":"data"`})
 					s.do(t, exchange{"PATCH", one, c.by, "", `{"data":{}}`, 403, "permission"})
@@ -234,7 +253,8 @@ func part(path string) asset.Part {
 }
 
 func TestDocumentsHaveVersions(t *testing.T) {
-	s := newService(t)
+	m := NewMemory(1 << 30)
+	s := newServiceWith(t, m)
 	all := s.published(t) + "/documents"
 	document := func(title, url string) string {
 		return `{"data":{"documentType":"notice","title":"` + title + `","url":"https://docs.example/` + url + `"}}`
@@ -261,6 +281,9 @@ func TestDocumentsHaveVersions(t *testing.T) {
 	}
 	s.do(t, exchange{"GET", one + "?download=3", "", "", "", 404,
 		`{"location":"url","name":"download","description":"Not Found"}`})
+	for m.Answers.Hold(memory.Small) || m.Answers.Hold(1) {
+	}
+	s.do(t, exchange{"GET", one + "?download=1", "", "", "", 503, "errors"})
 }
 
 // Promises: asset-size

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -70,14 +69,12 @@ func parseRevision(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if errors.Is(err, strconv.ErrRange) && n > 0 {
-		n, err = math.MaxInt64, nil // the number is too large to parse; no asset has so many revisions
-	}
-	if err != nil || n < 1 || strings.HasPrefix(text, "+") {
+	// ParseUint returns 0 for a text that is no number, and the largest uint64 for a number that is too large.
+	n, _ := strconv.ParseUint(text, 10, 64)
+	if n == 0 {
 		return 0, fault.New(fault.Invalid, fault.URL, "revision", "The revision must be a whole number from 1.")
 	}
-	return n, nil
+	return int64(min(n, math.MaxInt64)), nil // no asset has so many revisions
 }
 
 // appendProof appends the answer with a proof. It does not change the bytes of the leaf and of the asset,

@@ -183,6 +183,7 @@ func TestAProofIsRefused(t *testing.T) {
 		{path + "/proof?revision=99999999999999999999", 404, "revision"},
 		{path + "/proof?revision=0", 400, "revision"},
 		{path + "/proof?revision=-1", 400, "revision"},
+		{path + "/proof?revision=-99999999999999999999", 400, "revision"},
 		{path + "/proof?revision=%2B1", 400, "revision"},
 		{path + "/proof?revision=1.0", 400, "revision"},
 		{path + "/proof?revision=x", 400, "revision"},
@@ -195,6 +196,7 @@ func TestAProofIsRefused(t *testing.T) {
 			t.Errorf("%s: got %d turns and %d bytes held after the answer, want 0", c.at, turns, held)
 		}
 	}
+	s.do(t, exchange{"GET", path + "/proof?%zz", "", "", "", 400, `"name":"query"`})
 	s.do(t, exchange{"POST", path + "/proof", identity.Broker, "", "{}", 404, "method_not_allowed"})
 	without.do(t, exchange{"GET", without.published(t) + "/proof", "", "", "", 404, `"name":"not_found"`})
 }
@@ -224,6 +226,14 @@ func TestProofsTakeTurns(t *testing.T) {
 			})
 		}
 		waiting.Wait()
+		end()
+		// Too few turns are left for a large asset, but enough for a small one.
+		end, err = s.turns.Acquire(t.Context(), s.turns.Size()-min(turnsLarge, s.turns.Size())+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.do(t, exchange{"GET", large + "/proof", "", "", "", 503, "There are too many large requests now"})
+		s.do(t, exchange{"GET", small + "/proof", "", "", "", 200, `"leaf"`})
 		end()
 		for _, path := range []string{small, large} {
 			for _, held := range []*memory.Semaphore{s.turns, s.memory.Work} {

@@ -36,10 +36,7 @@ func (a *API) RouteLog(engine *gin.Engine, signer *identity.Signer, log Log, ori
 	routeRead(r, "/*path", httpserver.Handle(func(c *gin.Context) error {
 		path := strings.TrimPrefix(c.Param("path"), "/")
 		_, name, _ := strings.Cut(origin(c.Request.Context()), "/log/")
-		if below, found := strings.CutPrefix(path, name+"/"); found {
-			path = below
-		}
-		return a.readLog(c, log, path)
+		return a.readLog(c, log, strings.TrimPrefix(path, name+"/"))
 	}))
 }
 

@@ -14,12 +14,16 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/memory"
 	"asset-registry/shared/translog"
 )
 
 // fakeLog is a log with a checkpoint and one full bundle. If the fields `checkpoint` and `failure` are set, its
 // reads return these errors.
-type fakeLog struct{ checkpoint, failure error }
+type fakeLog struct {
+	checkpoint, failure error
+	crowded             bool // the service has no memory for answers
+}
 
 func (l fakeLog) Checkpoint(context.Context) ([]byte, error) {
 	return []byte("checkpoint\n"), l.checkpoint
@@ -58,6 +62,7 @@ func TestPublicLog(t *testing.T) {
 		{"the log of another origin", "GET /log/00000000/checkpoint", fakeLog{}, 404, "no-store", "tile/LEVEL/NUMBER"},
 		{"a failed read of a part", "GET /log/tile/entries/000", fakeLog{failure: down}, 503, "no-store", "cannot reach"},
 		{"a failed read of the checkpoint", "GET /log/checkpoint", fakeLog{checkpoint: down}, 503, "no-store", "cannot reach"},
+		{"without memory", "GET /log/tile/entries/000", fakeLog{crowded: true}, 503, "no-store", "too many large requests"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute})
@@ -65,7 +70,10 @@ func TestPublicLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			api := New(nil, time.UTC, 1<<20, NewMemory(1<<30))
+			m := NewMemory(1 << 30)
+			for c.log.crowded && (m.Answers.Hold(memory.Small) || m.Answers.Hold(1)) {
+			}
+			api := New(nil, time.UTC, 1<<20, m)
 			api.RouteLog(engine, signer, c.log, func(context.Context) string { return "registry.example/log/1a2b3c4d" })
 			method, path, _ := strings.Cut(c.request, " ")
 			r := httptest.NewRequest(method, path, http.NoBody)
@@ -79,8 +87,17 @@ func TestPublicLog(t *testing.T) {
 			if got.Code != c.status || !strings.Contains(got.Body.String(), c.body) || method == "HEAD" && got.Body.Len() > 0 {
 				t.Errorf("got %d %s, want %d with %q", got.Code, got.Body, c.status, c.body)
 			}
-			if cache := got.Header().Get("Cache-Control"); cache != c.cache {
-				t.Errorf("got Cache-Control %q, want %q", cache, c.cache)
+			want := map[string]string{"Cache-Control": c.cache, "Content-Type": "application/json"}
+			if c.status == 200 {
+				want["Content-Type"], want["Content-Length"] = "text/plain; charset=utf-8", "11" // of "checkpoint\n"
+				if strings.Contains(path, "tile") {
+					want["Content-Type"], want["Content-Length"] = "application/octet-stream", "7" // of "entries"
+				}
+			}
+			for name, value := range want {
+				if shown := got.Header().Get(name); shown != value {
+					t.Errorf("got %s %q, want %q", name, shown, value)
+				}
 			}
 		})
 	}

@@ -223,7 +223,6 @@ func (a *API) sendFile(c *gin.Context, file *os.File, as answeredFile) error {
 	h.Set("Content-Type", as.media)
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("Content-Length", strconv.FormatInt(part.length, 10))
-	c.Status(http.StatusOK)
 	if part.length < info.Size() {
 		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.first, part.first+part.length-1, info.Size()))
 		c.Status(http.StatusPartialContent)

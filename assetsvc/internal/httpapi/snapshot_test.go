@@ -123,6 +123,9 @@ func TestASnapshotIsAnnouncedAndRead(t *testing.T) {
 		t.Errorf("got headers %v, want no-cache and a tag", got.Header())
 	}
 	s.doWith(t, http.Header{"If-None-Match": {tag}}, exchange{"GET", "/api/2.5/snapshot", "", "", "", 304, ""})
+	s.doWith(t, http.Header{"If-None-Match": {"x"}}, exchange{"GET", "/api/2.5/snapshot", "", "", "", 400, "If-None-Match"})
+	s.doWith(t, http.Header{"If-Match": {`"x"`}}, exchange{"GET", "/api/2.5/snapshot", "", "", "", 412, "precondition"})
+	s.do(t, exchange{"GET", "/api/2.5/snapshot?%zz", "", "", "", 400, `"name":"query"`})
 	s.do(t, exchange{"HEAD", "/api/2.5/snapshot", "", "", "", 200, ""})
 	s.do(t, exchange{"GET", "/api/2.5/snapshot?opt_pretty=1", "", "", "", 200, "\n    \"data\""})
 	s.do(t, exchange{"GET", "/api/2.4/snapshot", "", "", "", 404, "ask for the snapshot of version 2.5"})
@@ -146,6 +149,44 @@ func TestASnapshotIsAnnouncedAndRead(t *testing.T) {
 	want := string(listed.Data[1]) + "\n" + string(listed.Data[0]) + "\n"
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("the lines differ from a page (-page +segment):\n%s", diff)
+	}
+}
+
+// newestIs is a directory whose newest snapshot has the given manifest.
+type newestIs struct {
+	brokenSnapshots
+	m snapshot.Manifest
+}
+
+func (s newestIs) Newest() (snapshot.Manifest, error) { return s.m, nil }
+
+// TestAManifestShowsWhatTheSnapshotHas shows manifests with and without the members that not all snapshots have.
+func TestAManifestShowsWhatTheSnapshotHas(t *testing.T) {
+	s := newWithSnapshots(t)
+	begun := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).UnixMicro()
+	const times = `"position":"2026-11-20T12:00:00.000001+00:00","date":"2026-11-20T12:00:00.000000+00:00",`
+	for i, c := range []struct {
+		name string
+		m    snapshot.Manifest
+		want string
+	}{
+		{"a snapshot of no assets", snapshot.Manifest{Files: &snapshot.Files{}},
+			`"assets":0,"bytes":0,"uncompressedBytes":0,"files":0,"fileBytes":0,"segments":[]`},
+		{"files and a checkpoint", snapshot.Manifest{Assets: 4, Bytes: 5, Plain: 6, Checkpoint: "c",
+			Files: &snapshot.Files{Count: 2, Bytes: 3}},
+			`"assets":4,"bytes":5,"uncompressedBytes":6,"files":2,"fileBytes":3,"checkpoint":"c","segments":[]`},
+		{"a snapshot of an earlier version", snapshot.Manifest{Assets: 4, Bytes: 5, Plain: 6,
+			Segments: []snapshot.Segment{{From: "0", To: "f", Assets: 4, Bytes: 5, Plain: 6, SHA256: "a"}}},
+			`"assets":4,"bytes":5,"uncompressedBytes":6,"segments":[{"from":"0","to":"f","assets":4,"bytes":5,` +
+				`"uncompressedBytes":6,"sha256":"a","path":"/api/2.5/snapshot/segments/a.ndjson.zst"}]`},
+	} {
+		c.m.Begun, c.m.Position = begun+int64(i)*1_000_000, begun+1
+		s.api.ServeSnapshots(newestIs{m: c.m})
+		got := s.do(t, exchange{"GET", "/api/2.5/snapshot", "", "", "", 200, ""}).Body.String()
+		want := `{"data":{` + strings.Replace(times, `12:00:00.000000`, `12:00:0`+strconv.Itoa(i)+`.000000`, 1) + c.want + `}}`
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: the manifest differs (-want +got):\n%s", c.name, diff)
+		}
 	}
 }
 
@@ -244,15 +285,21 @@ func TestASegmentIsReadInParts(t *testing.T) {
 		if r := got.Header().Get("Content-Range"); c.contentRange != "" && r != c.contentRange {
 			t.Errorf("%s: got Content-Range %q, want %q", c.name, r, c.contentRange)
 		}
-		want := []string{tag, "public, max-age=31536000, immutable"}
+		want := []string{tag, "public, max-age=31536000, immutable", "bytes", "application/zstd"}
 		if c.status >= 400 {
-			want = []string{"", "no-store"}
+			want = []string{"", "no-store", "", "application/json"}
 		}
-		if diff := cmp.Diff(want, []string{got.Header().Get("ETag"), got.Header().Get("Cache-Control")}); diff != "" {
-			t.Errorf("%s: ETag and Cache-Control differ (-want +got):\n%s", c.name, diff)
+		var headers []string
+		for _, name := range []string{"ETag", "Cache-Control", "Accept-Ranges", "Content-Type"} {
+			headers = append(headers, got.Header().Get(name))
+		}
+		if diff := cmp.Diff(want, headers); diff != "" {
+			t.Errorf("%s: the headers differ (-want +got):\n%s", c.name, diff)
 		}
 	}
 	s.doWith(t, http.Header{"If-None-Match": {tag}}, exchange{"GET", path, "", "", "", 304, ""})
+	s.doWith(t, http.Header{"If-None-Match": {"x"}}, exchange{"GET", path, "", "", "", 400, "If-None-Match"})
+	s.doWith(t, http.Header{"If-Match": {`"x"`}}, exchange{"GET", path, "", "", "", 412, "precondition"})
 	for _, name := range []string{strings.Repeat("0", 64) + ".ndjson.zst", segment.SHA256, "x.ndjson.zst", ".ndjson.zst",
 		"..%2f..%2flock.ndjson.zst", segment.SHA256 + ".ndjson.zst.new"} {
 		s.do(t, exchange{"GET", "/api/2.5/snapshot/segments/" + name, "", "", "", 404, ""})

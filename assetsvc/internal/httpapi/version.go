@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,15 +63,12 @@ func (v version) factor() int {
 // that dateModified is absent. So most reads only copy bytes.
 func (v version) show(dst, body []byte, position int64, zone *time.Location) ([]byte, error) {
 	if v.view.MayHide(body) {
-		dst = append(dst, '{')
 		start := len(dst)
 		var err error
 		if dst, err = v.view.AppendMembers(dst, body, func(string) bool { return true }); err != nil {
 			return nil, err
 		}
-		if len(dst) > start {
-			dst = slices.Delete(dst, start, start+1) // remove the comma before the first member
-		}
+		dst[start] = '{' // instead of the comma before the first member
 	} else {
 		dst = append(dst, bytes.TrimSuffix(body, []byte{'}'})...)
 	}
@@ -84,15 +80,17 @@ func (v version) show(dst, body []byte, position int64, zone *time.Location) ([]
 // listed appends an asset in the form of a listing: its id, its dateModified, and the wanted fields
 // (docs/contract.md, "Pages").
 func (v version) listed(dst []byte, e registry.Entry, wanted fieldSet, zone *time.Location) ([]byte, error) {
-	dst = append(dst, `{"id":"`...)
-	dst = append(dst, e.ID...)
-	dst = append(dst, `","dateModified":"`...)
+	start := len(dst)
+	dst = append(append(append(dst, `{"id":"`...), e.ID...), `",`...)
+	id := dst[start:] // as most stored bodies begin
+	dst = append(dst, `"dateModified":"`...)
 	dst = asset.AppendTime(dst, time.UnixMicro(e.Position), zone)
 	dst = append(dst, '"')
 	if e.Reference != "" && (wanted.all || wanted.names["reference"]) {
 		dst = record.Append(append(dst, `,"reference":`...), e.Reference)
 	}
-	if rest := afterID(e); rest != nil && wanted.all && !v.view.MayHide(rest) {
+	rest, found := bytes.CutPrefix(e.Body, id)
+	if found && wanted.all && bytes.HasSuffix(rest, []byte{'}'}) && !v.view.MayHide(rest) {
 		return append(append(dst, ','), rest...), nil
 	}
 	if e.Body != nil {
@@ -102,22 +100,6 @@ func (v version) listed(dst []byte, e registry.Entry, wanted fieldSet, zone *tim
 		}
 	}
 	return append(dst, '}'), nil
-}
-
-// afterID returns the end of a stored body: the members after its id, and the last brace. It returns nil for a
-// body that does not begin with the id.
-func afterID(e registry.Entry) []byte {
-	rest, ok := bytes.CutPrefix(e.Body, []byte(`{"id":"`))
-	if ok {
-		rest, ok = bytes.CutPrefix(rest, []byte(e.ID))
-	}
-	if ok {
-		rest, ok = bytes.CutPrefix(rest, []byte(`",`))
-	}
-	if !ok || !bytes.HasSuffix(rest, []byte{'}'}) {
-		return nil
-	}
-	return rest
 }
 
 // encode returns a function that shows entries like a listing does. The parameter `fields` has the value of
