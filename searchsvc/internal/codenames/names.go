@@ -24,10 +24,9 @@ import (
 
 // Limits of the lists.
 const (
-	MaxBytes  = 8 << 20 // bytes of all files together
-	MaxName   = 250     // characters of a name; the rest is cut off
-	maxCode   = 64      // bytes of a code
-	maxFaults = 20      // faults that the error lists; further ones are left out
+	MaxBytes = 8 << 20 // bytes of all files together
+	MaxName  = 250     // characters of a name; the rest is cut off
+	maxCode  = 64      // bytes of a code
 )
 
 // Name is the name of a code. Either text may be empty.
@@ -104,6 +103,7 @@ func Read(dir string) (l Lists, err error) {
 	}
 	r := reader{left: MaxBytes, lists: Lists{of: map[string]map[string]entry{}}}
 	hash := sha256.New()
+	var faults []error // at most one for each file of a known kind
 	// JSON files come last, so that their names replace the names in the other files.
 	slices.SortStableFunc(files, func(a, b os.DirEntry) int { return cmp.Compare(kindOf(a.Name()), kindOf(b.Name())) })
 	for _, file := range files {
@@ -113,11 +113,11 @@ func Read(dir string) (l Lists, err error) {
 			err = r.add(file.Name(), text)
 		}
 		if err != nil {
-			r.fault(fmt.Errorf("names of codes %s: %w", filepath.Join(dir, file.Name()), err))
+			faults = append(faults, fmt.Errorf("names of codes %s: %w", filepath.Join(dir, file.Name()), err))
 		}
 	}
 	r.lists.tag = hex.EncodeToString(hash.Sum(nil)[:8])
-	return r.lists, errors.Join(r.faults...)
+	return r.lists, errors.Join(faults...)
 }
 
 // kindOf returns 0 for SCHEME.txt files, which have codes with names, 1 for JSON files of names, and 2 for other
@@ -134,15 +134,8 @@ func kindOf(file string) int {
 
 // reader reads lists.
 type reader struct {
-	lists  Lists
-	left   int // bytes that may still be read
-	faults []error
-}
-
-func (r *reader) fault(err error) {
-	if len(r.faults) < maxFaults {
-		r.faults = append(r.faults, err)
-	}
+	lists Lists
+	left  int // bytes that may still be read
 }
 
 // read returns the text of a file of names. It ignores files of other kinds, because the asset service refuses

@@ -91,10 +91,6 @@ func TestOtherNamesHaveAnotherTag(t *testing.T) {
 }
 
 func TestFaultyListsAreRefused(t *testing.T) {
-	var names strings.Builder
-	for n := range 2 * maxFaults {
-		fmt.Fprintf(&names, "%q:\"x\",", fmt.Sprintf("%0*d", maxCode+1, n))
-	}
 	for _, c := range []struct {
 		name  string
 		files map[string]string
@@ -104,7 +100,7 @@ func TestFaultyListsAreRefused(t *testing.T) {
 		{"a list", map[string]string{"CPV.uk.json": `["03111000-2"]`}, "it must be an object"},
 		{"numbers", map[string]string{"CPV.uk.json": `{"03111000-2": 1}`}, "it must be an object"},
 		{"a code that is twice there", map[string]string{"CPV.uk.json": `{"1":"a","1":"b"}`}, "it must be an object"},
-		{"a long code", map[string]string{"CPV.uk.json": "{" + strings.TrimSuffix(names.String(), ",") + "}"}, "is no code"},
+		{"a long code", map[string]string{"CPV.uk.json": fmt.Sprintf(`{"%0*d":"x"}`, maxCode+1, 0)}, "is no code"},
 		{"an empty code", map[string]string{"CPV.uk.json": `{"": "x"}`}, "is no code"},
 		{"no UTF-8", map[string]string{"CPV.txt": "03111000-2 \xff\n"}, "not UTF-8"},
 		{"many bytes together", map[string]string{

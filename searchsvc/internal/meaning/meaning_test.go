@@ -106,6 +106,15 @@ func TestNumbersAndPlacesAreNeverLeftOut(t *testing.T) {
 	}
 }
 
+// TestFewWordsAreCorrected asks with more misspelled words than are corrected, because each is compared with all words.
+func TestFewWordsAreCorrected(t *testing.T) {
+	r, _, err := Read("ексковатор гбраж гбтель санбторій аптбка котбльня", &Synonyms{}, newDictionary(texts),
+		func(search.Reading) (bool, error) { return false, nil })
+	if got := len(r.Replaced()); err != nil || got != mostCorrected {
+		t.Errorf("got %d corrected words, %v, want %d", got, err, mostCorrected)
+	}
+}
+
 func TestAFaultyLineOfSynonymsIsNamed(t *testing.T) {
 	for _, list := range []string{"одне", "слово >", "> слово", "?!, слово", strings.Repeat("слово, ", 20)} {
 		if _, err := NewSynonyms("гараж, бокс\n" + list); err == nil || !strings.Contains(err.Error(), "line 2") {
@@ -131,12 +140,18 @@ func TestTheListOfSynonymsIsLongEnough(t *testing.T) {
 // cursor must have room for it.
 // Promises: search-synonyms
 func TestACursorTakesEachReading(t *testing.T) {
-	synonyms, err := NewSynonyms("щось, " + strings.Repeat("а", 90) + ", " + strings.Repeat("о", 90))
+	var several []string // synonyms of one word in two lines, together more than a reading has for a word
+	for letter := range strings.SplitSeq("б в г ґ д ж з к л м н п р с т ф х ц ч ш а е и і о у", " ") {
+		several = append(several, strings.Repeat(letter, 5))
+	}
+	synonyms, err := NewSynonyms("щось, " + strings.Repeat("а", 90) + ", " + strings.Repeat("о", 90) +
+		"\nдещо, " + strings.Join(several[:13], ", ") + "\nдещо, " + strings.Join(several[13:], ", "))
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := newDictionary("акціонерне товариство ПАТ ПрАТ ВАТ ЗАТ " + strings.Repeat("а", 90) + " " + strings.Repeat("о", 90))
-	for _, text := range []string{strings.Repeat("АТ ", 60), strings.Repeat("щось ", 60)} {
+	known := newDictionary("акціонерне товариство ПАТ ПрАТ ВАТ ЗАТ " + strings.Repeat("а", 90) + " " + strings.Repeat("о", 90) +
+		" " + strings.Join(several, " "))
+	for _, text := range []string{strings.Repeat("АТ ", 60), strings.Repeat("щось ", 60), "дещо"} {
 		_, _, err := Read(text, synonyms, known, func(r search.Reading) (bool, error) {
 			c := search.Cursor{Sort: search.ByRelevance, Reading: r}
 			if _, err := search.ParseCursor(c.String()); err != nil && r.Has(search.BySynonym) {

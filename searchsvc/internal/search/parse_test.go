@@ -106,6 +106,7 @@ func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
 		{"published_from=2026-11-02&published_to=2026-11-01", "published_from"},
 		{"quantity_from=NaN", "quantity_from"},
 		{"quantity_from=0x1p4", "quantity_from"},
+		{"quantity_from=" + strings.Repeat("1", 41), "quantity_from"},
 		{"quantity_from=1e9", "quantity_from"},
 		{"quantity_to=" + strings.Repeat("9", 400), "quantity_to"},
 		{"quantity_unit=acre", "quantity_unit"},

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"encoding/base64"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,9 @@ func TestTheMarksOfFormerVersionsAreRead(t *testing.T) {
 	}
 }
 
+// encoded returns a text in the encoding of a cursor.
+func encoded(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+
 func TestACursorOfOthersIsRefused(t *testing.T) {
 	good := Cursor{Sort: ByRelevance}.String()
 	long := Reading{Steps: []Step{ByNearest}, Words: make([]Word, MaxWords+1)}
@@ -72,6 +76,12 @@ func TestACursorOfOthersIsRefused(t *testing.T) {
 		"long synonyms": good + "." + Reading{Steps: []Step{BySynonym}, Words: slices.Repeat(
 			[]Word{{By: []string{strings.Repeat("а", 50), strings.Repeat("а", 50)}}}, 1+MaxLetters/100)}.text(),
 		"many phrases": good + "." + Reading{Steps: []Step{ByNearest}, Words: []Word{{By: make([]string, maxBy+1)}}}.text(),
+		"a NUL":        good + "." + Reading{Steps: []Step{ByNearest}, Words: []Word{{Text: "а\x00"}}}.text(),
+		"long words": good + "." + Reading{Steps: []Step{ByNearest}, Words: slices.Repeat(
+			[]Word{{Text: strings.Repeat("а", MaxPhrase), Said: strings.Repeat("а", MaxPhrase)}}, MaxWords)}.text(),
+		"a long order":    Cursor{Sort: Sort(strings.Repeat("x", maxCursor))}.String(),
+		"a sign of a key": encoded(string(ByRelevance) + ",+1,1"),
+		"a leading zero":  encoded(string(ByRelevance) + ",1,01"),
 	} {
 		if _, err := ParseCursor(text); err == nil {
 			t.Errorf("%s: got no error, want one", name)
