@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/assetsvc/internal/record"
@@ -178,6 +179,7 @@ func parsed(t *testing.T, offset string) int64 {
 // reserves memory, and must return it.
 func TestAFailedPageReturnsItsMemory(t *testing.T) {
 	s := newWithSnapshots(t)
+	s.api.RouteFeed(s.handler.(*gin.Engine), s.signer, nil, nil)
 	fields := "?opt_fields=status"
 	s.list(t, lowID, `{"id":"`+lowID+`","status":"active"}`)
 	refused := func(path string, status int, says string) {
@@ -196,14 +198,17 @@ func TestAFailedPageReturnsItsMemory(t *testing.T) {
 	for ; s.api.memory.Answers.Hold(1); held++ {
 	}
 	refused("/api/2.5/assets"+fields, 503, "large requests")
+	refused("/feed/2.5/page"+fields, 503, "large requests")
 	s.api.memory.Answers.Release(held)
 	s.list(t, highID, `{"id":"`+highID+`","rectificationPeriod":{`) // a damaged body
 	refused("/api/2.5/assets"+fields, 500, "server")
+	refused("/feed/2.5/page"+fields, 500, "server")
 	refused("/api/2.4/assets/"+highID, 500, "server")
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	refused("/api/2.5/assets"+fields, 503, "cannot reach its data")
+	refused("/feed/2.5/page"+fields, 503, "cannot reach its data")
 }
 
 func FuzzParseOffset(f *testing.F) {

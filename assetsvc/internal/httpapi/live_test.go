@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -22,13 +23,21 @@ import (
 // newFeed returns a service whose feed can be followed, and the address of its server.
 func newFeed(t *testing.T, hidden ...asset.Group) (service, string) {
 	t.Helper()
-	s, api, engine := newServiceParts(t, NewMemory(1<<30), hidden...)
-	w := live.New(api.registry, PrintOffset(api.zone), 1<<20, slog.New(slog.DiscardHandler))
-	t.Cleanup(w.Close)
-	api.RouteFeed(engine, s.signer, w, nil)
+	s, _ := newFeedEnding(t, nil, hidden...)
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
 	return s, server.URL
+}
+
+// newFeedEnding returns a service whose feed can be followed until the channel `ending` is closed, and the watcher of
+// the feed.
+func newFeedEnding(t *testing.T, ending <-chan struct{}, hidden ...asset.Group) (service, *live.Watcher) {
+	t.Helper()
+	s, api, engine := newServiceParts(t, NewMemory(1<<30), hidden...)
+	w := live.New(api.registry, PrintOffset(api.zone), 1<<20, slog.New(slog.DiscardHandler))
+	t.Cleanup(w.Close)
+	api.RouteFeed(engine, s.signer, w, ending)
+	return s, w
 }
 
 // messages reads messages up to the first one at or after a given position. It leaves out positions and offsets,
@@ -108,8 +117,8 @@ func TestAPageOfTheFeedSaysHowFarItIsComplete(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			resp := s.get(t.Context(), t, address+"/feed/2.5/page"+c.query)
 			body, err := io.ReadAll(resp.Body)
-			if err != nil || resp.StatusCode != http.StatusOK {
-				t.Fatalf("got status %d, %v; want 200", resp.StatusCode, err)
+			if kind := resp.Header.Get("Content-Type"); err != nil || resp.StatusCode != 200 || kind != follow.ContentType {
+				t.Fatalf("got status %d, %v and %s; want 200 and %s", resp.StatusCode, err, kind, follow.ContentType)
 			}
 			r := follow.NewReader(strings.NewReader(string(body)))
 			var got []string
@@ -200,4 +209,48 @@ func TestALiveFeedNeedsAServicesSignature(t *testing.T) {
 			t.Errorf("%s: got status %d, want 401", path, resp.StatusCode)
 		}
 	}
+}
+
+// TestALiveFeedLeavesItsPlace follows the feed in as many selections as the watcher allows, and then in more selections,
+// one after another. A follower that has left must not keep its place.
+func TestALiveFeedLeavesItsPlace(t *testing.T) {
+	ended := make(chan struct{})
+	close(ended) // each live feed ends at once
+	s, w := newFeedEnding(t, ended)
+	const path = "/feed/2.5/live"
+	s.do(t, exchange{"GET", path + "?%zz", "", "", "", 400, `"name":"query"`})
+	s.do(t, exchange{"GET", path + "?limit=0", "", "", "", 400, `"name":"limit"`})
+	var places []func()
+	for {
+		_, leave, err := w.Join(live.Selection{Fields: strconv.Itoa(len(places))}, nil)
+		if errors.Is(err, live.ErrTooMany) {
+			break
+		}
+		places = append(places, leave)
+	}
+	got := s.do(t, exchange{"GET", path, "", "", "", 503, `"name":"opt_fields"`})
+	if got.Header().Get("Retry-After") == "" {
+		t.Errorf("got the headers %v with a refusal, want Retry-After", got.Header())
+	}
+	for _, leave := range places {
+		leave()
+	}
+	for n := range len(places) + 1 {
+		got := s.do(t, exchange{"GET", path + "?opt_fields=" + strconv.Itoa(n), "", "", "", 200, ""})
+		if caching := got.Header().Get("Cache-Control"); caching != "no-store" {
+			t.Fatalf("got Cache-Control %q, want no-store", caching)
+		}
+	}
+}
+
+// TestAGatewayThatLeavesEndsItsLiveFeed has a connection whose first write fails.
+func TestAGatewayThatLeavesEndsItsLiveFeed(t *testing.T) {
+	s, _ := newFeedEnding(t, nil)
+	w := &disturbed{httptest.NewRecorder(), func() error { return io.ErrClosedPipe }}
+	defer func() {
+		if got := recover(); got != http.ErrAbortHandler {
+			t.Errorf("got the panic %v, want the end of the connection", got)
+		}
+	}()
+	s.answer(t, w, nil, exchange{"GET", "/feed/2.5/live", "", "", "", 0, ""})
 }
