@@ -8,6 +8,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/memory"
 )
 
 // The transfers that the auth service of the tests has. The first one was used for the asset lowID.
@@ -34,7 +35,8 @@ func (tokens) ReadTransfer(_ context.Context, r authapi.ReadTransferRequest) (au
 // TestTransfersAndOwnershipChanges sends valid and refused requests about transfers. Only the answer to a creation has
 // the tokens. Some changes of an owner have several faults, and the first must be reported.
 func TestTransfersAndOwnershipChanges(t *testing.T) {
-	s := newService(t)
+	m := NewMemory(1 << 30)
+	s := newServiceWith(t, m)
 	const transfers, date = "/api/2.5/transfers", `"date":"2025-11-20T12:00:00.000000+00:00"`
 	at, missing := s.published(t)+"/ownership", "/api/2.5/assets/"+strings.Repeat("0", 32)+"/ownership"
 	unused := `"data":{"id":"` + unusedTransfer + `",` + date + `}}`
@@ -65,4 +67,7 @@ func TestTransfersAndOwnershipChanges(t *testing.T) {
 			}
 		})
 	}
+	for m.Answers.Hold(memory.Small) || m.Answers.Hold(1) {
+	}
+	s.do(t, exchange{"GET", transfers + "/" + usedTransfer, "", "", "", 503, "too many large requests"})
 }

@@ -130,15 +130,14 @@ func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Ver
 // headerURL returns an address in ASCII, for use in a header. The host becomes punycode, and other characters
 // are percent-encoded in UTF-8. Percent signs stay, so an address that is already encoded does not change.
 func headerURL(address string) string {
-	if before, rest, ok := strings.Cut(address, "://"); ok {
-		end := len(rest)
-		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-			end = i
-		}
-		host, _, _ := strings.Cut(rest[:end], ":")
-		if ascii, err := idna.Punycode.ToASCII(strings.ToLower(host)); err == nil && ascii != strings.ToLower(host) {
-			address = before + "://" + ascii + rest[len(host):]
-		}
+	before, rest, _ := strings.Cut(address, "://") // without a scheme, rest and host are empty
+	end := len(rest)
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		end = i
+	}
+	host, _, _ := strings.Cut(rest[:end], ":")
+	if ascii, err := idna.Punycode.ToASCII(strings.ToLower(host)); err == nil && ascii != strings.ToLower(host) {
+		address = before + "://" + ascii + rest[len(host):]
 	}
 	var out strings.Builder
 	for _, b := range []byte(address) {

@@ -52,8 +52,8 @@ func (a *API) erase(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
-	number, err := strconv.ParseInt(c.Param("number"), 10, 64)
-	if err != nil || c.Param("number") != strconv.FormatInt(number, 10) {
+	number, _ := strconv.ParseInt(c.Param("number"), 10, 64) // the next line finds what is malformed
+	if c.Param("number") != strconv.FormatInt(number, 10) {
 		number = 0 // not a valid number; no asset has a revision 0
 	}
 	change, err := a.registry.Erase(c.Request.Context(), httpserver.Caller(c), c.Param("id"), number)
