@@ -12,6 +12,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 )
 
 func TestParseTags(t *testing.T) {
@@ -331,6 +332,9 @@ func TestIdempotencyKeys(t *testing.T) {
 		{"a key that is not ASCII", []string{"ключ"}, "ff", 400, idempotencyHeader},
 		{"two keys", []string{"a", "b"}, "ab", 400, idempotencyHeader},
 		{"a gateway that sends no seed", []string{"a"}, "", 500, "server"},
+		{"a seed that is not hexadecimal", []string{"a"}, "ag", 500, "server"},
+		{"a seed for each secret", []string{"a"}, "ac" + strings.Repeat(",ad", keyring.Max-1), 201, "token"},
+		{"more seeds than secrets", []string{"a"}, "ae" + strings.Repeat(",af", keyring.Max), 500, "server"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			headers := http.Header{idempotencyHeader: c.keys}
