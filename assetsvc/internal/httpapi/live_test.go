@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gin-gonic/gin"
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/assetsvc/internal/asset"
@@ -36,6 +37,9 @@ func newFeedEnding(t *testing.T, ending <-chan struct{}, hidden ...asset.Group) 
 	s, api, engine := newServiceParts(t, NewMemory(1<<30), hidden...)
 	w := live.New(api.registry, PrintOffset(api.zone), 1<<20, slog.New(slog.DiscardHandler))
 	t.Cleanup(w.Close)
+	engine.Use(func(c *gin.Context) {
+		c.Header("Is-Live", strconv.FormatBool(IsLive(c))) // for TestALiveFeedLeavesItsPlace
+	})
 	api.RouteFeed(engine, s.signer, w, ending)
 	return s, w
 }
@@ -228,6 +232,9 @@ func TestALiveFeedLeavesItsPlace(t *testing.T) {
 		}
 		places = append(places, leave)
 	}
+	if page := s.do(t, exchange{"GET", "/feed/2.5/page", "", "", "", 200, ""}); page.Header().Get("Is-Live") != "false" {
+		t.Errorf("got a live request for a page, want none")
+	}
 	got := s.do(t, exchange{"GET", path, "", "", "", 503, `"name":"opt_fields"`})
 	if got.Header().Get("Retry-After") == "" {
 		t.Errorf("got the headers %v with a refusal, want Retry-After", got.Header())
@@ -237,8 +244,8 @@ func TestALiveFeedLeavesItsPlace(t *testing.T) {
 	}
 	for n := range len(places) + 1 {
 		got := s.do(t, exchange{"GET", path + "?opt_fields=" + strconv.Itoa(n), "", "", "", 200, ""})
-		if caching := got.Header().Get("Cache-Control"); caching != "no-store" {
-			t.Fatalf("got Cache-Control %q, want no-store", caching)
+		if h := got.Header(); h.Get("Cache-Control") != "no-store" || h.Get("Is-Live") != "true" {
+			t.Fatalf("got the headers %v, want no-store of a live request", h)
 		}
 	}
 }

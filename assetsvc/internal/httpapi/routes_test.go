@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
 	"asset-registry/shared/routes"
 )
 
@@ -41,4 +42,9 @@ func TestRoutesAreThoseThatTheGatewayForwards(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the routes differ (-want +got):\n%s", diff)
 	}
+}
+
+// TestWithoutWebhooksThereAreNoRoutesOfWebhooks asks a service that sends no webhooks for the list of webhooks.
+func TestWithoutWebhooksThereAreNoRoutesOfWebhooks(t *testing.T) {
+	newService(t).do(t, exchange{"GET", "/api/2.5/webhooks", identity.Broker, "", "", 404, "errors"})
 }
