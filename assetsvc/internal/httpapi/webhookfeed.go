@@ -84,9 +84,6 @@ func (f *WebhookFeed) Page(
 		if !met {
 			continue
 		}
-		if !s.Whole {
-			e.Body = nil
-		}
 		data, err := encode(nil, e)
 		if err != nil {
 			return webhook.Page{}, fmt.Errorf("list asset %s: %w", e.ID, err)
