@@ -332,7 +332,7 @@ func TestIdempotencyKeys(t *testing.T) {
 		{"a key that is not ASCII", []string{"ключ"}, "ff", 400, idempotencyHeader},
 		{"two keys", []string{"a", "b"}, "ab", 400, idempotencyHeader},
 		{"a gateway that sends no seed", []string{"a"}, "", 500, "server"},
-		{"a seed that is not hexadecimal", []string{"a"}, "ag", 500, "server"},
+		{"a seed that is not hexadecimal", []string{"a"}, "aagg", 500, "server"},
 		{"a seed for each secret", []string{"a"}, "ac" + strings.Repeat(",ad", keyring.Max-1), 201, "token"},
 		{"more seeds than secrets", []string{"a"}, "ae" + strings.Repeat(",af", keyring.Max), 500, "server"},
 	} {
