@@ -68,3 +68,17 @@ func TestOnlyAServiceReportsAFile(t *testing.T) {
 		s.do(t, e)
 	}
 }
+
+// TestADraftIsRemoved sends removals of a draft that are refused, and then one that is not.
+func TestADraftIsRemoved(t *testing.T) {
+	s := newService(t)
+	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, 201, ""})
+	at := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
+	malformed := http.Header{"If-Match": {"x"}}
+	s.doWith(t, malformed, exchange{"DELETE", at, identity.Broker, "token", "", 400, "If-Match"})
+	s.doWith(t, malformed, exchange{"DELETE", at + "0", identity.Broker, "token", "", 404, "asset_id"})
+	s.do(t, exchange{"DELETE", at, identity.Broker, "wrong", "", 403, ""})
+	s.do(t, exchange{"GET", at, "", "", "", 200, ""})
+	s.do(t, exchange{"DELETE", at, identity.Broker, "token", "", 204, ""})
+	s.do(t, exchange{"GET", at, "", "", "", 404, "asset_id"})
+}
