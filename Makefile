@@ -47,7 +47,8 @@ RELEASE_KEY ?= $(HOME)/.config/asset-registry/release.key
 FLAGS              := -trimpath -vet=off -tags=nomsgpack
 export CGO_ENABLED := 0
 export GOFLAGS     := $(filter-out $(FLAGS),$(GOFLAGS)) $(FLAGS)
-RACE               := CGO_ENABLED=1 go test -race
+# A program with the race detector waits a second at its end, and so does each test of a package.
+RACE               := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 go test -race
 
 # Compilers and checkers collect their garbage more rarely (LARGE), which saves a sixth of their
 # time. Tests and the programs in them do not, because some measure memory.
@@ -110,9 +111,11 @@ check-apart: ## the same for the modules that only tests need, and no function t
 # `go list -export` compiles the tests; `go test` links and runs them. Packages without tests are
 # left out, because a stage fails if one of its packages has none.
 TESTED := -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}'
+# Many tests wait, so one package more is tested at a time than there are processors.
 unit: ## unit and conformance tests with the race detector
 	packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)') && \
-	CGO_ENABLED=1 $(LARGE) go list -race -test -export $$packages >/dev/null && $(RACE) $$packages
+	CGO_ENABLED=1 $(LARGE) go list -race -test -export $$packages >/dev/null && \
+	$(RACE) -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) $$packages
 
 e2e: ## the scenarios on one process and on three, and a restart
 	go test -count=1 -timeout 10m -run '$(SCENARIOS)' ./deploy/test/e2e

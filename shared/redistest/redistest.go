@@ -67,7 +67,7 @@ func (s *Server) Restart(t testing.TB) {
 		args = append([]string{s.sentinel, "--sentinel"}, args...)
 	} else {
 		args = append(args, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
-			"--maxmemory-policy", "noeviction")
+			"--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0") // a replica waits for no other
 		args = append(args, s.args...)
 	}
 	s.cmd = exec.Command("redis-server", args...)

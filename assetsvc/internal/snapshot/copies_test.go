@@ -232,7 +232,7 @@ func makeWithoutCopies(t *testing.T, k *Keeper) Manifest {
 func TestCopiesAndSnapshotFailApart(t *testing.T) {
 	s, dir := openStore(t), t.TempDir()
 	k := copying(t, s, dir)
-	for range 150 {
+	for range 60 {
 		listAsset(t, s, fmt.Sprintf(`,"title":%q`, strings.Repeat("я", 20_000)))
 	}
 	old := mustMake(t, k)

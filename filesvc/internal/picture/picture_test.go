@@ -154,14 +154,14 @@ func TestPicturesOfAllFormats(t *testing.T) {
 		from         []byte
 		small, large image.Point
 	}{
-		{"a photo", asJPEG(t, photo(2560, 1920)), image.Pt(320, 240), image.Pt(1200, 900)},
-		{"an upright photo", asJPEG(t, photo(1500, 2000)), image.Pt(240, 320), image.Pt(900, 1200)},
+		{"a photo", asJPEG(t, photo(1600, 1200)), image.Pt(320, 240), image.Pt(1200, 900)},
+		{"an upright photo", asJPEG(t, photo(960, 1280)), image.Pt(240, 320), image.Pt(900, 1200)},
 		{"a drawing", asPNG(t, photo(1300, 650)), image.Pt(320, 160), image.Pt(1200, 600)},
 		{"a small drawing", asPNG(t, photo(100, 50)), image.Pt(100, 50), image.Pt(100, 50)},
 		{"a line", asPNG(t, photo(9000, 1)), image.Pt(320, 1), image.Pt(1200, 1)},
 		{"a film", moving.Bytes(), image.Pt(320, 240), image.Pt(640, 480)},
 		{"a WebP", web, image.Pt(1, 1), image.Pt(1, 1)},
-		{"a turned photo", withExif(asJPEG(t, photo(2000, 1000)), 6), image.Pt(160, 320), image.Pt(600, 1200)},
+		{"a turned photo", withExif(asJPEG(t, photo(1400, 700)), 6), image.Pt(160, 320), image.Pt(600, 1200)},
 	} {
 		drawn, err := drawer(Argument).Draw(t.Context(), open(c.from))
 		if err != nil {

@@ -525,18 +525,16 @@ func TestADamagedIndexIsRefusedOrEmpty(t *testing.T) {
 			return os.Truncate(name, info.Size()*tenths/10)
 		}, true})
 	}
+	whole := t.TempDir()
+	x := openIndex(t, whole)
+	apply(t, x, stateAt(1e15), simple{n: 1, position: 1e15, status: client.Active, title: "слово"})
+	if err := errors.Join(x.Stored(t.Context()), x.Close()); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			x := openIndex(t, dir)
-			apply(t, x, stateAt(1e15), simple{n: 1, position: 1e15, status: client.Active, title: "слово"})
-			if err := x.Stored(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := x.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.spoil(dir); err != nil {
+			if err := errors.Join(os.CopyFS(dir, os.DirFS(whole)), c.spoil(dir)); err != nil {
 				t.Fatal(err)
 			}
 			x, err := Open(dir, synonyms(t), codenames.Lists{})
