@@ -115,7 +115,7 @@ TESTED := -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}'
 unit: ## unit and conformance tests with the race detector
 	packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)') && \
 	CGO_ENABLED=1 $(LARGE) go list -race -test -export $$packages >/dev/null && \
-	$(RACE) -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) $$packages
+	$(RACE) -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) -parallel 8 $$packages
 
 e2e: ## the scenarios on one process and on three, and a restart
 	go test -count=1 -timeout 10m -run '$(SCENARIOS)' ./deploy/test/e2e
