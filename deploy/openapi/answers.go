@@ -82,8 +82,8 @@ var refusals = []refusal{
 		[]string{"header/request"}, nil},
 }
 
-// others are error statuses that any operation can answer with, whatever it does. The document
-// describes them once, as the answer "default".
+// others are error statuses that any operation can answer with. The document describes them only once, as the
+// answer "default".
 var others = []int{
 	http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError,
 	http.StatusNotImplemented, http.StatusHTTPVersionNotSupported,

@@ -11,9 +11,9 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestDocumentsSuitGenerators searches the documents for four things that generators of clients cannot handle:
-// a value of several types, a reference into a schema, two components whose names become equal, and an answer
-// that is repeated at each operation. There must be none of them.
+// TestDocumentsSuitGenerators searches the documents for four things that generators of clients cannot handle: a
+// value of several types, a reference into a schema, two components whose names become equal in generated code, and
+// an answer that is repeated at each operation. The documents must have none of them.
 func TestDocumentsSuitGenerators(t *testing.T) {
 	for _, version := range routes.Targets() {
 		d, err := openapi.Public(version)

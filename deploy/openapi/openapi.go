@@ -3,8 +3,8 @@
 //
 // Paths and schemas are derived from the field table of the asset service, the route table and the code lists.
 // This package adds the prose: fields.yaml has a sentence and an example for each field, and operations.go
-// describes each route. The gateway and the auth service embed the documents. A test fails while the embedded
-// files are not up to date. To update them:
+// describes each route. The gateway and the auth service embed the documents. A test fails if the embedded files
+// are out of date. To update them:
 //
 //	go test ./deploy/openapi -update
 package openapi

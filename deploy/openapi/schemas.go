@@ -74,7 +74,7 @@ func (w *writer) has(object string) bool {
 	})
 }
 
-// readProse fills w.prose. The text about a type itself has the field `name` "".
+// readProse fills w.prose. The prose of a type itself has the key "" instead of the name of a field.
 func (w *writer) readProse(raw map[string]map[string]any) error {
 	w.prose = map[string]map[string]prose{}
 	for object, rows := range raw {
@@ -249,8 +249,8 @@ func inStates(writers []string) (all []string) {
 	return all
 }
 
-// ignoredText returns a sentence for the description of a field: the registry ignores the field. The result is "" if
-// the prose of the field already says this.
+// ignoredText returns a sentence which says that the registry ignores the field. It returns "" for a hidden field,
+// because the prose of the field already says this.
 func ignoredText(f assetsvc.Field) string {
 	if f.Hidden {
 		return ""
@@ -258,7 +258,8 @@ func ignoredText(f assetsvc.Field) string {
 	return " Ignored here."
 }
 
-// lasting has the fields of parts that a PATCH does not change (docs/contract.md, "Document versions").
+// lasting maps the name of a part's type to the fields that a PATCH does not change (docs/contract.md, "Document
+// versions").
 var lasting = map[string][]string{"Document": {"url", "hash"}}
 
 // isIgnored reports whether no caller can write the field with this variant. The registry then checks only the type of

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestFactsAreThoseOfTheOtherImages checks that this program and `make images` use the same facts.
+// TestFactsAreThoseOfTheOtherImages checks that this program and `make images` use the same SBOM tool and the same
+// user.
 func TestFactsAreThoseOfTheOtherImages(t *testing.T) {
 	for file, want := range map[string]string{
 		"../images/build.sh": "SBOM=" + sbomTool + "\n", "../images/Dockerfile": "USER " + user + "\n",

@@ -22,8 +22,9 @@ import (
 )
 
 // measureData measures whole copies (docs/data.md, "Whole copies"). It measures how long a first snapshot takes
-// without and with whole copies, and how long one writer waits for its changes meanwhile. It also measures the size
-// of each file, and the speed of downloads from the registry and from nginx in turns.
+// without and with whole copies. During each snapshot one writer creates assets, and measureData measures how long
+// the writer waits for each answer. Then it measures the size of each file of a whole copy, and the speed of its
+// download from the registry and from nginx, in turns.
 func (b *bench) measureData(ctx context.Context) error {
 	alone, err := b.makeFirst(ctx, "a snapshot", nil, "--no-whole-copies")
 	if err != nil {
@@ -64,7 +65,7 @@ func (b *bench) makeFirst(
 	return took, err
 }
 
-// measureDownloads prints the size of each file, and the speed of its downloads.
+// measureDownloads prints the size of each file of the whole copy, and the speed of its downloads.
 func (b *bench) measureDownloads(ctx context.Context, r *registry) error {
 	resp, err := http.Get("http://" + r.addr + routes.CopyManifest)
 	if err != nil {
@@ -100,7 +101,8 @@ func (b *bench) measureDownloads(ctx context.Context, r *registry) error {
 	return stop()
 }
 
-// write runs the function `do`, and prints how long one writer waits for each of its changes meanwhile.
+// write runs the function `do` while one writer creates assets. It prints how long the writer waits for each
+// answer.
 func (r *registry) write(ctx context.Context, beside string, do func() error) error {
 	c, err := client.New(client.Config{URL: "http://" + r.addr, Key: "broker"})
 	if err != nil {

@@ -135,7 +135,7 @@ func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 // usage has the resources that a process uses.
 type usage struct {
 	cpu    time.Duration // since the process started
-	memory int64         // bytes, without cached pages of files, which the kernel can drop
+	memory int64         // bytes; cached pages of files are not counted, because the kernel can drop them
 }
 
 // usageOf reads the usage of a process from /proc (proc(5)).

@@ -143,7 +143,7 @@ http {
 		return "", "", fmt.Errorf("start nginx: %w", err)
 	}
 	b.stops = append(b.stops, func() error {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil { // a kill would leave its workers
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil { // SIGKILL would leave the workers of nginx running
 			return err
 		}
 		return cmd.Wait()
@@ -163,7 +163,7 @@ func (b *bench) startOne(ctx context.Context) (addr string, p *processes.Process
 	return addr, p, err
 }
 
-// startSplit starts the registry with one process for each service, without the search.
+// startSplit starts the registry with one process for each service, but without the search service.
 func (b *bench) startSplit(ctx context.Context) (addr string, err error) {
 	if addr, err = porttest.FreeAddr(); err != nil {
 		return "", err

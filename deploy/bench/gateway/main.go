@@ -5,12 +5,12 @@
 //   - our gateway with an API key, rate limits in Redis and one request in a hundred
 //     traced, with either of its servers (--http-server);
 //   - our gateway with only the key;
-//   - the registry in one process with all of these, which answers the same asset from its
-//     memory;
+//   - the registry in one process with the key, the limits and the traces, which answers with
+//     the same asset from its memory;
 //   - Traefik with basic authentication, a rate limit in Redis and the same tracing;
 //   - Caddy with a comparison of the key and the same tracing (it has no rate limit);
 //   - nginx with a map of keys and limit_req;
-//   - nginx with the same and answers from its cache;
+//   - nginx with these settings and a cache, which answers from its cache;
 //   - the upstream alone.
 //
 // The command prints a table for each number of connections; it does not judge the figures. If the program of a
@@ -121,7 +121,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// goals lists the ratios that the project wants to reach at least.
+// goals lists the minimum ratios that the project wants to reach.
 const goals = "Goals: all on, 0.6 x nginx and 2.5 x Traefik up to 64 connections, 0.55 and 2.4 at 256;\n" +
 	"from memory, 1.2 x nginx.\n" +
 	"reads + writes: system calls that /proc/PID/io counts. It leaves out recv and send, which nginx uses for a part."
@@ -160,7 +160,7 @@ func (c *contender) await(ctx context.Context) (err error) {
 	return err
 }
 
-// load repeats the request for a time. It fails if the contender forwards a request although it must not.
+// load repeats the request for the given time. It fails if the contender forwards a request although it must not.
 func (c *contender) load(ctx context.Context, clients int, during time.Duration) (load.Result, error) {
 	asset := load.Load{Addr: c.addr, Request: c.request, Status: http.StatusOK, Clients: clients}
 	if c.forwarded == nil {
@@ -201,8 +201,8 @@ func (c *contender) measure(ctx context.Context, clients int, during time.Durati
 	return nil
 }
 
-// print prints the medians for a number of connections. A ratio is the median of the ratios of the rounds. If the
-// machine becomes slower, both sides of a round become slower, so the ratio stays fair.
+// print prints the medians for the given number of connections. A ratio is the median of the ratios of the rounds.
+// If the machine becomes slower, both sides of a round become slower, so the ratio stays fair.
 func print(contenders []*contender, clients int) {
 	fmt.Printf("\n%-36s %10s %8s %8s %8s %14s %7s %8s %9s\n", fmt.Sprintf("%d connections", clients), "requests/s",
 		"p50 ms", "p99 ms", "CPU us", "reads + writes", "memory", "x nginx", "x Traefik")
@@ -219,7 +219,7 @@ func print(contenders []*contender, clients int) {
 	}
 }
 
-// named returns the contender with a name, or nil if there is no such contender.
+// named returns the contender with the given name, or nil if there is no such contender.
 func named(contenders []*contender, name string) *contender {
 	i := slices.IndexFunc(contenders, func(c *contender) bool { return c.name == name })
 	if i < 0 {

@@ -71,7 +71,7 @@ func (s *stage) start(ctx context.Context) error {
 // stop stops all servers in reverse order.
 func (s *stage) stop() {
 	for i := len(s.running) - 1; i >= 0; i-- {
-		_ = s.running[i].Process.Signal(syscall.SIGTERM) // on SIGTERM, nginx stops its workers; a kill would leave them
+		_ = s.running[i].Process.Signal(syscall.SIGTERM) // nginx then stops its workers; SIGKILL would leave them running
 		time.AfterFunc(time.Second, func() { _ = s.running[i].Process.Kill() })
 		_ = s.running[i].Wait() // the error only reports the signal
 	}
@@ -125,8 +125,8 @@ func (s *stage) write(name, text string) (string, error) {
 	return file, nil
 }
 
-// serveUpstream answers requests with the bytes of a file. The answer for readingsPath is the number of requests for
-// UPSTREAM_PATH so far.
+// serveUpstream answers requests with the bytes of a file. At readingsPath, it answers with the number of requests
+// for the path in the environment variable UPSTREAM_PATH so far.
 func serveUpstream(ctx context.Context) error {
 	listener, err := net.Listen("tcp", os.Getenv("UPSTREAM_ADDR"))
 	if err != nil {

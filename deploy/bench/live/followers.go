@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// arrival is an event that a follower has received, and when.
+// arrival is an event that a follower received, with the time at which it received the event.
 type arrival struct {
 	id string
 	at time.Time

@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string) error {
 	return b.log(ctx)
 }
 
-// reads compares reading one asset, and a page of 100 entries, with the bare handler.
+// reads compares the registry with the bare handler, for reads of one asset and for reads of a page of 100 entries.
 func (b *bench) reads(ctx context.Context) error {
 	assets, err := fill(b.registry, 150)
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *bench) timed(l load.Load) func(context.Context) (load.Result, error) {
 	return func(ctx context.Context) (load.Result, error) { return l.Run(ctx, b.during) }
 }
 
-// creates compares how fast the registry creates assets durably with how fast bbolt alone writes batches.
+// creates compares the rate of durable creations in the registry with the rate at which bbolt alone writes batches.
 func (b *bench) creates(ctx context.Context) error {
 	fmt.Printf("\ndurable creations      registry/s  bbolt/s   ratio   registry p50, p99\n")
 	for _, clients := range []int{1, 16, 64} {

@@ -72,8 +72,8 @@ func sizeOf(dir string) (sum int64, err error) {
 	return sum, err
 }
 
-// settle waits until the service has stopped merging files of the index. This is so when their size has not changed
-// for 10 seconds. It returns the size.
+// settle waits until the service has stopped merging files of the index. It assumes this when the size of the files
+// has not changed for 10 seconds. It returns the size.
 func settle(ctx context.Context, dir string) (size int64, err error) {
 	for unchanged := 0; unchanged < 10; unchanged++ {
 		now, err := sizeOf(dir)
@@ -238,7 +238,7 @@ func get(ctx context.Context, c *http.Client, address string) error {
 	return nil
 }
 
-// freshness publishes an asset each second, and returns how long it took until a search found each one.
+// freshness publishes an asset each second, and returns how long it took until a search found each asset.
 func (b *bench) freshness(ctx context.Context) (times []time.Duration) {
 	search, err := client.New(client.Config{URL: "http://" + b.addr})
 	if err != nil {

@@ -3,8 +3,8 @@
 // the rate that a short trial reaches at the beginning. The command fails if
 //
 //   - a request fails while no fault is active;
-//   - a request fails during a fault in another way than 502, 503 with Retry-After, or
-//     no answer;
+//   - during a fault, an answer has another error status than 502, or 503 with Retry-After
+//     (no answer at all is allowed);
 //   - an acknowledged write is lost at the end;
 //   - memory or goroutines grow in a process that no fault killed.
 package main
