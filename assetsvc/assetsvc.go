@@ -33,8 +33,8 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// Config configures a Server. Secrets and Log are required. Also required is either Mirror, or Store together
-// with AuthURLs or Auth.
+// Config configures a Server. Secrets and Log are required. A mirror needs Mirror; every other service needs Store,
+// and either AuthURLs or Auth.
 type Config struct {
 	Store      string            // "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
 	AuthURLs   []string          // addresses of the auth services, which share one store

@@ -15,9 +15,9 @@ func Check(file string, secrets [][]byte) (assets int, faults []error) {
 	})
 }
 
-// RepairLog rebuilds the damaged parts of the public log in the embedded store from the record of changes, and
-// returns the number of those parts. No service may have the file open. If the record does not lead to the log
-// that was signed, RepairLog changes nothing and returns an error.
+// RepairLog repairs the public log in the embedded store in a file. It makes the damaged parts again from the
+// record of changes, and returns how many parts it made. No service may have the file open. If the record gives a
+// different log than the signed one, RepairLog changes nothing and returns an error.
 func RepairLog(file string, secrets [][]byte) (repaired int, err error) {
 	return boltstore.RepairLog(file, secrets)
 }

@@ -41,7 +41,8 @@ func labels(witness, result string) metric.AddOption {
 		attribute.String("witness", witness), attribute.String("result", result)))
 }
 
-// note counts the results of one checkpoint. The map "faults" has an error for each witness that did not cosign it.
+// note counts the results of one checkpoint. The map `faults` has an error for each witness that did not cosign the
+// checkpoint.
 func (c *cosignatures) note(ctx context.Context, faults map[string]error) {
 	for name, given := range c.given {
 		if faults[name] == nil {

@@ -18,8 +18,7 @@ type (
 	Role = asset.Role
 )
 
-// AlsoAccepts is the schema keyword that lists more types: the registry accepts them besides the schema's own
-// type.
+// AlsoAccepts is the schema keyword for the types that the registry accepts in addition to the schema's own type.
 const AlsoAccepts = asset.AlsoAccepts
 
 // Describe returns the description of every type of objects that clients send

@@ -10,9 +10,9 @@ import (
 	"asset-registry/assetsvc/internal/mongostore"
 )
 
-// kind is a kind of store. To add a kind, write a package that passes storetest, and add a row to kinds.
+// kind is a kind of store. To add a kind, write a package that passes storetest, and add a row to the list `kinds`.
 type kind struct {
-	schemes   []string // an address of such a store is one of these, followed by more text
+	schemes   []string // an address of such a store has one of these prefixes, then more text
 	form      string   // form of a store's address, as error messages show it
 	announces bool     // the store calls Config.Changing before each write
 	open      func(context.Context, Config) (store, error)
@@ -25,8 +25,8 @@ var kinds = []kind{
 	{[]string{"mongodb://", "mongodb+srv://"}, `an address that begins with "mongodb://"`, false, openMongo},
 }
 
-// kind returns the kind of the store, or an error that lists the forms of an address.
-// The error leaves the address out: it may contain a password.
+// kind returns the kind of the store, or an error that lists the accepted forms of an address. The error does not
+// contain the address itself, because the address may contain a password.
 func (c Config) kind() (kind, error) {
 	var forms []string
 	for _, k := range kinds {

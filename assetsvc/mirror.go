@@ -21,9 +21,9 @@ type Mirror struct {
 	LogSource translog.Source // the public log of the registry
 	LogPolicy translog.Opener // says which checkpoints to trust; nil: signatures are not checked
 
-	// CheckLog compares new leaves of the log with the copied assets, before the leaves are served. It gets all
-	// leaves whose position is greater than the given one (after). If CheckLog returns ErrLogAhead, it is called
-	// again later with these leaves.
+	// CheckLog compares new leaves of the log with the copied assets, before the leaves are served. The argument
+	// `leaves` has all leaves with positions greater than `after`. If CheckLog returns ErrLogAhead, it is called again
+	// later with these leaves.
 	CheckLog func(after int64, leaves []translog.Leaf) error
 	// LogReport is called after each attempt to copy new parts of the registry's log, with the error of the
 	// attempt. A nil error means that the copy of the log is up to date.

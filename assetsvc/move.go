@@ -19,12 +19,12 @@ const (
 	moveBytes = 16 << 20 // maximum number of bytes of the changes that are copied in one step
 )
 
-// Move copies all assets from the embedded store in a file to a MongoDB database, with their positions,
-// revisions and sealed token records. It also copies the record of all changes, and the webhooks with their
-// positions. Before asset services can use the database, Move reads all data back and compares it with the file.
-// After an interruption, Move may be called again. It reports its progress by calling the given function with
-// the number of steps that are done and the number of all steps. No service may have the file open. Move does
-// not change the file.
+// Move copies all assets from the embedded store in a file to a MongoDB database, with their positions, revisions
+// and sealed token records. It also copies the record of all changes, and the webhooks with their positions. Before
+// asset services can use the database, Move reads all data back and compares it with the file. After an
+// interruption, Move may be called again. To report its progress, it calls the function `progress` with the number
+// of steps that are done and the number of all steps. No service may have the file open. Move does not change the
+// file.
 func Move(ctx context.Context, file, uri string, progress func(done, total int)) (assets int, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return 0, err
@@ -129,9 +129,9 @@ func (m *move) count(steps int) {
 	m.progress(m.done, m.total)
 }
 
-// Snapshot writes the state of the embedded store at one moment, while the service works. The result is a file
-// that can replace the store's file. Snapshot calls the given function, with the size in bytes, to get the
-// writer for the file. Snapshot returns an error for a store in MongoDB.
+// Snapshot writes the state of the embedded store at one moment, while the service works. The result is a file that
+// can replace the store's file. Snapshot calls the function `to` with the size of this file in bytes, and writes to
+// the writer that `to` returns. For a store in MongoDB, Snapshot returns an error.
 func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
 	store, embedded := s.store.(*boltstore.Store)
 	if !embedded {

@@ -179,8 +179,8 @@ func (w *logWriter) cosign(log *publiclog.Reader) func(context.Context, translog
 	}
 }
 
-// measure registers metrics of the log: the age of the oldest change that may lack a checkpoint, the size, and
-// whether the log is damaged.
+// measure registers metrics of the log: the age of the oldest change that may lack a checkpoint, the size of the
+// log, and whether the log is damaged.
 func (w *logWriter) measure(meter metric.Meter, store store) error {
 	behind, err1 := meter.Float64ObservableGauge("registry.log.behind", metric.WithUnit("s"),
 		metric.WithDescription("Age of the oldest change that may lack a checkpoint of the public log."))

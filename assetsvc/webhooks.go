@@ -18,8 +18,8 @@ type Webhooks struct {
 
 func (w Webhooks) policy() webhook.Policy { return webhook.Policy{Networks: w.Networks, HTTP: w.HTTP} }
 
-// startWebhooks lets the API answer requests for webhooks, and starts a sender, which sends whenever this
-// process has the term. It does nothing for the store of a mirror.
+// startWebhooks lets the API answer requests for webhooks, and starts a sender. Of all processes on one store, only
+// the process with the term sends (webhook.Term). For the store of a mirror, startWebhooks does nothing.
 func (s *Server) startWebhooks(api *httpapi.API, assets *registry.Registry, c Config) error {
 	store, keeps := s.store.(webhook.Store)
 	if !keeps {

@@ -103,7 +103,7 @@ type settings struct {
 	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of MongoDB."`
 	StoreLease   time.Duration `default:"3s" help:"With MongoDB, a batch that stays open longer is fenced."`
 
-	// A majority of MongoDB's members confirms each barrier, so it costs about as much as a write.
+	// A majority of MongoDB's members confirms each barrier, so a barrier costs about as much as a write.
 	FreshReads bool `help:"Reads never go back in time while MongoDB elects a primary. They wait for a shared barrier."`
 }
 

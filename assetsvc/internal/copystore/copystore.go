@@ -31,9 +31,9 @@ type Query struct {
 
 // Copy is a copy of a registry. It is safe for concurrent use. Each method sees the copy at a single moment.
 type Copy interface {
-	// Feed calls the function `visit` for assets in the order of their positions, until the function returns false. The
-	// result upto is the position up to which the copy is complete. Feed passes no asset with a greater position to
-	// the function.
+	// Feed calls the function `visit` for assets in the order of their positions, until the function returns false.
+	// The result `upto` is the position up to which the copy is complete. Feed passes no asset with a greater position
+	// to the function.
 	Feed(q Query, visit func(Asset) bool) (upto int64, err error)
 	// Range calls the function `visit` for the assets from a given id on, in the order of ids, until the function
 	// returns false.

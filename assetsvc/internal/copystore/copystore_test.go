@@ -148,7 +148,8 @@ func TestATextThatIsNoneOfAListingIsAnError(t *testing.T) {
 	}
 }
 
-// TestACopyTakesNoWrites calls what a copy cannot do: writes, and readings of a record or of the assets of an owner.
+// TestACopyTakesNoWrites calls the methods that a copy does not support. They write, or read the record of changes
+// or the assets of one owner.
 func TestACopyTakesNoWrites(t *testing.T) {
 	s, ctx := newStore(), t.Context()
 	_, create := s.Create(ctx, registry.Record{})

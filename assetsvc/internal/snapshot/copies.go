@@ -67,7 +67,7 @@ type copies struct {
 	ended    chan error // the result of write
 }
 
-// beginCopies begins whole copies, unless none are wanted. The caller must hold the lock, and must call keep or
+// beginCopies begins whole copies if the options ask for them. The caller must hold the lock, and must call keep or
 // drop.
 func (k *Keeper) beginCopies(ctx context.Context) *copies {
 	if !k.o.Copies {
@@ -195,8 +195,9 @@ func (c *copies) write(ctx context.Context) error {
 	return nil
 }
 
-// open begins the files, unless it was called before. It is called only after the first segment has come, or after it
-// is known that none comes. Before that, the maker of the snapshot tidies the directory, which would remove the files.
+// open creates the files, unless it was called before. Before the first call, the first segment must have come, or
+// the snapshot must have ended without segments. Earlier, the maker of the snapshot would remove the files when it
+// tidies the directory.
 func (c *copies) open() error {
 	if len(c.files) > 0 {
 		return nil

@@ -225,8 +225,8 @@ func makeWithoutCopies(t *testing.T, k *Keeper) Manifest {
 	return m
 }
 
-// TestCopiesAndSnapshotFailApart lets the makers of the snapshot and of the copies fail at one of their rests,
-// at another rest each time. The snapshot must be published each time. No unfinished file may stay, and missing
+// TestCopiesAndSnapshotFailApart lets the makers of the snapshot and of the copies fail during a rest. Each time
+// the rest is a different one. The snapshot must be published each time. No unfinished file may stay, and missing
 // copies must be made later.
 // Promises: whole-complete
 func TestCopiesAndSnapshotFailApart(t *testing.T) {

@@ -75,12 +75,12 @@ func (k *Keeper) lookForNewest(dir string) (Manifest, error) {
 // shows reports whether a snapshot hides the same groups of fields as a new snapshot would hide.
 func (k *Keeper) shows(m Manifest) bool { return slices.Equal(m.Hidden, k.o.Hidden) }
 
-// Segment opens the segment with a hash. It returns ErrNone if the segment does not exist. The open file stays
-// readable after its snapshot is removed.
+// Segment opens the segment with the given hash. It returns ErrNone if the segment does not exist. The open file
+// stays readable after its snapshot is removed.
 func (k *Keeper) Segment(sha256 string) (*os.File, error) { return open(sha256, k.segment(sha256)) }
 
-// Copy opens the whole copy with a name and a hash. It returns ErrNone if the copy does not exist. The open file
-// stays readable after its snapshot is removed; then it has no name in the directory.
+// Copy opens the whole copy with the given name and hash. It returns ErrNone if the copy does not exist. The open
+// file stays readable after its snapshot is removed; then the file has no name in the directory.
 func (k *Keeper) Copy(sha256, name string) (*os.File, error) {
 	if !slices.ContainsFunc(export.Whole, func(f export.Form) bool { return f.Name == name }) {
 		return nil, ErrNone
@@ -88,8 +88,8 @@ func (k *Keeper) Copy(sha256, name string) (*os.File, error) {
 	return open(sha256, k.copy(sha256, name))
 }
 
-// open opens a file that is named by a hash. It returns ErrNone if the argument sha256 is not a hash, or if the
-// file does not exist.
+// open opens a file whose name is a hash. It returns ErrNone if the argument `sha256` is not a hash, or if the file
+// does not exist.
 func open(sha256, file string) (*os.File, error) {
 	if !isHash(sha256) {
 		return nil, ErrNone

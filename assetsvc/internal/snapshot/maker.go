@@ -39,8 +39,8 @@ func (k *Keeper) Make(ctx context.Context) (Manifest, error) {
 	return Manifest{}, errors.Join(fmt.Errorf("make a snapshot: %w", err), k.tidy(everyOne))
 }
 
-// everyOne returns true for all snapshots. tidy removes the snapshots for which its argument returns false. With
-// everyOne, it removes none for this reason.
+// everyOne returns true for each snapshot. If tidy gets everyOne as its argument, it removes only snapshots that
+// are too old to be kept.
 func everyOne(Manifest) bool { return true }
 
 // make makes a snapshot, and calls the function `made` with each segment. The caller must hold the lock, and must call
@@ -84,7 +84,7 @@ func (k *Keeper) begin() (int64, error) {
 	return begun, err
 }
 
-// newEncoder returns an encoder that always makes the same bytes of the same text. It uses the fastest level,
+// newEncoder returns an encoder that always makes the same bytes from the same text. It uses the fastest level,
 // which needs half the time of the default level and makes 3 % more bytes.
 func newEncoder() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true),

@@ -15,8 +15,8 @@ const (
 	restMost   = 9 // if the maker slows down the writes of others, it rests for at most nine times its work
 )
 
-// mostLost limits how much a maker may slow down others: they may lose at most this share of their writes because
-// of it.
+// mostLost limits how much a maker may slow down others: because of the maker, the number of their writes may fall
+// by at most this share.
 const mostLost = 0.1
 
 // Writer is a Store that can report how many writes it has made, and how long they took together.
@@ -78,7 +78,7 @@ func (p *pace) count(to *mean) {
 
 // factor returns the length of the maker's rest, as a multiple of the time that it worked before. A write takes
 // longer while the maker works than while it rests, so others can make fewer writes. While others write, factor
-// makes the rest long enough that they lose at most the share mostLost.
+// makes the rest so long that the number of their writes falls by at most the share mostLost.
 func (p *pace) factor() float64 {
 	const enough = 10 // fewer writes than this say too little about their mean time
 	switch {

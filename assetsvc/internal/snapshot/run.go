@@ -9,7 +9,7 @@ import (
 	"asset-registry/shared/failurelog"
 )
 
-// The limits of the time between two checks of Run whether a snapshot is due.
+// The method Run checks again and again whether a snapshot is due. The time between two checks has these limits.
 const (
 	leastLook = time.Second
 	mostLook  = time.Minute
@@ -66,14 +66,14 @@ func (k *Keeper) discard(ctx context.Context) error {
 	return k.tidy(func(old Manifest) bool { return old.Position <= now.Upto })
 }
 
-// isDue reports whether the newest snapshot is older than the interval. The time of a snapshot may also be further in
-// the future than the interval. It then comes from a wrong clock, and a new snapshot is due, too.
+// isDue reports whether the newest snapshot is older than the interval. If the snapshot's time is in the future by
+// more than the interval, a clock was wrong, and a new snapshot is due, too.
 func (k *Keeper) isDue() bool {
 	newest, err := k.Newest()
 	return err != nil || k.o.Now().Sub(newest.Time()).Abs() >= k.o.Interval
 }
 
-// makeDue makes a snapshot if one is due. Otherwise it makes the whole copies of the newest one if they are
+// makeDue makes a snapshot if one is due. Otherwise it makes the whole copies of the newest snapshot if they are
 // missing.
 func (k *Keeper) makeDue(ctx context.Context) error {
 	if !k.isDue() {

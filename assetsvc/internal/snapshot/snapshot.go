@@ -99,7 +99,7 @@ type Keeper struct {
 	pause func(ctx context.Context, d time.Duration) error
 
 	mu     sync.Mutex
-	newest map[string]Manifest // the last result of newestIn, by directory
+	newest map[string]Manifest // the last result of newestIn; the keys are directories
 }
 
 // New returns a keeper, and creates the directory of the keeper if it does not exist.

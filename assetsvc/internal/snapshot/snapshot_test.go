@@ -65,8 +65,8 @@ func create(tb testing.TB, s *boltstore.Store, r registry.Record) registry.Recor
 	return r
 }
 
-// TestTheBytesOfASegmentNeverChange makes a segment of fixed assets, and compares its hash with a constant. By
-// the hash, clients recognise a segment that they already have.
+// TestTheBytesOfASegmentNeverChange makes a segment of fixed assets, and compares its hash with a constant. Clients
+// use the hash to recognise a segment that they already have.
 // Promises: segments
 func TestTheBytesOfASegmentNeverChange(t *testing.T) {
 	now := time.UnixMicro(1790000000000000)
@@ -500,8 +500,8 @@ func (lateStore) Page(context.Context, registry.Query) (registry.FeedPage, error
 	return registry.FeedPage{}, nil
 }
 
-// TestTheCheckCatchesALatePosition makes wrong snapshots: the position of each is read after the assets, not before.
-// So a snapshot can lack a change. CheckSnapshot must report this in one of five runs.
+// TestTheCheckCatchesALatePosition makes wrong snapshots: the position of each is read after the assets, not
+// before. So a snapshot can lack a change. In at least one of five runs, CheckSnapshot must report this.
 func TestTheCheckCatchesALatePosition(t *testing.T) {
 	s := openStore(t)
 	snapshot := copier(t, keeper(t, lateStore{s}, t.TempDir()))
@@ -637,7 +637,7 @@ type paced struct {
 
 func (s *paced) Writes() (int64, time.Duration) { return s.count, s.took }
 
-// write adds a number of writes to the report. The argument "each" is the time that every one of them has taken.
+// write adds a number of writes to the report. Each of these writes took the time in the argument `each`.
 func (s *paced) write(count int64, each time.Duration) {
 	s.count += count
 	s.took += time.Duration(count) * each

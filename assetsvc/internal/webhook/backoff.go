@@ -17,8 +17,8 @@ const (
 	challenges = time.Minute        // least time between two challenges
 )
 
-// backoff returns the time to wait after a number of failures in a row. It begins with one second, and doubles
-// up to one hour; a random part of up to a half is subtracted.
+// backoff returns the time to wait after a number of failures in a row. The time begins at one second, and each
+// failure doubles it, up to one hour. Then a random part, less than half of the time, is subtracted.
 func backoff(failures int) time.Duration {
 	wait := waitMost
 	if n := max(failures, 1) - 1; n < 12 { // otherwise the wait is waitMost: 2^12 s is more than an hour

@@ -109,7 +109,7 @@ func TestFieldsThatAWebhookLacksAreRefused(t *testing.T) {
 	}
 }
 
-// failing is a store whose Put returns each error of the list errs once, and then works.
+// failing is a store whose Put returns each error of the list `errs` once, and then works.
 type failing struct {
 	webhook.Store
 	errs []error
@@ -140,8 +140,8 @@ func TestAStoreThatFailsIsNotAFullOne(t *testing.T) {
 	}
 }
 
-// TestAKeyIsForOneVersionAndOneDay repeats a creation with the same idempotency key. In another version, this
-// must fail. After a day, it must create another webhook.
+// TestAKeyIsForOneVersionAndOneDay repeats a creation with the same idempotency key. With another version of the
+// API, the repetition must fail. After a day, it must create another webhook.
 func TestAKeyIsForOneVersionAndOneDay(t *testing.T) {
 	b := newBench(t)
 	in := webhook.Creation{Fields: object("url", address), Version: "2.5", Seeds: [][]byte{[]byte("seed")}}

@@ -39,7 +39,8 @@ type fields struct {
 	offset    int64 // 0: the newest change
 }
 
-// patch has the checked values of a change. If a field here is empty, the change does not concern that field.
+// patch has the checked values of a change. The change leaves a field of the webhook as it is if the field here is
+// empty.
 type patch struct {
 	url   string
 	state State
@@ -51,7 +52,7 @@ type reader struct {
 	faults []fault.Detail
 }
 
-// newReader returns a reader, which reports all fields that a webhook does not have.
+// newReader returns a reader. The reader already has a fault for each sent field that a webhook does not have.
 func newReader(sent record.Object) *reader {
 	r := &reader{sent: sent}
 	for _, m := range sent {

@@ -252,8 +252,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestEachStatusOf2xxAcknowledges lets a receiver answer with statuses of each class. Each status from 200 to
-// 299 must acknowledge the message, and no other status.
+// TestEachStatusOf2xxAcknowledges lets a receiver answer with statuses of each class. Only a status from 200 to 299
+// must acknowledge the message.
 // Promises: hook-acknowledged
 func TestEachStatusOf2xxAcknowledges(t *testing.T) {
 	for _, status := range []int{200, 201, 202, 204, 226, 299, 302, 304, 400, 404, 410, 429, 500, 503} {
@@ -502,8 +502,9 @@ func TestAChallengeHasATextThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestASlotIsGivenBack takes a slot and gives it back, more often than a broker may have slots at a time. While
-// the lane is full, it gives up waiting for a slot just as often. Afterwards the broker must get all its slots.
+// TestASlotIsGivenBack takes a slot and gives it back, again and again, twice as often as the number of slots that
+// a broker may have. Then it fills the lane, and tries just as often to get a slot and gives up. Afterwards the
+// broker must get all its slots.
 func TestASlotIsGivenBack(t *testing.T) {
 	l := newLanes(1)
 	ended, cancel := context.WithCancel(t.Context())

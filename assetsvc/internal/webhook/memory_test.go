@@ -13,7 +13,7 @@ import (
 type memory struct {
 	mu        sync.Mutex
 	endpoints map[string]Endpoint
-	savedIn   map[string]int64 // by id of an endpoint: the term in which it was last saved
+	savedIn   map[string]int64 // the term in which an endpoint was last saved; the keys are ids of endpoints
 	term      Term
 	holder    string
 	leaveOut  guard

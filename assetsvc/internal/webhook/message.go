@@ -24,7 +24,7 @@ type Selection struct {
 	Version string // see Endpoint.Version
 	Mode    string // see Endpoint.Mode
 	Whole   bool   // see Endpoint.Whole
-	Terms   bool   // the entries that Follow gives have their terms, so that filters can be applied (follow.Entry)
+	Terms   bool   // entries from Follow have terms, to which filters can be applied (follow.Entry)
 }
 
 func selectionOf(e Endpoint) Selection { return Selection{e.Version, e.Mode, e.Whole, e.Filters != ""} }
@@ -74,8 +74,8 @@ type message struct {
 	live  bool  // the message was made from a ring
 }
 
-// newMessage returns a message with as many of the entries, from the first on, as the limits allow. The caller
-// must pass at least one entry. The same entries for the same generation of an endpoint make the same message.
+// newMessage returns a message with the first entries of a list, up to the limits. The list must have at least one
+// entry. The same entries for the same generation of an endpoint make the same message.
 func newMessage(e Endpoint, entries []Entry, offset func(int64) string) message {
 	size, n := 0, 0
 	for n < len(entries) && n < MaxEntries && (n == 0 || size+len(entries[n].Data) <= MaxBytes) {
@@ -99,8 +99,8 @@ func newMessage(e Endpoint, entries []Entry, offset func(int64) string) message 
 	return m
 }
 
-// messageID returns the id of a message, which is always the same for the same message. After a change of the
-// endpoint, such as a replay, the same content gets another id.
+// messageID returns the id of a message. Equal messages have equal ids. After a change of the endpoint, such as a
+// replay, the same content gets another id.
 func messageID(e Endpoint, body []byte) string {
 	h := sha256.New()
 	h.Write([]byte(e.ID + " " + strconv.FormatInt(e.Generation, 10) + " "))

@@ -72,8 +72,8 @@ func (m *metrics) sent(a answer) {
 	m.messages.Add(context.Background(), 1, resultOf(result))
 }
 
-// acknowledged records how long it took to deliver the oldest change of a message, unless the endpoint was far
-// behind.
+// acknowledged records how long the delivery of the oldest change of a message took. It records nothing for a
+// message that was not made from a ring: usually its endpoint was far behind.
 func (m *metrics) acknowledged(sent message) {
 	if sent.live {
 		m.delay.Record(context.Background(), time.Since(time.UnixMicro(sent.first)).Seconds())

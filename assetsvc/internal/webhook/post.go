@@ -47,8 +47,8 @@ func post(ctx context.Context, via http.RoundTripper, url string, s signer, m me
 	s.sign(r.Header, m.id, time.Now(), m.body)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", userAgent)
-	// This key makes the transport repeat the request if the transport used an idle connection that the receiver
-	// then ends. A header without values is not sent (http.Transport).
+	// Because of this key, the transport repeats the request if the receiver closes the idle connection that was used.
+	// A header without values is not sent (http.Transport).
 	r.Header["Idempotency-Key"] = []string{}
 	response, err := via.RoundTrip(r)
 	if err != nil {

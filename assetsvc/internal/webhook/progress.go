@@ -35,7 +35,7 @@ func (w *worker) fail(p Progress, a answer, least, most time.Duration, reason Re
 func (p Progress) failed(now time.Time, a answer, least, most time.Duration, reason Reason) Progress {
 	p.Failures++
 	// The time between two attempts is at most retryMost. If the first failure is longer ago than this allows, the
-	// clock was wrong or the registry was down. Then the time of the failures counts from now on.
+	// clock was wrong or the registry was down. Then the failures count as if the first one had happened now.
 	since := now.Sub(p.FailedAt)
 	if p.FailedAt.IsZero() || since < 0 || since > time.Duration(p.Failures)*(retryMost+waitMost) {
 		p.FailedAt = now
@@ -85,7 +85,7 @@ func stateOf(e Endpoint) string {
 // changed updates the metrics: it sets the state of the endpoint, and records that no change waits.
 func (w *worker) changed() { w.show.Store(&shown{state: stateOf(w.e)}) }
 
-// waits updates the metrics: it stores the time `since` which a change waits for the sender.
+// waits updates the metrics: it stores that a change has waited for the sender since the time `since`.
 func (w *worker) waits(since time.Time) {
 	if now := w.show.Load(); !now.waits.Equal(since) {
 		w.show.Store(&shown{now.state, since})

@@ -94,8 +94,8 @@ func TestProgressIsSavedOrTheTermEnds(t *testing.T) {
 	}
 }
 
-// TestAStoreThatFailsIsInTheLog saves a step while the store fails, and while the process ends. The log must say
-// that the store has failed, but the end of the process is no failure of the store.
+// TestAStoreThatFailsIsInTheLog saves a step while the store fails, or while the process ends. The log must report
+// a failure of the store. It must not report the end of the process as such a failure.
 func TestAStoreThatFailsIsInTheLog(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -373,8 +373,8 @@ func (f *slowFeed) Find(_ context.Context, mode string, _ assetfilter.Set, after
 	return Found{Upto: after + 1, More: true}, nil
 }
 
-// TestBrokersTakeTurnsToLook has a broker with twenty endpoints that are behind, and two other brokers with one
-// endpoint each that is behind. The searches for the two other brokers must be among the first four.
+// TestBrokersTakeTurnsToLook has a broker with twenty endpoints that are behind, and two brokers with one such
+// endpoint each. The searches for these two brokers must be among the first four.
 func TestBrokersTakeTurnsToLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		feed := &slowFeed{}

@@ -51,7 +51,7 @@ type Shown struct {
 	Behind time.Duration
 }
 
-// overlap is how long messages are signed with the former secret as well as with the new one.
+// overlap is the time after a rotation in which messages are also signed with the former secret.
 const overlap = 24 * time.Hour
 
 // changeTries is the number of attempts to store a change while other processes change the endpoint too.
@@ -60,9 +60,9 @@ const changeTries = 8
 // MaxPage is the largest number of endpoints that List returns.
 const MaxPage = 100
 
-// List returns endpoints in the order of their ids, beginning with the first id that is greater than the argument
-// "after". The argument "limit" is the largest number of endpoints. A broker gets the endpoints of its keys. An
-// administrator gets all endpoints, or the endpoints that the keys of one broker have made.
+// List returns at most `limit` endpoints in the order of their ids, beginning with the first id that is greater
+// than the argument `after`. A broker gets the endpoints of its keys. An administrator gets all endpoints, or only
+// the endpoints that the keys of the argument `broker` have made.
 func (s *Service) List(ctx context.Context, by identity.Identity, broker, after string, limit int) ([]Shown, error) {
 	switch {
 	case by.Role == identity.Broker:
@@ -112,8 +112,8 @@ func (s *Service) Change(ctx context.Context, by identity.Identity, id string, s
 	})
 }
 
-// Replay sends the changes after an offset again. Without an offset the endpoint goes on at its position. An
-// offset after the newest change stands for the newest change. An endpoint that was disabled is resumed.
+// Replay sends the changes after an offset again. Without an offset, the endpoint continues at its position. An
+// offset after the newest change has the effect of the newest change's offset. A disabled endpoint is resumed.
 func (s *Service) Replay(ctx context.Context, by identity.Identity, id string, sent record.Object) (Shown, error) {
 	return s.update(ctx, by, id, func(e Endpoint) (Endpoint, error) {
 		from, err := parseReplay(sent)
@@ -170,8 +170,8 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id string) e
 	return nil
 }
 
-// update calls the function "change" with an endpoint and stores the result, unless the endpoint stays the same. If
-// the stored endpoint was changed meanwhile, update reads it and calls the function again.
+// update calls the function `change` with an endpoint. It stores the result, unless the endpoint stays the same. If
+// the stored endpoint was changed meanwhile, update reads the endpoint again and repeats the call.
 func (s *Service) update(
 	ctx context.Context, by identity.Identity, id string, change func(Endpoint) (Endpoint, error),
 ) (Shown, error) {
@@ -261,8 +261,8 @@ func (s *Service) showOne(ctx context.Context, e Endpoint) (Shown, error) {
 	return shown[0], nil
 }
 
-// start returns the first position of an endpoint that asks for changes after an offset. The offset 0 stands for
-// the newest change.
+// start returns the position of a new or replayed endpoint that asks for changes after an offset. The offset 0
+// stands for the newest change.
 func (s *Service) start(ctx context.Context, offset int64) (int64, error) {
 	horizon, err := s.c.Feed.Horizon(ctx)
 	if err != nil {
@@ -331,8 +331,8 @@ func forbidden(reason string) error {
 	return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden: %s", reason)
 }
 
-// unavailable returns the fault for a store that did not answer. The arguments "doing" and "cause" appear only in the
-// log.
+// unavailable returns the fault for a store that did not answer. The arguments `doing` and `cause` appear only in
+// the log.
 func unavailable(doing string, cause error) error {
 	const text = "The registry cannot reach its data now; repeat the request."
 	return fmt.Errorf("%s: %w: %w", doing, fault.New(fault.Unavailable, fault.URL, "store", text), cause)

@@ -273,7 +273,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	const no, none = fault.Forbidden, fault.NotFound
 	for _, c := range []struct {
 		of   identity.Identity
-		want map[string][]fault.Kind // by the name of the call: the fault for each caller of the list everywhere
+		want map[string][]fault.Kind // faults for the callers of the list everywhere; the keys are names of calls
 	}{
 		{b1, map[string][]fault.Kind{
 			"get":    {fine, none, fine, fine, fine, no, no},

@@ -39,7 +39,7 @@ func (w *world) heal(t *testing.T) {
 	w.faultf("got %d receivers without the whole feed after hours, want 0 (W1)", len(w.receivers))
 }
 
-// feed adds changes until the channel `stop` is closed, in bursts with pauses between them.
+// feed adds changes in bursts, with pauses between the bursts, until the channel `stop` is closed.
 func (w *world) feed(stop chan struct{}) {
 	for {
 		w.mu.Lock()

@@ -109,9 +109,9 @@ var (
 // Store keeps endpoints. It is safe for concurrent use. A write that returned nil is
 // durable. Times are kept in UTC, to the millisecond.
 type Store interface {
-	// Endpoints returns endpoints in the order of their ids. Each id is greater than the second argument. The last
-	// argument is the largest number of endpoints. If broker is not empty, Endpoints returns only endpoints of
-	// that broker, without endpoints of administrators.
+	// Endpoints returns at most `limit` endpoints, in the order of their ids. Each id is greater than the argument
+	// `after`. If the argument `broker` is not empty, Endpoints returns only endpoints of that broker, without
+	// endpoints of administrators.
 	Endpoints(ctx context.Context, broker, after string, limit int) ([]Endpoint, error)
 	// Endpoint returns one endpoint, or ErrNotFound.
 	Endpoint(ctx context.Context, id string) (Endpoint, error)

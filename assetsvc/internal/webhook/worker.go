@@ -18,7 +18,7 @@ const (
 	calm      = 50 * time.Millisecond  // pause after a change of the feed that is not in the selection
 	poll      = time.Second            // time between two reads of pages, while there is no ring
 	keepEvery = 10 * time.Minute       // how often a position is stored while it moves on without messages
-	keepOften = time.Minute            // the same for an endpoint with filters
+	keepOften = time.Minute            // how often the position of an endpoint with filters is stored
 	slowAfter = time.Second            // a receiver that takes longer is slow
 )
 
@@ -153,8 +153,8 @@ func (w *worker) signer() signer {
 	return w.keys
 }
 
-// payer returns the name under which the slots of a message count. Endpoints of one broker share a name. Each
-// endpoint of an administrator has a separate name.
+// payer returns the name under which the slots of an endpoint are counted. Endpoints of one broker share a name.
+// Each endpoint of an administrator has a separate name.
 func payer(e Endpoint) string {
 	if e.ByAdmin {
 		return "webhook " + e.ID
@@ -386,14 +386,14 @@ func (w *worker) scan() (Found, error) {
 	return found, nil
 }
 
-// idle waits for a change of the feed, because nothing is left to send. The bool argument says where the worker
-// has seen this: in a page (true), or in the ring (false).
+// idle waits for a change of the feed, because nothing is left to send. The argument `paged` is true if a page has
+// shown this, and false if the ring has.
 func (w *worker) idle(view follow.View, paged bool) error {
 	if view.Covered {
 		w.at = max(w.at, view.Upto)
 	}
 	w.waits(time.Time{})
-	// A change that is not in the selection has ended the last wait. More of these may follow, so the worker pauses.
+	// A change outside the selection has ended the last wait. More such changes may follow, so the worker pauses.
 	if w.woken {
 		w.woken = false
 		sleep.For(w.waiting, calm)
@@ -418,7 +418,8 @@ func (w *worker) idle(view follow.View, paged bool) error {
 	return w.keep()
 }
 
-// keep stores from time to time the position of an endpoint that gets no messages.
+// keep stores the position of an endpoint that gets no messages, if the position has changed and the last save is
+// long enough ago.
 func (w *worker) keep() error {
 	if w.at <= w.e.Position || time.Since(w.kept) < w.keepEvery() {
 		return nil

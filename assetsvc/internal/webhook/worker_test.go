@@ -784,8 +784,8 @@ func TestWithoutARingPagesAreRead(t *testing.T) {
 	}
 }
 
-// TestManyUnwantedChangesAreReadTogether adds a change each millisecond that a webhook does not want. Its worker must
-// read the ring about twice in the time `calm`, and not for each change.
+// TestManyUnwantedChangesAreReadTogether adds a change each millisecond. The webhook wants none of these changes.
+// Its worker must read the ring about twice in the time `calm`, and not for each change.
 func TestManyUnwantedChangesAreReadTogether(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, _ *receiver, p *process) {
 		w.join("f-of-nobody")
