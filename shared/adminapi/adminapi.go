@@ -47,7 +47,7 @@ type KeySettings struct {
 
 	Levels  string                      `json:"levels,omitempty"`  // accreditation levels, from 0 to 4
 	Test    bool                        `json:"test"`              // valid for test assets only
-	Expires *time.Time                  `json:"expires,omitempty"` // the key is not valid from then on; nil for never
+	Expires *time.Time                  `json:"expires,omitempty"` // when the key stops being valid; nil: never
 	Limits  map[string]map[string]int64 `json:"limits,omitempty"`  // requests by class and window, such as "1s"
 	Allow   []string                    `json:"allow,omitempty"`   // addresses and networks of its users; empty for all
 }
@@ -98,7 +98,7 @@ type Use struct {
 
 // Rotation is the request for a new secret of a key.
 type Rotation struct {
-	Grace string `json:"grace"` // how long former secrets stay valid at most, such as "24h"; "" or "0" for not at all
+	Grace string `json:"grace"` // maximum time that former secrets stay valid, such as "24h"; "" or "0": no time
 }
 
 // Day is the number of requests with a key on a day in UTC, by class.
@@ -110,7 +110,7 @@ type Day struct {
 // Response is the body of every successful answer.
 type Response[T any] struct {
 	Data   T      `json:"data"`
-	Secret string `json:"secret,omitempty"` // secret of a new key, or new secret of a key; shown only this once
+	Secret string `json:"secret,omitempty"` // secret of a new key, or new secret of a key; no later answer has it
 	Next   string `json:"next,omitempty"`   // the parameter "after" for the next page; empty on the last page
 }
 

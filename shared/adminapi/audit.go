@@ -71,9 +71,9 @@ type Chain struct {
 	met      bool     // the head in the field `known` has occurred
 }
 
-// Follow returns a chain that checks that a head from an earlier verification
-// still occurs. The head does not occur in a log that lost its end or was replaced. The
-// zero head checks nothing.
+// Follow returns a chain for a log that was verified before. The chain checks that the log
+// still contains the known head. A log that lost its end or was replaced does not contain
+// it. For the zero head, the chain does not check this.
 func Follow(known Head) *Chain { return &Chain{known: known, met: known.Seq == 0} }
 
 // Add verifies the next entry.

@@ -36,8 +36,8 @@ const (
 // Statuses are the states of assets that filters find. Drafts and deleted assets are never found.
 var Statuses = []client.Status{client.Pending, client.Verification, client.Active, client.Complete}
 
-// Filter selects assets by one property. It turns both the property of an asset and the values that were asked for
-// into terms, which are texts. An asset meets the filter if it has the term of at least one of the values.
+// Filter selects assets by one property. It turns the property of an asset into terms, which are texts. It also turns
+// each requested value into a term. An asset meets the filter if it has the term of at least one requested value.
 type Filter struct {
 	Name   Name
 	About  string   // meaning, for the description of the API
@@ -105,7 +105,7 @@ var All = []Filter{
 	},
 }
 
-// Find returns the filter with a name. ok is false if no filter has the name.
+// Find returns the filter with the given name. ok is false if no filter has the name.
 func Find(name Name) (f Filter, ok bool) {
 	at := slices.IndexFunc(All, func(f Filter) bool { return f.Name == name })
 	if at < 0 {
@@ -114,7 +114,7 @@ func Find(name Name) (f Filter, ok bool) {
 	return All[at], true
 }
 
-// Of returns the filter with a name that is known to exist.
+// Of returns the filter with the given name, which must exist.
 func Of(name Name) Filter {
 	f, _ := Find(name)
 	return f

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Set has conditions. An asset must meet all of them; the zero value has none, so every asset meets it. It is
-// safe for concurrent use.
+// Set is a list of conditions. An asset meets the set if it meets all of them. The zero value has no conditions, so
+// every asset meets it. A set is safe for concurrent use.
 type Set struct{ conditions [][]string } // each condition is a list of terms, of which an asset needs one
 
 // Encode returns the values of all filters as one text. The values come from Filter.Read. Their order does not

@@ -52,7 +52,7 @@ type VerifyKeyResponse struct {
 	Secret    int            `json:"secret,omitempty"`
 	Allow     []netip.Prefix `json:"allow,omitempty"`
 	Limits    Limits         `json:"limits,omitempty"`
-	GoodForMS int64          `json:"good_for_ms,omitempty"` // how long the key stays valid at most; 0 for no known end
+	GoodForMS int64          `json:"good_for_ms,omitempty"` // maximum time that the key stays valid; 0: no known end
 
 	Raise       int64 `json:"raise,omitempty"`
 	RaisedForMS int64 `json:"raised_for_ms,omitempty"`

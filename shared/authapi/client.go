@@ -201,8 +201,8 @@ func (c *Client) send(ctx context.Context, path string, request, answer any, rep
 	return nil
 }
 
-// unavailable returns the fault for an auth service without a usable answer. The
-// cause is for the log.
+// unavailable returns the fault for a call to which the auth service gave no usable
+// answer. The cause is for the log.
 func unavailable(cause error) error {
 	f := fault.New(fault.Unavailable, fault.URL, "authorization",
 		"Keys and tokens cannot be checked now; repeat the request.")

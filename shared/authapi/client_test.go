@@ -40,8 +40,8 @@ func newClient(t *testing.T, to http.RoundTripper) *Client {
 	return NewClient(to, signer, "test")
 }
 
-// TestCallsWithAnAuditEntryAreSentOnce looks at the mark with which package upstream sends a request again. Requests
-// that make an entry of the audit log must not have it. Each call must have a deadline.
+// TestCallsWithAnAuditEntryAreSentOnce checks the header field that lets package upstream retry a request. Requests
+// that make an entry of the audit log must not have this field. Each call must have a deadline.
 func TestCallsWithAnAuditEntryAreSentOnce(t *testing.T) {
 	service := &answering{status: 200, body: "{}"}
 	c := newClient(t, service)
@@ -69,8 +69,8 @@ func TestCallsWithAnAuditEntryAreSentOnce(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone gives answers that no auth service sends, or that are about the caller's signature. A client of
-// the registry cannot change them, so they must not look like refusals of its key.
+// TestAnswersThatAreNone gives answers that no auth service sends, or that refuse the caller's signature. A client of
+// the registry cannot change their causes, so it must not get them as refusals of its key.
 func TestAnswersThatAreNone(t *testing.T) {
 	refusal := func(name string) string {
 		return `{"status":"error","errors":[{"location":"header","name":"` + name + `","description":"no"}]}`

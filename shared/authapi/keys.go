@@ -32,10 +32,10 @@ type Key struct {
 	Secret  int            // number of the secret that was sent; each rotation adds one
 	Allow   []netip.Prefix // networks from which the key may be used; empty: all
 	Limits  Limits
-	GoodFor time.Duration // how long the key stays valid at most; 0 for no known end
+	GoodFor time.Duration // maximum time that the key stays valid; 0: no known end
 
 	Raise     int64         // factor by which the limits of all keys are raised for this key; 0: they are not raised
-	RaisedFor time.Duration // how long the limits stay raised at most
+	RaisedFor time.Duration // maximum time that the limits stay raised
 }
 
 // Allows reports whether the key may be used from an address.

@@ -8,17 +8,17 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// leafPages is how many pages Ahead asks for per leaf, because it does not read how many pages a leaf really has. bbolt
-// puts at least two values into a leaf. With two values of 4 KiB, a leaf has three pages.
+// leafPages is the number of pages that Ahead requests for each leaf. Ahead does not read the real number. bbolt puts
+// at least two values into a leaf. With two values of 4 KiB, a leaf has three pages.
 const leafPages = 3
 
 // maxOverflow is larger than the number of overflow pages of any branch.
 const maxOverflow = 256
 
-// Ahead asks the kernel to read leaves of a bucket. It asks for the leaf with the given key and the leaves after it, at
-// most the given number in all. Ahead does not wait for the leaves. Without Ahead, a walk through a bucket that is not
-// in memory waits for each page. The whole thread waits too, because bbolt maps the file. Ahead never fails: it skips
-// what it cannot read.
+// Ahead asks the kernel to read leaves of a bucket: the leaf with the key `from` and the leaves after it. The argument
+// `count` is the maximum number of leaves. Ahead does not wait for the leaves. Without Ahead, a walk through a bucket
+// that is not in memory waits for each page. The whole thread waits too, because bbolt maps the file. Ahead never
+// fails: it skips pages that it cannot read.
 func (f *File) Ahead(tx *bbolt.Tx, bucket, from []byte, count int) {
 	b := tx.Bucket(bucket)
 	if b == nil || b.RootPage() == 0 { // the bucket is stored within another page

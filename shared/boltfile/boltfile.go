@@ -39,8 +39,8 @@ const (
 	// the end of all reads before it maps more, and new reads wait too. The map takes addresses, not memory.
 	mapAhead = 64 << 30
 
-	// growth is how many bytes a full file grows by. bbolt's default is 16 MiB. With mapAhead, even a small file would
-	// grow by 16 MiB.
+	// growth is the number of bytes by which a full file grows. bbolt's default is 16 MiB. With mapAhead, even a small
+	// file would grow by 16 MiB.
 	growth = 4 << 20
 )
 
@@ -113,8 +113,7 @@ func Open(path string, o Options) (*File, error) {
 const createTries = 8
 
 // create writes the whole file under a temporary name and then links it to path. So a crash never leaves a file that
-// a later Open refuses. If another process creates the file at the same time, the first file that gets the name
-// stays.
+// a later Open refuses. If another process creates the file at the same time, the file that is linked first stays.
 func create(path string, o Options) error {
 	if err := removeUnfinished(path); err != nil {
 		return err
@@ -124,8 +123,8 @@ func create(path string, o Options) error {
 		if err = createOnce(path, o); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		// createOnce did not find its own temporary file. Another process has removed it as the remains of a crash.
-		// The other process is about to create the file.
+		// createOnce did not find its own temporary file. Another process has taken it for the remains of a crash and
+		// removed it. The other process is about to create the file.
 		if _, absent := os.Stat(path); absent == nil {
 			return nil
 		}
@@ -248,7 +247,7 @@ func newFile(own *os.File, log *slog.Logger) *File {
 	return f
 }
 
-// withLock runs the function "do" while it holds a lock on the file: syscall.LOCK_EX or LOCK_SH. It returns ErrInUse
+// withLock runs the function `do` while it holds a lock on the file: syscall.LOCK_EX or LOCK_SH. It returns ErrInUse
 // if it does not get the lock in time.
 func withLock(file *os.File, lock int, do func() error) error {
 	for end := time.Now().Add(lockTimeout); ; time.Sleep(lockRetry) {
@@ -341,7 +340,7 @@ func (o Options) fill(tx *bbolt.Tx) error {
 	return putSecret(meta, o.Secrets)
 }
 
-// View runs a read-only transaction. It returns an error that wraps ErrDamaged if the function "read" meets a damaged
+// View runs a read-only transaction. It returns an error that wraps ErrDamaged if the function `read` meets a damaged
 // part of the file.
 func (f *File) View(read func(*bbolt.Tx) error) error {
 	if !f.readable.Load() {
@@ -364,7 +363,7 @@ func (f *File) View(read func(*bbolt.Tx) error) error {
 	return unavailable("read", err)
 }
 
-// Update runs a transaction and commits it durably. If the function "change" returns an error, nothing is stored.
+// Update runs a transaction and commits it durably. If the function `change` returns an error, nothing is stored.
 // After any other error, the change may or may not be stored.
 func (f *File) Update(change func(*bbolt.Tx) error) error {
 	f.writing.Lock()
@@ -386,7 +385,7 @@ func (f *File) Update(change func(*bbolt.Tx) error) error {
 	})
 	switch {
 	case errors.Is(err, ErrDamaged):
-		if panicked { // bbolt may never release its locks
+		if panicked { // bbolt has perhaps kept a lock locked
 			f.readable.Store(false)
 		}
 		f.stop(err)
@@ -409,7 +408,7 @@ func (f *File) Updates() (count int64, took time.Duration) {
 	return f.updates.Load(), time.Duration(f.updating.Load())
 }
 
-// guard runs the function "do". It turns a panic, and a fault in the mapped memory, into an error that wraps
+// guard runs the function `do`. It turns a panic, and a fault in the mapped memory, into an error that wraps
 // ErrDamaged. It cannot distinguish a panic of our own code from one by which bbolt reports a damaged page. So each
 // panic counts as damage, and ends writes until the next Open.
 func guard(do func() error) (err error) {

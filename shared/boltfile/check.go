@@ -11,8 +11,8 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// SnapshotOf is like File.Snapshot, for a file that no process has open. It writes no other file, and does not change
-// this one. It refuses a damaged file.
+// SnapshotOf is like File.Snapshot, but reads a file that no process has open. It neither changes this file nor makes a
+// second file. It refuses a damaged file.
 func SnapshotOf(path string, to func(size int64) (io.Writer, error)) error {
 	f, faults := openToRead(path, quick)
 	if len(faults) > 0 {

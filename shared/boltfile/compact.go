@@ -69,7 +69,7 @@ func compact(path string, at func(compactStep) error) (before, after int64, err 
 }
 
 // writeCopy writes a copy without free pages into a new file, syncs it, and verifies it. It returns the copy's
-// size. The second argument describes another file, and the new file gets the mode and the owner of that file.
+// size. The new file gets the mode and the owner in the argument `like`.
 func (f *File) writeCopy(written string, like fs.FileInfo, at func(compactStep) error) (size int64, err error) {
 	// The copy is synced once, at its end. NoGrowSync also keeps bbolt from making the file larger than needed.
 	options := &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoSync: true, NoGrowSync: true}

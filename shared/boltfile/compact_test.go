@@ -70,7 +70,7 @@ func contents(t *testing.T, path string) map[string]string {
 	return all
 }
 
-// put stores size bytes under a key.
+// put stores a value of the given size under a key.
 func put(f *File, key string, size int) error {
 	return f.Batch(func(tx *bbolt.Tx) error { return tx.Bucket(bigBucket).Put([]byte(key), make([]byte, size)) })
 }

@@ -22,7 +22,7 @@ type Place struct {
 }
 
 // Places returns an iterator over the places of all feeds together, in ascending or descending order of their
-// positions. It begins behind the given position in this order; 0 stands for the start of the order.
+// positions. The first place is the one after the position `from` in this order; 0 stands for the start of the order.
 func Places(from int64, descending bool, feeds ...Feed) (next func() Place) {
 	for _, f := range feeds {
 		one := f.places(from, descending)

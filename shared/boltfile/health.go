@@ -61,13 +61,13 @@ func (f *File) succeeded() {
 
 // failed notes that the commit of the transaction with this id failed.
 //
-// If the file shows the transaction nevertheless, only the fsync failed. The next
-// transaction would then reuse pages that this one freed, and that the disk may
-// still need after a crash. So the file accepts no more writes until the next
-// Open, which makes the transaction durable (rewriteMeta).
+// If a reader sees the transaction nevertheless, only its fsync failed. The next
+// transaction would then reuse the pages that the failed transaction freed. The
+// disk may still need these pages after a crash. So the file accepts no more writes
+// until the next Open, which makes the failed transaction durable (rewriteMeta).
 //
-// Until then readers see the change, although its writer got a 503, which says that the change may or may not
-// be done. The change is lost only if the machine loses its power before that Open.
+// Until then readers see the change, although the client got a 503. This status says that the change may or may
+// not be done. If the machine loses its power before that Open, the change is lost.
 func (f *File) failed(cause error, id int) {
 	begun := false
 	err := f.View(func(tx *bbolt.Tx) error {
@@ -167,8 +167,8 @@ func (f *File) probe() {
 			err = reserve(f.own, used, minReserve)
 		}
 	}
-	// A file that failed before is tried. The variable `again` is true only if it accepts writes now. If the Update
-	// below fails, Update notes the failure.
+	// If the last commit failed, the Update below tries a small change. The variable `again` is true only if this
+	// change succeeds. If it fails, Update notes the failure.
 	again := failing && err == nil
 	if again {
 		again = f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(probeKey, nil) }) == nil

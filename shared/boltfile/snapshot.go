@@ -13,7 +13,7 @@ import (
 )
 
 // Snapshot writes a consistent copy of the file, which Open can open. It first copies the file into a second file in
-// the same directory, which has no name and needs as much room on the disk. It then calls the function "to" with the
+// the same directory, which has no name and needs as much room on the disk. It then calls the function `to` with the
 // size of the copy in bytes, and writes the copy to the writer that this function returns. A slow writer holds up
 // neither reads nor writes.
 func (f *File) Snapshot(to func(size int64) (io.Writer, error)) (err error) {
@@ -40,7 +40,7 @@ func (f *File) Snapshot(to func(size int64) (io.Writer, error)) (err error) {
 	return err
 }
 
-// copyTo writes the copy in one read transaction, which lasts as long as the writer takes.
+// copyTo writes the copy in one read transaction, which ends only when the writer has taken all bytes.
 func (f *File) copyTo(to func(size int64) (io.Writer, error)) error {
 	return f.View(func(tx *bbolt.Tx) error {
 		w, err := to(tx.Size())

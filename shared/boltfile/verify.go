@@ -94,8 +94,8 @@ func verify(file *os.File, depth verifyDepth) []error {
 	return v.faults
 }
 
-// readMeta returns the newer of the file's two meta pages. Both must be valid. If
-// one is damaged, bbolt uses the other, which may lose the last change.
+// readMeta returns the newer of the file's two meta pages. Both must be valid. If one is
+// damaged, bbolt would use the other page, which perhaps lacks the last change.
 func readMeta(file io.ReaderAt) (meta, error) {
 	first, err := metaAt(file, 0, 0)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Usage is the exit code of a program that cannot do what it was asked to do.
+// Usage is the exit code of a program that cannot do its task.
 const Usage = 2
 
 // Main runs a program with its arguments until SIGTERM or an interrupt. It prints an error of the

@@ -36,8 +36,8 @@ func Words(err error) string {
 	return strings.Join(faults, "; ")
 }
 
-// inWords looks for the causes of an error that have plain words. In the text of the error, it replaces the text of
-// each of them by its plain words.
+// inWords finds the causes of an error for which plain words exist. In the text of the error, it replaces the text of
+// each of these causes by the plain words.
 func inWords(text string, err error) string {
 	if words := wordsOf(err); words != "" {
 		return strings.Replace(text, err.Error(), words, 1)

@@ -58,10 +58,10 @@ func parse(dst any, name, description, envPrefix string, args []string) (*kong.C
 		return nil, nil, fmt.Errorf("declare settings: %w", err)
 	}
 	if len(args) > 0 && args[0] == "serve" && len(parser.Model.Children) == 0 {
-		args = args[1:] // so that "serve" starts every service, whether it has other commands or not
+		args = args[1:] // so that "serve" starts every service, with or without commands
 	}
 	parsed, err := parser.Parse(args)
-	if _, isFile := errors.AsType[*fs.PathError](err); isFile { // only --config opens a file, so it is at fault
+	if _, isFile := errors.AsType[*fs.PathError](err); isFile { // only the flag --config opens a file
 		err = fmt.Errorf("--config: %w", err)
 	}
 	if err = errors.Join(append(append(read.faults, read.unknown(parser.Model)...), err)...); err != nil {
@@ -84,7 +84,7 @@ func (s *settings) from(r io.Reader) (kong.Resolver, error) {
 	return s, nil
 }
 
-// Validate does nothing: kong calls it only if there is no other fault, so Parse
+// Validate does nothing. kong calls Validate only if it has found no fault, so Parse
 // checks for unknown keys itself.
 func (s *settings) Validate(*kong.Application) error { return nil }
 
@@ -120,7 +120,7 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	if value == nil && err == nil {
 		return nil, nil
 	}
-	if err == nil { // Parse, below, names the flag in its error
+	if err == nil { // the error of flag.Parse names the flag
 		err = flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), reflect.New(flag.Target.Type()).Elem())
 	}
 	if err != nil {

@@ -149,7 +149,7 @@ func TestATableIsReadFromTheFile(t *testing.T) {
 	}
 }
 
-// texts has settings of the types whose text YAML could read as a number or a boolean.
+// texts has settings of types whose values YAML could read as a number or a boolean.
 type texts struct {
 	Name   string
 	Names  []string

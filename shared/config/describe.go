@@ -40,8 +40,7 @@ type Setting struct {
 // flag. A program that uses kong without Parse must declare the flag itself.
 type PrintSettings bool
 
-// BeforeReset prints the settings before any of them is read. So required settings may be missing. Kong calls
-// it.
+// BeforeReset prints the settings. Kong calls it before any setting is read, so required settings may be missing.
 func (PrintSettings) BeforeReset(app *kong.Kong) error {
 	text, err := json.MarshalIndent(describe(app.Model), "", "  ")
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Check reads settings as Parse does, and writes the values in force to w: one line per setting, in the form of the
-// file, with the value and the source of the value. Secrets are masked. The first argument may be the name of a file,
-// as for --config. The parameter `command` names the command whose settings are read; it is "" if dst has no commands,
-// or has a default command. If Parse would return an error, Check returns it and writes nothing.
+// Check reads settings as Parse does, and writes the values in force to w. It writes one line per setting, in the form
+// of the file, with the value and the source of the value. Secrets are masked. The list `args` may begin with the name
+// of a file, as for --config. The parameter `command` names the command whose settings are read; it is "" if dst has no
+// commands, or has a default command. If Parse would return an error, Check returns it and writes nothing.
 func Check(dst any, name, envPrefix, command string, args []string, w io.Writer) error {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		args = append([]string{"--config", args[0]}, args[1:]...)

@@ -24,7 +24,7 @@ type Service interface {
 	Close() error
 }
 
-// Drainer is a Service with requests that go on until Drain is called. Drain may be called again.
+// Drainer is a Service with requests that go on until Drain is called. Drain may be called more than once.
 type Drainer interface{ Drain() }
 
 // Process configures the process of one service. The tags make its fields flags of a command.

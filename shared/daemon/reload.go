@@ -38,8 +38,8 @@ func (r *Replaceable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	g.handler.ServeHTTP(w, req)
 }
 
-// Replace sends new requests to s. It closes the old service once all requests
-// that the old service got are answered, and returns the error of closing.
+// Replace sends new requests to s. It waits until all requests to the old service
+// are answered. Then it closes the old service, and returns the error of closing.
 func (r *Replaceable) Replace(s Service) error {
 	next := &generation{service: s, handler: s.Handler()}
 	r.mu.Lock()

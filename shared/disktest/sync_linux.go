@@ -14,9 +14,10 @@ import (
 // brokenSync is the environment variable of a process in which syncing fails.
 const brokenSync = "DISKTEST_BROKEN_SYNC"
 
-// BrokenSync runs the calling test once more, in a child process in which each fsync and fdatasync fails with EIO, as
-// on a broken disk. It returns true in the child, which has to do the test. In the parent it returns false, after it
-// has reported the failures of the child. It skips the test if the process is not allowed to filter its system calls.
+// BrokenSync runs the calling test once more, in a child process. There each fsync and fdatasync fails with EIO, as on
+// a broken disk. In the child BrokenSync returns true, and the child must then do the test. In the parent it returns
+// false, after it has reported the failures of the child. It skips the test if the process is not allowed to filter its
+// system calls.
 func BrokenSync(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(brokenSync) != "" {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// Unfinished is the text that the name of a temporary file has behind the name of the final file.
+// Unfinished follows the name of the final file in the name of a temporary file.
 const Unfinished = ".new"
 
 // Create writes a new file of mode 0600. If the file exists, it stays as it is, and
@@ -87,8 +87,8 @@ func SyncDirectory(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Resemble gives a new file the mode and the owner of another file. Otherwise a service could not read a file
-// that root has replaced.
+// Resemble gives the file w the mode and the owner of another file. Without it, a service could not read its file
+// after root has replaced the file.
 func Resemble(w *os.File, like fs.FileInfo) error {
 	mine, err := w.Stat()
 	if err != nil {

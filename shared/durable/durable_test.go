@@ -67,8 +67,8 @@ func writeWith(mode fs.FileMode) func(string, []byte) error {
 	return func(file string, data []byte) error { return WriteFile(file, data, mode) }
 }
 
-// TestWriters runs each function with and without an existing file. A file that a killed process has left is in
-// the directory, too, and must not matter.
+// TestWriters runs each function with and without an existing file. The directory also has a file that a killed
+// process has left. This file must not matter.
 func TestWriters(t *testing.T) {
 	for _, c := range writers {
 		t.Run(c.name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func Read(line []byte) (a *Asset, ok bool, err error) {
 	return a, r.Mode == "" && r.Status != "deleted" && r.Status != "draft", nil
 }
 
-// row returns the cells of the asset. Several files have the same cells.
+// row returns the cells of the asset. It makes them once, because several files have the same cells.
 func (a *Asset) row() []cell {
 	if a.cells == nil {
 		a.cells = Tables[0].row(make([]cell, 0, len(Tables[0].columns)), &a.record, 0)

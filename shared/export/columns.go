@@ -13,8 +13,8 @@ type kind int
 
 const (
 	text   kind = iota
-	number      // a number, or empty
-	loose       // a number, or any text
+	number      // each value is a number or empty
+	loose       // each value is a number or any text
 )
 
 // column is a column of a table. Its name is the path of a field in an asset, an item or a document.

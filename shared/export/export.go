@@ -5,7 +5,7 @@ import "io"
 
 // Form is a format in which assets can be exported.
 type Form struct {
-	Name        string // name of a file of a whole copy, or ending of the file of a search
+	Name        string // in Whole, the name of the file; in Searches, the ending of the file's name
 	ContentType string
 	open        func(io.Writer) (writer, error)
 }

@@ -64,7 +64,7 @@ func (p *places) add(a *Asset) (rows int, err error) {
 
 // quote adds a text as JSON to the line.
 func (p *places) quote(text string) {
-	quoted, _ := jsontext.AppendQuote(p.line.AvailableBuffer(), text) // replaces invalid bytes, so no error matters
+	quoted, _ := jsontext.AppendQuote(p.line.AvailableBuffer(), text) // replaces invalid bytes; the error does not matter
 	p.line.Write(quoted)
 }
 

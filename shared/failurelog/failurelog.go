@@ -21,7 +21,7 @@ type Log struct {
 	what string
 
 	mu     sync.Mutex
-	times  int       // failures since the time in the field "began"; 0 after the end
+	times  int       // failures since the time in the field `began`; 0 after the end
 	began  time.Time // time of the first failure
 	told   time.Time // time of the last line
 	last   time.Time // time of the last failure
@@ -32,14 +32,14 @@ type Log struct {
 	closed bool
 }
 
-// New returns a Log. All its lines begin with the argument "what", for example "requests are refused".
+// New returns a Log. All its lines begin with the argument `what`, for example "requests are refused".
 func New(log *slog.Logger, what string) *Log { return &Log{log: log, what: what} }
 
 // NewState returns a Log whose failures end only after a call of Worked. It is for failures that may come rarely, such
 // as failures of requests. A long time without a failure does not mean that they have ended.
 func NewState(log *slog.Logger, what string) *Log { return &Log{log: log, what: what, awaits: true} }
 
-// Worked notes that an operation, which had failed before, has succeeded.
+// Worked notes that the operation whose failures are logged has succeeded.
 func (l *Log) Worked() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,8 +73,8 @@ func (l *Log) Close() {
 	}
 }
 
-// check logs the end if no failure came for a while. Otherwise it logs that
-// failures go on, if that is due, and sets the next timer.
+// check logs the end of the failures if they have ended. Otherwise it logs that the
+// failures go on, if a line is due, and sets the next timer.
 func (l *Log) check() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAnOutageIsAState simulates two outages. In the first, a failure comes every 99 ms, so none comes at the same
-// time as the log's timer. The log must have the first failure, a line per minute, and the end.
+// TestAnOutageIsAState simulates two outages. In the first outage, a failure comes every 99 ms, so no failure comes
+// when the log's timer fires. The log must have the first failure, a line per minute, and the end.
 func TestAnOutageIsAState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer

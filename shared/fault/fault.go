@@ -65,8 +65,8 @@ func New(kind Kind, location, name, format string, args ...any) *Error {
 	return &Error{Kind: kind, Details: []Detail{{location, name, fmt.Sprintf(format, args...)}}}
 }
 
-// BrokenJSON returns the fault of a body that is not one JSON value. The argument is the number of the byte at
-// which reading ended. All APIs use BrokenJSON, so that they report this fault in the same words.
+// BrokenJSON returns the fault of a body that is not one JSON value. The argument `near` is the position of the byte
+// at which reading ended. All APIs use BrokenJSON, so that they report this fault in the same words.
 func BrokenJSON(near int64) *Error {
 	return New(Invalid, Body, "data", "The body is not JSON: it breaks off or has a fault near byte %d.", near)
 }

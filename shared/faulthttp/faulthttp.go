@@ -70,7 +70,7 @@ func Write(w http.ResponseWriter, err error) {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	}
 	text, err := json.Marshal(body{Status: "error", Errors: f.Details})
-	if err != nil { // strings always marshal
+	if err != nil { // impossible: the body has only strings
 		panic(fmt.Sprintf("faulthttp: %v", err))
 	}
 	text = append(text, '\n')
@@ -79,7 +79,7 @@ func Write(w http.ResponseWriter, err error) {
 	_, _ = w.Write(text) // if it fails, the client has left
 }
 
-// maxErrorBody is how many bytes Read reads of an error body.
+// maxErrorBody is the maximum number of bytes that Read reads from an error body.
 const maxErrorBody = 64 << 10
 
 // Read returns the fault that one of our services wrote as resp. Only kind, details and RetryAfter survive

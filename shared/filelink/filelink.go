@@ -155,13 +155,13 @@ const Illustration = "illustration"
 // pictureTypes are the types of pictures.
 var pictureTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
-// IsPicture reports whether a media type is one of the pictures that browsers show, and of which small versions
-// are made.
+// IsPicture reports whether a media type is in pictureTypes. Browsers show pictures of these types, and small versions
+// are made of them.
 func IsPicture(media string) bool { return slices.Contains(pictureTypes, media) }
 
-// PictureOf returns the id of a document's file if small pictures are made of that file. The id is
-// empty if the document is no illustration, or its file is not the registry's, has not come yet or is
-// no picture. PictureOf also returns the id of a file that was removed, or of which no picture could be made.
+// PictureOf returns the id of a document's file if small pictures are made of that file. It returns "" if the
+// document is no illustration. It also returns "" if the file is not the registry's, has not come yet or is no
+// picture. PictureOf does not check whether the file was removed or the making of pictures failed.
 func PictureOf(documentType, format, sha256, address string) string {
 	id := path.Base(address)
 	if documentType != Illustration || !IsPicture(format) || sha256 == "" || !IsID(id) {

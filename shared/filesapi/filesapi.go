@@ -27,7 +27,7 @@ const (
 	CompletePath = "/completions/"
 )
 
-// Completion is sent when the bytes of a file arrive and documents of an asset already refer to the file. It
+// Completion is sent when the bytes of a file arrive after documents of an asset already refer to the file. It
 // has the facts that these documents then get.
 type Completion struct {
 	File   string `json:"file"`   // id of the file
@@ -72,8 +72,8 @@ func NewClient(transport http.RoundTripper, signer *identity.Signer, service str
 	}
 }
 
-// Claim keeps a file for another day, so that a document that refers to it can be committed. It returns the
-// fault in the answer. If no answer comes in time, the fault has the kind Unavailable.
+// Claim keeps a file for another day, so that the caller can commit a document that refers to the file. It returns
+// the fault in the answer. If no answer comes in time, the fault has the kind Unavailable.
 func (c *Client) Claim(ctx context.Context, id string, claim Claim) (answer Claimed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -2,9 +2,9 @@
 // (docs/architecture.md, "Live feed"): a Ring holds the newest entries for any number
 // of followers, and a Reader reads the messages that one service sends another.
 //
-// A follower's whole state is its position. It asks a Ring for what comes after that
-// position. If the Ring no longer has it, the follower reads pages until it has caught
-// up.
+// A follower's whole state is its position. It asks a Ring for the entries after that
+// position. If the Ring no longer has these entries, the follower reads pages until it
+// has caught up.
 package follow
 
 import (
@@ -26,10 +26,10 @@ import (
 // position, written as a timestamp without blanks.
 const ContentType = "application/x-registry-feed"
 
-// PagePath returns the path at which one service asks another for a page of the feed, in a version of the API.
+// PagePath returns the path at which one service asks another for a page of the feed, in the given version of the API.
 func PagePath(version string) string { return "/feed/" + version + "/page" }
 
-// LivePath returns the path at which one service asks another for the live feed, in a version of the API.
+// LivePath returns the path at which one service asks another for the live feed, in the given version of the API.
 func LivePath(version string) string { return "/feed/" + version + "/live" }
 
 // MaxData is the maximum number of bytes of an entry that a live stream carries. In place of a larger entry, the stream
@@ -158,8 +158,7 @@ func (r *Reader) word() (text string, end byte, err error) {
 	}
 }
 
-// Data returns the JSON of the current entry. If the JSON has more than the given number of bytes, Data skips
-// the JSON and returns nil.
+// Data returns the JSON of the current entry. If the JSON has more than `most` bytes, Data skips it and returns nil.
 func (r *Reader) Data(most int) ([]byte, error) {
 	to := limited{most: most}
 	err := r.CopyData(&to)
@@ -169,7 +168,7 @@ func (r *Reader) Data(most int) ([]byte, error) {
 	return to.Bytes(), nil
 }
 
-// limited keeps what is written to it, up to a number of bytes.
+// limited keeps the bytes that are written to it, up to a maximum number.
 type limited struct {
 	bytes.Buffer
 	most  int

@@ -119,8 +119,8 @@ func FuzzReader(f *testing.F) {
 				again = AppendEntry(again, m.Position, m.Offset, data)
 			}
 		}
-		// The text in the variable `again` has the messages that were read. They must be well formed, and no more than
-		// the lines of the input.
+		// The variable `again` has the messages that were read. They must be well formed, and there must not be more
+		// messages than lines in the input.
 		if count(t, again) > bytes.Count(text, []byte{'\n'}) {
 			t.Errorf("got %d messages of %d lines", count(t, again), bytes.Count(text, []byte{'\n'}))
 		}

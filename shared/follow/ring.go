@@ -15,10 +15,10 @@ type Entry struct {
 	held     atomic.Int32 // how many views hold the entry
 }
 
-// entrySize is about how many bytes an Entry takes besides its Data.
+// entrySize is the approximate number of bytes of an Entry without its Data.
 const entrySize = 64
 
-// termSize is about how many bytes one of the Terms takes besides its text.
+// termSize is the approximate number of bytes of one of the Terms without its text.
 const termSize = 16
 
 // JSON returns the JSON of an entry. AppendEntry must have made the entry's Data.
@@ -47,19 +47,19 @@ type Ring struct {
 
 	mu      sync.Mutex
 	entries []*Entry // in the order of their positions
-	dropped []*Entry // entries that views still hold, but that are not in the list entries any more
-	bytes   int      // bytes of the lists entries and dropped together
+	dropped []*Entry // entries that views still hold, but that are no longer in the list `entries`
+	bytes   int      // bytes of the lists `entries` and `dropped` together
 	started bool
 	from    int64         // the ring is complete after this position
 	upto    int64         // the ring is complete up to this position
-	offset  string        // the position upto as a timestamp, "" if upto is the position of the last entry
+	offset  string        // the position `upto` as a timestamp; "" if it is the position of the last entry
 	changed chan struct{} // closed at the next change
 }
 
 // NewRing returns a Ring with a limit in bytes. The Ring is empty and covers nothing until Restart.
 func NewRing(most int) *Ring { return &Ring{most: most, changed: make(chan struct{})} }
 
-// View is what a Ring has after a position. The caller must call Release when it no longer needs the entries.
+// View has the entries of a Ring after a position. The caller must call Release when it no longer needs the entries.
 type View struct {
 	Covered bool     // the ring is complete after the position
 	Entries []*Entry // in order; empty if not Covered
@@ -76,8 +76,8 @@ func (v View) Release() {
 	}
 }
 
-// Read returns the entries after a position. Together they have at most about the given number of bytes. If there
-// is any entry, Read returns at least one.
+// Read returns the entries after a position. Together they have approximately `most` bytes at most. If the ring has
+// an entry after the position, Read returns at least one.
 func (r *Ring) Read(after int64, most int) View {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,8 +125,8 @@ func (r *Ring) restart(position int64, offset string) {
 	r.started, r.from, r.upto, r.offset = true, position, position, offset
 }
 
-// Append adds entries. The position `upto` says how far the ring is complete afterwards. Append ignores entries that
-// the ring has already. Entries must be in order, and the first must follow the ring's last one without a gap.
+// Append adds entries. Afterwards the ring is complete up to the position `upto`. Append ignores entries that the ring
+// has already. Entries must be in order, and the first must follow the ring's last one without a gap.
 func (r *Ring) Append(entries []*Entry, upto int64, offset string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -3,9 +3,9 @@ package httpclient
 
 import "net/http"
 
-// New returns a client that follows no redirect: another address is not the server that the operator has named,
-// and may be one inside the operator's network. The client returns the answer with the redirect, whose status
-// no caller accepts. A nil transport is http.DefaultTransport.
+// New returns a client that follows no redirect. A redirect leads to a server that the operator has not named, perhaps
+// to one inside the operator's network. The client returns the answer with the redirect. No caller accepts the status
+// of this answer. A nil transport is http.DefaultTransport.
 func New(transport http.RoundTripper) *http.Client {
 	return &http.Client{
 		Transport:     transport,

@@ -82,8 +82,8 @@ func usesOf(t *testing.T, path string) (uses []string) {
 	return uses
 }
 
-// nameOf returns a list with the name that an expression uses from package net/http, such as "http.Get". The list
-// is empty if the expression is something else, or if the given list of names lacks the name.
+// nameOf returns a list with the name that an expression uses from package net/http, such as "http.Get". The list is
+// empty if the expression is not such a name, or if the argument `names` lacks the name.
 func nameOf(e ast.Expr, names []string) []string {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok || !slices.Contains(names, s.Sel.Name) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxEntries is the size at which a cache is emptied. Callers are few, and each
-// has one token at a time, so a cache is rarely full.
+// maxEntries is the number of entries at which a cache is emptied. There are few
+// callers, and each uses one token at a time, so a cache is rarely full.
 const maxEntries = 10_000
 
 // cache holds values until they expire. The zero value is empty. It is safe for

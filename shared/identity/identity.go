@@ -106,8 +106,8 @@ type claims struct {
 	Levels string `json:"lvl,omitempty"`
 }
 
-// reuse is how long Sign returns the same token again. It is much shorter than lifetime, so a token that Sign
-// returns again stays valid long enough.
+// reuse is the time for which Sign returns the same token again. It is much shorter than lifetime, so each token that
+// Sign returns stays valid long enough.
 const reuse = lifetime / 4
 
 // Sign returns i as a signed token, which is valid for at least 90 s.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Parse reads an ISO 8601 timestamp of the years 1 to 9999. The timestamp is a date, which T or a blank and a time
-// of day may follow. The time of day has hours and minutes. It may also have seconds, a fraction of any length (cut
+// Parse reads an ISO 8601 timestamp of the years 1 to 9999. The timestamp is a date. T or a blank, and a time of day,
+// may follow the date. The time of day has hours and minutes. It may also have seconds, a fraction of any length (cut
 // to microseconds), and an offset: Z, +hh, +hhmm or +hh:mm. The result keeps the offset. If the text has no offset,
 // the result is in the given zone. Parse returns ErrRange for other years, and ErrForm for any other text.
 func Parse(text string, zone *time.Location) (time.Time, error) {

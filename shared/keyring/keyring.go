@@ -1,8 +1,7 @@
 // Package keyring holds the secrets that the services of one registry share.
 //
-// The first secret of a Ring is the current one. Only this secret is used for signing and sealing; every
-// secret is used for verifying and opening. So services with the same secrets in any order understand each
-// other.
+// The first secret of a Ring is the current one. Only the current secret signs and seals; every secret verifies and
+// opens. So services that have the same secrets, in any order, accept what the others have signed and sealed.
 //
 // A rotation takes three rolling restarts: add the new secret as the second,
 // make it the first, remove the old one. Before the last restart, seal all

@@ -69,7 +69,7 @@ func (s *Source) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, erro
 	return s.read(ctx, tile.Path(), translog.MaxBundle)
 }
 
-// read reads the data at a path. The argument "limit" is the largest number of bytes.
+// read reads the data at a path. The argument `limit` is the largest number of bytes.
 func (s *Source) read(ctx context.Context, path string, limit int64) ([]byte, error) {
 	for attempt := 1; ; attempt++ {
 		data, after, err := s.readOnce(ctx, path, limit)
@@ -82,7 +82,7 @@ func (s *Source) read(ctx context.Context, path string, limit int64) ([]byte, er
 	}
 }
 
-// readOnce sends one request. If it returns an error, the result "after" says whether to repeat the request: a
+// readOnce sends one request. If it returns an error, the result `after` says whether to repeat the request: a
 // negative value means no; any other value is the pause that the server asks for, or 0.
 func (s *Source) readOnce(ctx context.Context, path string, limit int64) (data []byte, after time.Duration, err error) {
 	target := s.prefix.JoinPath(path).String()

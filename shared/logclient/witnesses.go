@@ -46,7 +46,7 @@ type witness struct {
 	client *http.Client
 
 	mu   sync.Mutex // held while the witness is asked
-	size int64      // the size that the witness cosigned last, as far as is known
+	size int64      // the last size that this process knows the witness to have cosigned
 }
 
 // NewWitnesses returns the witnesses of the policy that have an address. within is the time limit of a request.
@@ -94,9 +94,9 @@ var (
 	ErrRefused = errors.New("the witness refuses the checkpoint")
 )
 
-// Cosign asks all witnesses at the same time to cosign a signed checkpoint of a log that has this size. It
-// returns when all have answered, or shortly after the quorum was reached, or when ctx is done. The other
-// requests then go on in the background, so that the next Cosign knows the sizes of those witnesses.
+// Cosign asks all witnesses at the same time to cosign a signed checkpoint of a log that has the given size. It
+// returns when all have answered, or shortly after the quorum was reached, or when ctx is done. Unfinished requests
+// then go on in the background, so that the next Cosign knows the sizes that their witnesses have cosigned.
 func (w *Witnesses) Cosign(ctx context.Context, checkpoint []byte, size int64, prove Prove) Cosigned {
 	type result struct {
 		index int
@@ -150,8 +150,8 @@ func merge(checkpoint []byte, lines [][]byte) []byte {
 	return append(bytes.Clone(checkpoint), bytes.Join(lines, nil)...)
 }
 
-// ask asks the witness for a cosignature. If the witness has cosigned another size than w.size says, ask
-// corrects w.size and asks once more.
+// ask asks the witness for a cosignature. If the size that the witness last cosigned differs from w.size, ask corrects
+// w.size and asks once more.
 func (w *witness) ask(ctx context.Context, checkpoint []byte, size int64, prove Prove) ([]byte, error) {
 	if w.size > size {
 		return nil, fmt.Errorf("%w: %d", ErrAhead, w.size)
@@ -177,8 +177,8 @@ func (w *witness) ask(ctx context.Context, checkpoint []byte, size int64, prove 
 	}
 }
 
-// post sends one request. If the witness refuses because it has cosigned another size than the request says,
-// post also returns that size. Otherwise the returned size is negative.
+// post sends one request. The request names the size that the witness last cosigned. If the witness refuses because
+// this size is wrong, post also returns the right size. Otherwise the returned size is negative.
 func (w *witness) post(ctx context.Context, checkpoint, body []byte) (line []byte, known int64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.target, bytes.NewReader(body))
 	if err != nil {

@@ -25,19 +25,19 @@ func (l *testLog) ReadPart(_ context.Context, tile translog.Tile) ([]byte, error
 	return nil, fs.ErrNotExist
 }
 
-// prove proves that the present log continues a log of an older size.
+// prove proves that the present log begins with its own first `older` entries.
 func (l *testLog) prove(ctx context.Context, older int64) ([]tlog.Hash, error) {
 	return translog.Consistent(ctx, older, l.checkpoint(), l)
 }
 
-// fakeWitness is a witness that cosigns a checkpoint only if it continues the last cosigned one.
+// fakeWitness is a witness. It cosigns a checkpoint only if the checkpoint continues the last one that it cosigned.
 type fakeWitness struct {
 	key translog.Key
 
 	mu       sync.Mutex
 	cosigned translog.Checkpoint
 	requests int
-	fails    func(http.ResponseWriter, *http.Request) bool // if it returns true, it has answered instead of the witness
+	fails    func(http.ResponseWriter, *http.Request) bool // true: it has answered instead of the witness
 }
 
 func (f *fakeWitness) ServeHTTP(w http.ResponseWriter, r *http.Request) {

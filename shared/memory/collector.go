@@ -7,8 +7,8 @@ import (
 	"runtime/metrics"
 )
 
-// Bounds of GOGC, which says how far the heap grows before a collection, in percent of the
-// live heap with its stacks.
+// Bounds of GOGC. This variable says by how much the heap grows before a collection, in percent
+// of the live heap with its stacks.
 const (
 	mostGrowth  = 400
 	leastGrowth = 60
@@ -34,7 +34,7 @@ func RelaxCollector() {
 	})
 }
 
-// growthFor returns GOGC for a live heap.
+// growthFor returns GOGC for a live heap of the given number of bytes.
 func growthFor(live uint64) int {
 	return int(min(max(100*garbage/max(live, 1), leastGrowth), mostGrowth))
 }

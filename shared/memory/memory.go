@@ -6,8 +6,8 @@
 // It never waits: if bytes do not fit, it refuses. Large amounts may use only three quarters of it, so that
 // small ones still get through.
 //
-// A Semaphore counts bytes that are held only while a request is worked on. Such
-// work ends soon, so requests wait for a short time, first come, first served.
+// A Semaphore counts bytes that are held only while the process works on a request.
+// Such work ends soon, so requests wait for a short time, in the order in which they came.
 package memory
 
 import (
@@ -23,9 +23,10 @@ import (
 // kernel's buffers and cached pages of files.
 const heapShare = 0.8
 
-// RespectLimit sets the garbage collector's limit to a share of the smaller of two
-// limits: the memory limit of the process's control group, and the given bytes. 0
-// bytes stand for no limit. RespectLimit changes nothing if GOMEMLIMIT is set.
+// RespectLimit sets the garbage collector's limit to a share (heapShare) of a limit.
+// This is the memory limit of the process's control group or the argument `bytes`,
+// whichever is smaller. 0 bytes mean no limit. RespectLimit changes nothing if GOMEMLIMIT
+// is set.
 func RespectLimit(log *slog.Logger, bytes int64) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return

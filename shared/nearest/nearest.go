@@ -8,8 +8,8 @@ import "strings"
 const comparedLength = 32
 
 // To returns the value of a list with the smallest edit distance to the sent text, or "" for an empty list. It
-// ignores case, and what follows the first 32 characters of a text. Among equally near values, the value with
-// the longest common beginning wins.
+// ignores case, and compares only the first 32 characters of a text. Among equally near values, it prefers the value
+// with the longest common beginning.
 func To(sent string, of []string) string {
 	best, _ := search(compared(sent), of)
 	return best
@@ -25,7 +25,7 @@ func Near(sent string, of []string) string {
 	return ""
 }
 
-// search returns the result of the function To, and how far it is from the text.
+// search returns the result of the function To, and the distance of this result from the text.
 func search(text []rune, of []string) (best string, least int) {
 	least = comparedLength + 1
 	longest := 0

@@ -1,5 +1,5 @@
-// Package porttest gives a test, a benchmark or a program for developers a free port. Other processes that ask
-// for a port at the same time get another one.
+// Package porttest gives a test, a benchmark or a program for developers a free port. Processes that ask for a port at
+// the same time get different ports.
 package porttest
 
 import (

@@ -1,6 +1,6 @@
 // Package randtest gives tests random numbers that a later run can repeat. A test that fails prints the seed; a
 // run with -seed repeats the numbers. Each place in the code that asks for numbers has a separate sequence, so
-// it does not matter which other tests run. Goroutines that share a place may get its numbers in another order.
+// it does not matter which other tests run. Goroutines that share a place may get its numbers in a different order.
 package randtest
 
 import (

@@ -97,7 +97,7 @@ func ParsePath(path string) (Tile, error) {
 // ErrPart is the cause of every error about the data of a tile or bundle.
 var ErrPart = errors.New("malformed tile")
 
-// Cut returns the data of the tile, which is the beginning of the argument "data". The argument has the same part of
+// Cut returns the data of the tile, which is the beginning of the argument `data`. The argument has the same part of
 // the tile or a wider part. Cut returns an error with the cause ErrPart if there is too little data, or a bundle is
 // damaged.
 func (t Tile) Cut(data []byte) ([]byte, error) {
@@ -127,7 +127,7 @@ func AppendEntry(bundle, entry []byte) ([]byte, error) {
 	return append(bundle, entry...), nil
 }
 
-// ParseBundle returns the entries of an entry bundle. Their number must be the argument "width". The entries share
+// ParseBundle returns the entries of an entry bundle. Their number must be the argument `width`. The entries share
 // the memory of data. It returns errors with the cause ErrPart.
 func ParseBundle(data []byte, width int) ([][]byte, error) {
 	entries := make([][]byte, 0, max(0, min(width, TileWidth)))
