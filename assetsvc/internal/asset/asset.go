@@ -70,7 +70,7 @@ func (a Asset) Numbered(assetID string) Asset {
 	return finish(a.fields.With("assetID", assetID), a.ignored)
 }
 
-// OwnedBy returns the asset with another owner.
+// OwnedBy returns the asset with the given broker as its owner.
 func (a Asset) OwnedBy(broker string) Asset {
 	return Asset{fields: a.fields.With("owner", broker)}
 }

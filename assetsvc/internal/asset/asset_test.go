@@ -254,8 +254,8 @@ func TestSandboxParametersExistOnlyInASandbox(t *testing.T) {
 	}
 }
 
-// TestEffectsOfSteps takes each step (docs/contract.md, "States"). After it, the rectification period must have the
-// dates of its case.
+// TestEffectsOfSteps takes each step (docs/contract.md, "States"). After the step, the rectification period must
+// have the dates that the case lists.
 // Promises: step-date
 func TestEffectsOfSteps(t *testing.T) {
 	const before, now, none = "before", "now", ""

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// CodeLists holds the code lists of an operator, by scheme. The codes of a scheme
-// without a list are checked by their form alone (docs/contract.md, "Codes").
+// CodeLists holds the code lists of an operator. The keys are schemes. If a scheme has no list, only the form of
+// its codes is checked (docs/contract.md, "Codes").
 type CodeLists map[string]suppliedCodes
 
 // suppliedCodes holds all codes of a scheme, and the codes that a classification accepts.
@@ -28,8 +28,8 @@ var suppliedSchemes = map[string]schemeList{
 	}},
 }
 
-// identifierList is the name of the list of schemes for identifiers. An operator's list adds to the built-in
-// one.
+// identifierList is the name of the list of schemes for identifiers. The schemes of an operator's list are added to
+// the built-in ones.
 const identifierList = "identifier-schemes"
 
 // identifierSchemes returns the schemes that an identifier may have.
@@ -53,9 +53,9 @@ func (r Rules) codes(scheme string) (all, accepted codeList) {
 // maxListFaults is the maximum number of faults that Add lists one by one.
 const maxListFaults = 20
 
-// Add adds the list of a scheme: on each line a code, optionally followed by a blank or tab and a description.
-// Empty lines and lines that begin with # are ignored. The error lists the first maxListFaults faults, each on
-// a line, and the number of the others.
+// Add adds the list of a scheme. Each line has a code; a blank or tab and a description may follow the code. Empty
+// lines and lines that begin with # are ignored. The error lists the first maxListFaults faults, each on a line,
+// and the number of further faults.
 func (l CodeLists) Add(scheme, text string) error {
 	forms, ok := suppliedSchemes[scheme]
 	if !ok {

@@ -55,8 +55,8 @@ func (l schemeList) fit(scheme, id string) bool {
 	return form != nil && form.MatchString(id)
 }
 
-// parseCodes reads a code list. The first line names its source ("# ..."). Each of the following lines has a
-// code, and the codes are sorted.
+// parseCodes reads a code list. The first line names the source of the list ("# ..."). Each of the following lines
+// has a code. The codes must be sorted.
 func parseCodes(file string) (codeList, error) {
 	lines := strings.Split(strings.TrimSuffix(file, "\n"), "\n")
 	if !strings.HasPrefix(lines[0], "# ") {

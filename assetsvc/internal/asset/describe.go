@@ -17,7 +17,7 @@ type Form struct {
 	Shown map[string]any // values that answers hold
 }
 
-// AlsoAccepts is the schema keyword that lists more types: the registry accepts them besides the schema's own
+// AlsoAccepts is a schema keyword. It lists the types that the registry accepts in addition to the schema's own
 // type.
 const AlsoAccepts = "x-also-accepts"
 
@@ -236,5 +236,5 @@ func Steps() []Step {
 	return steps
 }
 
-// Writers returns the roles that may change an asset in this state at all.
+// Writers returns the roles that may change an asset in this state.
 func (s Status) Writers() []Role { return states[s].writers }

@@ -124,7 +124,7 @@ func TestSearchesForCodesAreBounded(t *testing.T) {
 		strings.Count(err.Error(), "Value must be one of") != maxNearest+1 {
 		t.Errorf("got %.200v, want %d faults and %d suggestions", err, maxNearest+1, maxNearest)
 	}
-	// A scheme that is no text is not searched for. So the last search is left for the scheme that follows.
+	// The number 1.5 needs no search for the nearest scheme. So one search is left for the scheme of the holder.
 	_, err = asks(rules, in(t, Pending), Owner, false, record.Object{
 		{Name: "items", Value: items[:maxNearest-1]},
 		{Name: "assetCustodian", Value: parse(t, `{"identifier":{"scheme":1.5}}`)},
@@ -135,7 +135,8 @@ func TestSearchesForCodesAreBounded(t *testing.T) {
 	}
 }
 
-// TestACompleteRegistrationHasANumber sends the number and the date of a registration. Only a complete one may have them.
+// TestACompleteRegistrationHasANumber sends the number and the date of a registration. Only a registration with the
+// status "complete" may have them.
 func TestACompleteRegistrationHasANumber(t *testing.T) {
 	for status, want := range map[string]string{
 		"complete": "", "registering": "items.0.registrationDetails.registrationID items.0.registrationDetails.registrationDate",

@@ -60,8 +60,8 @@ func FileIn(document record.Object) File {
 	return File{document.Text(sha256Field), n}
 }
 
-// WithFile returns the asset after the file at an address has arrived: documents with that address get its hash
-// and size. Documents that have a hash already do not change.
+// WithFile returns the asset after the file at the given address has arrived. Documents with this address get the
+// hash and the size of the file. Documents that already have a hash do not change.
 func (a Asset) WithFile(address string, f File) Asset {
 	const field = "documents"
 	list := slices.Clone(a.fields.List(field))

@@ -151,8 +151,8 @@ func TestAChangeOfAPartNamesIgnoredFields(t *testing.T) {
 	}
 }
 
-// TestADocumentsFileIsNotIgnored sends a document with the hash and the size of its file. The service sets both itself.
-// It must name the size as ignored only if the sent size is different.
+// TestADocumentsFileIsNotIgnored sends a document with the hash and the size of its file. The service sets both
+// itself. It must name the size as ignored only if the sent size differs from the size of the file.
 func TestADocumentsFileIsNotIgnored(t *testing.T) {
 	a, file := valid(t, `{"status":"pending"}`), File{SHA256: strings.Repeat("b", 64), Size: 7}
 	for _, verb := range []Verb{Add, Replace} {

@@ -19,8 +19,8 @@ const (
 	notHex          = "Hash value is not hexadecimal."
 )
 
-// text accepts strings, and integers and booleans, which become strings
-// (docs/contract.md, "Field rules").
+// text accepts strings, integers and booleans. Integers and booleans become strings (docs/contract.md, "Field
+// rules").
 var text = plain{form: textForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
@@ -37,10 +37,10 @@ const (
 	lineLength       = 5_000
 	codeLength       = 1_000
 	addressLength    = 4_000
-	coordinateLength = 40 // of a number; a text may be as long as codeLength
+	coordinateLength = 40 // maximum for a number; a text may have up to codeLength characters
 )
 
-// The kinds of text, by their greatest length.
+// The kinds of text. Each has a different maximum length.
 var (
 	prose = text.upTo(proseLength) // descriptions
 	line  = text.upTo(lineLength)  // titles, names and addresses of places
@@ -82,9 +82,9 @@ func cast(sent record.Value) (string, bool) {
 	}
 }
 
-// textThat returns a kind of text that accepts the empty string and strings of the given form. The parameter `shown`
-// is the form in the description of the fields, which may be less strict. The parameter `otherwise` is the text of
-// the fault for any other string.
+// textThat returns a kind of text that accepts the empty string and strings of the given form. The parameter
+// `shown` is the form in the description of the fields; it may be less strict. The parameter `otherwise` is the
+// text of the fault for all other strings.
 func textThat(form *regexp.Regexp, shown, otherwise string) plain {
 	return plain{form: patternForm("^$|" + shown), take: func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text.convert(w, path, old, sent)
@@ -117,8 +117,8 @@ func oneOfCodes(codes codeList) plain {
 	}}
 }
 
-// identifierScheme accepts the built-in schemes of identifiers, and the schemes that the operator supplies. Its
-// description lists only the built-in ones.
+// identifierScheme accepts the built-in schemes of identifiers, and the schemes that the operator supplies. The
+// description of the fields lists only the built-in schemes.
 var identifierScheme = plain{form: choiceForm(identifierSchemes),
 	take: func(w *walk, path string, old, sent record.Value) record.Value {
 		return oneOfCodes(w.rules.identifierSchemes()).take(w, path, old, sent)
@@ -193,8 +193,7 @@ var quantity = plain{form: quantityForm, take: func(w *walk, path string, _, sen
 	return number
 }}
 
-// identifierDigits is the number of digits that an integer may have so that every JSON decoder keeps it
-// exactly.
+// identifierDigits is the maximum number of digits of an integer. Every JSON decoder keeps such an integer exactly.
 const identifierDigits = 15
 
 var identifierNumber = regexp.MustCompile(fmt.Sprintf(`^-?[0-9]{1,%d}$`, identifierDigits))

@@ -35,7 +35,7 @@ type Part struct {
 	refusal string   // the error in other states; %s stands for the state
 	given   []string // fields that the service sets
 	fixed   []string // fields that never change once the part was added
-	renewed []string // fields that a new version does not take over from the version before
+	renewed []string // fields that a new version does not take over from the previous version
 	check   listCheck
 	checked string // the field that the error of the function `check` names
 	// required is the name of the part in the error for a published asset that has no such part. If required is
@@ -225,8 +225,8 @@ func (r Rules) ChangePart(a Asset, c PartChange) (Asset, record.Object, error) {
 	return finish(fields, w.names), part, nil
 }
 
-// part returns the list after a change, and the changed part. The int argument is the index of the part; the verb Add
-// ignores it.
+// part returns the list after a change, and the changed part. The argument `at` is the index of the part in the
+// list; the verb Add ignores it.
 func (w *walk) part(list record.List, at int, c PartChange) (record.List, record.Object) {
 	list = slices.Clone(list)
 	var old record.Object
@@ -264,9 +264,9 @@ func (w *walk) fill(p Part, into, sent record.Object) record.Object {
 	return part
 }
 
-// drop returns the sent fields, except the fixed fields and the fields that the service sets. It checks the
-// types of the dropped fields, and notes their names as ignored. It does not note a field whose sent value
-// equals the value in the object stored or in one of the objects others.
+// drop returns the sent fields, except the fixed fields and the fields that the service sets. It checks the types
+// of the dropped fields, and notes their names as ignored. It does not note a field whose sent value equals the
+// value in `stored` or in one of the objects in `others`.
 func (w *walk) drop(p Part, fixed []string, sent, stored record.Object, others ...record.Object) record.Object {
 	for _, f := range p.model.fields {
 		if !slices.Contains(p.given, f.name) && !slices.Contains(fixed, f.name) {

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Group is a group of fields that an operator may hide from callers without an API key (docs/contract.md,
-// "Hidden fields"). The field table says which fields belong to it. "" is the group of all other fields, which
-// nobody can hide.
+// Group is a group of fields that an operator may hide from callers without an API key (docs/contract.md, "Hidden
+// fields"). The field table names the group of each field. An operator cannot hide fields whose group is "".
 type Group string
 
 // The groups.

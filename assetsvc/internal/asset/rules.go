@@ -14,7 +14,7 @@ import (
 type Origin struct {
 	ID       string        // id of the new asset
 	Owner    string        // the broker that creates it
-	Barred   string        // why the broker must not create assets; "": it may (docs/contract.md, "Accreditation")
+	Barred   string        // why the broker must not create assets; "": the broker may (docs/contract.md, "Accreditation")
 	TestOnly bool          // the broker may create assets in test mode only
 	Version  Version       // version of the API that the broker uses
 	Now      time.Time     // the time of creation
@@ -225,7 +225,7 @@ func move(fields record.Object, from, to Status, now string) record.Object {
 	return fields.With(periodField, period)
 }
 
-// testTitles has, for each title field, the prefix that it gets in test mode (docs/contract.md, "Asset").
+// testTitles has the prefix that each title field gets in test mode (docs/contract.md, "Asset").
 var testTitles = map[string]string{
 	"title": "[ТЕСТУВАННЯ] ", "title_en": "[TESTING] ", "title_ru": "[ТЕСТИРОВАНИЕ] ",
 }

@@ -6,8 +6,8 @@ import (
 	"asset-registry/shared/isotime"
 )
 
-// timeForm is the form in which timestamps are printed (docs/contract.md, "Timestamps"). It always has six
-// fraction digits. So timestamps with the same offset, sorted as texts, are in the order of time.
+// timeForm is the form in which timestamps are printed (docs/contract.md, "Timestamps"). It always has six fraction
+// digits. So if texts of timestamps with the same offset are sorted, the times are sorted too.
 const timeForm = "2006-01-02T15:04:05.000000-07:00"
 
 // FormatTime returns the time t as a timestamp in a zone, with microseconds.
@@ -61,7 +61,7 @@ var (
 	ErrTimeRange = isotime.ErrRange
 )
 
-// excerptLength is the number of characters that an error quotes of a sent value.
+// excerptLength is the maximum number of characters of a sent value that an error quotes.
 const excerptLength = 64
 
 // excerpt returns the beginning of a text, for an error to quote.

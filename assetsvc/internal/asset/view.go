@@ -15,7 +15,7 @@ import (
 // A View is immutable and safe for concurrent use.
 type View struct {
 	asset  *hiding
-	access *hiding  // what is hidden in the access block of a creation
+	access *hiding  // fields that are hidden in the access block of the answer to a creation
 	marks  [][]byte // the names of all hidden fields of the asset, as JSON strings
 }
 
@@ -23,10 +23,10 @@ type View struct {
 // none.
 type hiding struct {
 	fields map[string]bool
-	within map[string]*hiding // by the name of a field: the fields left out within its values
+	within map[string]*hiding // keys: names of fields; values: the fields left out within the values of these fields
 }
 
-// NewView returns the view of a version, which also leaves out the fields of the hidden groups.
+// NewView returns the view of a version. The view also leaves out the fields of the hidden groups.
 func NewView(v Version, hidden ...Group) *View {
 	view := &View{asset: assetModel.hiding(v, hidden), access: accessModel.hiding(v, nil)}
 	for _, path := range view.Hidden() {

@@ -140,8 +140,8 @@ func (w *walk) bound(path, text string, most int) {
 	w.breaks(path, "String value is too long: at most %d characters are accepted.", most)
 }
 
-// refuseNull adds a fault for a text with the character U+0000, unless the asset already has it in a field of
-// the same name. Some databases cannot store this character, so programs that copy the registry would fail.
+// refuseNull adds a fault for a text with the character U+0000, unless the asset already has this text in a field
+// of the same name. Some databases cannot store this character, so programs that copy the registry would fail.
 func (w *walk) refuseNull(path, text string) {
 	if strings.IndexByte(text, 0) >= 0 && !w.has(path, text) {
 		w.breaks(path, "String value has the character U+0000; leave it out.")
@@ -268,8 +268,8 @@ func (w *walk) suggestions(m *model) []string {
 	return names
 }
 
-// list is the kind of lists. Lists are merged by index: a shorter list truncates the old one, a longer list
-// extends it (docs/contract.md, "Merge"). A single value counts as a list with one element.
+// list is the kind of lists. Lists are merged by index: a shorter sent list truncates the stored list, and a longer
+// one extends it (docs/contract.md, "Merge"). A single value counts as a list with one element.
 type list struct {
 	of     kind
 	checks []listCheck
@@ -313,9 +313,9 @@ func (k list) convert(w *walk, path string, old, sent record.Value) record.Value
 	return out
 }
 
-// asset returns the fields of an asset after a request. The parameter `by` says on which occasion the client sends the
-// request. The client may write a field only if by is one of the writers of the field. For all other sent fields, asset
-// checks only the types, and ignores the values (docs/contract.md, "Writable fields").
+// The method `asset` returns the fields of an asset after a request. The parameter `by` says on which occasion the
+// client sends the request. The client may write a field only if `by` is one of the field's writers. For all other
+// sent fields, the method checks only the types, and ignores the values (docs/contract.md, "Writable fields").
 func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 	out := make(record.Object, 0, len(assetModel.fields))
 	for _, f := range assetModel.fields {
