@@ -33,9 +33,6 @@ type Vocabulary interface {
 // Finds reports whether a reading finds an asset.
 type Finds func(search.Reading) (bool, error)
 
-// mostTries is the number of readings that are tried after the question itself found nothing.
-const mostTries = 4
-
 // step is a second try of a question that found nothing. It changes the words of the question, and reports
 // whether it changed any.
 type step struct {
@@ -58,22 +55,21 @@ var steps = []step{
 }
 
 // Read changes the words of a question step by step until the question finds something. If nothing helps, ok is
-// false and r is the reading after the last step.
+// false and r is the reading after the last step. Read calls `finds` at most three times, because few steps change a
+// question whose words are all known.
 func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.Reading, ok bool, err error) {
 	q := newQuestion(text, synonyms, v)
 	if q.isExact || len(q.words) == 0 {
 		return q.reading(), false, nil
 	}
-	tries := 0
 	for _, s := range steps {
 		if !s.try(q) {
 			continue
 		}
 		q.steps = append(q.steps, s.name)
-		if tries == mostTries || !q.isKnown() {
+		if !q.isKnown() {
 			continue
 		}
-		tries++
 		if ok, err := finds(q.reading()); ok || err != nil {
 			return q.reading(), ok, err
 		}

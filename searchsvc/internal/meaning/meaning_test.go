@@ -48,16 +48,24 @@ func (d dictionary) Near(key string, _ int) (near []string) {
 	return near
 }
 
+// mostTries is the number of readings that Read tries at most (docs/search.md, "Second tries").
+const mostTries = 3
+
 const texts = "екскаватор гараж готель котельня санаторій аптека приміщення Городоцька Дніпро Чернівці Суми bmw toyota ЗІЛ-130 145 АЗС"
 
-func read(t *testing.T, text string) (search.Reading, bool) {
+func mustSynonyms(t *testing.T) *Synonyms {
 	t.Helper()
 	synonyms, err := NewSynonyms("навіс, піддашок\nповітка > гараж")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return synonyms
+}
+
+func read(t *testing.T, text string) (search.Reading, bool) {
+	t.Helper()
 	tries := 0
-	r, ok, err := Read(text, synonyms, newDictionary(texts), func(r search.Reading) (bool, error) {
+	r, ok, err := Read(text, mustSynonyms(t), newDictionary(texts), func(r search.Reading) (bool, error) {
 		if tries++; tries > mostTries {
 			t.Errorf("%s: got try %d, want at most %d", text, tries, mostTries)
 		}
@@ -162,5 +170,31 @@ func TestACursorTakesEachReading(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestFewReadingsAreTried asks questions of up to four words that find nothing. Each reading that is tried is a search.
+func TestFewReadingsAreTried(t *testing.T) {
+	words := strings.Split("ufhf;|гостиница|бмв|заправка|повітка|гараж|екскав|готел|ексковатор|bmw|145|купити|АЗС", "|")
+	synonyms, vocabulary, most := mustSynonyms(t), newDictionary(texts), 0
+	var ask func(question []string, rest []string)
+	ask = func(question []string, rest []string) {
+		text, tries := strings.Join(question, " "), 0
+		if _, _, err := Read(text, synonyms, vocabulary, func(search.Reading) (bool, error) {
+			tries++
+			return false, nil
+		}); err != nil || tries > mostTries {
+			t.Errorf("%q: got %d tries, %v; want at most %d", text, tries, err, mostTries)
+		}
+		most = max(most, tries)
+		for i := range rest {
+			if len(question) < 4 {
+				ask(append(question[:len(question):len(question)], rest[i]), rest[i+1:])
+			}
+		}
+	}
+	ask(nil, words)
+	if most != mostTries {
+		t.Errorf("got at most %d tries, want %d of some question", most, mostTries)
 	}
 }

@@ -491,7 +491,7 @@ func TestTheMapOfTheSite(t *testing.T) {
 	if want := 2 * (3 + 2250); len(seen) != want { // a tenth of the assets is deleted
 		t.Errorf("got %d pages, want %d", len(seen), want)
 	}
-	for _, path := range []string{"/sitemap/x", "/sitemap/-1", "/sitemap/99999999999999999999"} {
+	for _, path := range []string{"/sitemap/x", "/sitemap/-1", "/sitemap/253402300800000000", "/sitemap/99999999999999999999"} {
 		if resp, _ := get(t, s, path); resp.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: got %d, want 404", path, resp.StatusCode)
 		}
