@@ -28,8 +28,8 @@ func RequestID(ctx context.Context) string {
 	return id
 }
 
-// accessLog logs a line when a request ends, also if it ends by a panic. It counts answers with 503 as failures in
-// the argument `refused`.
+// accessLog logs a line when a request ends, also if the request ends by a panic. It counts answers with 503 as
+// failures in the argument `refused`.
 func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start, path := time.Now(), c.Request.URL.Path // a handler may change the path
@@ -84,7 +84,7 @@ func logLevel(c *gin.Context, usual slog.Level) slog.Level {
 	}
 }
 
-// errElsewhere stands in a log line for an error that only another service has logged.
+// errElsewhere replaces an error in the log line of a service that did not get the error itself.
 var errElsewhere = errors.New("another service refused the request; see its log")
 
 // lastError returns the error that a request ended with.

@@ -21,7 +21,7 @@ type Certificate struct {
 	Key  string `placeholder:"FILE" help:"Private key of the certificate (PEM)."`
 }
 
-// checkFilesEvery is the least time between two looks at a certificate's files.
+// checkFilesEvery is the least time between two checks whether a certificate's files have changed.
 const checkFilesEvery = time.Second
 
 // Config returns a listener's TLS configuration, or nil without a certificate.
@@ -44,9 +44,9 @@ func (c Certificate) Config(log *slog.Logger) (*tls.Config, error) {
 	}, nil
 }
 
-// MeasureCertificate registers a metric of the time when the first certificate of a chain expires; it is 0
-// while there is no certificate yet. The parameter `config` comes from Certificate.Config, or has a
-// GetCertificate that accepts nil. With a nil config there is no metric.
+// MeasureCertificate registers a metric: the time when the first certificate of a chain expires. The value is 0 as long
+// as there is no certificate. The parameter `config` comes from Certificate.Config, or has a GetCertificate that
+// accepts nil. With a nil config there is no metric.
 func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
 	if config == nil {
 		return nil
@@ -95,7 +95,7 @@ type certReloader struct {
 	mu       sync.Mutex
 	current  *tls.Certificate
 	modified [2]time.Time // when Cert and Key were changed
-	checked  time.Time    // when the files were last looked at
+	checked  time.Time    // when the files were last checked for changes
 }
 
 func (r *certReloader) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {

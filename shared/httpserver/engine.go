@@ -41,7 +41,7 @@ type Options struct {
 	// other services follow the caller's decision.
 	Edge bool
 
-	// Facts returns what else a ready service shows in /readyz. It is optional.
+	// Facts returns further members that a ready service shows in /readyz. It is optional.
 	Facts func() map[string]any
 
 	// Warnings returns the dangers that a ready service shows in /readyz. It is
@@ -108,8 +108,8 @@ func readyz(o Options) func(*gin.Context) error {
 	}
 }
 
-// NoSniff is the value of X-Content-Type-Options, which forbids browsers to guess the type of
-// an answer. All answers share it: nobody may change it.
+// NoSniff is the value of X-Content-Type-Options. It forbids browsers to guess the type of an
+// answer. All answers share the slice, so no code may change it.
 var NoSniff = []string{"nosniff"}
 
 func answerHeaders(c *gin.Context) {

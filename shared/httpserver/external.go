@@ -14,8 +14,8 @@ import (
 const internalPrefix = "X-Registry-"
 
 // SanitizeExternal removes internal headers from a request that comes from outside the registry. It returns the
-// request's id: the client's X-Request-ID if that is safe to log, otherwise a new one, which it also sets in
-// the request.
+// request's id. This is the client's X-Request-ID if it is safe to log. Otherwise it is a new id, which
+// SanitizeExternal also sets in the request.
 func SanitizeExternal(r *http.Request) (id string) {
 	for name := range r.Header {
 		if strings.HasPrefix(name, internalPrefix) {
@@ -29,8 +29,8 @@ func SanitizeExternal(r *http.Request) (id string) {
 	return id
 }
 
-// newRequestID returns a random UUID (RFC 9562, version 4). The id need not be secret, so it is made without
-// random bytes of the operating system, which would cost more than the rest of this function.
+// newRequestID returns a random UUID (RFC 9562, version 4). It does not use random bytes of the operating system. The
+// id need not be secret, and these bytes would cost more than the rest of this function.
 func newRequestID() string {
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[:8], rand.Uint64())

@@ -74,7 +74,7 @@ func (w *firstByte) Flush() {
 // Unwrap is for an http.ResponseController.
 func (w *firstByte) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// awaitedBody is the body of a request. It adds up the time that reads of it take.
+// awaitedBody is the body of a request. It adds up the time that its reads take.
 type awaitedBody struct {
 	io.ReadCloser
 	waited atomic.Int64 // ns; atomic, because a transport reads in another goroutine

@@ -17,7 +17,7 @@ type framing struct {
 	state int
 	left  uint64 // bytes before the next line: the rest of a body, or of a chunk and its line end
 
-	skipped int // how many bytes the last call of follow removed: the empty lines before requests
+	skipped int // number of bytes of empty lines before requests that the last call of follow removed
 
 	start []byte // the start of the current line, up to longestStart bytes
 	last  byte   // the last byte of the current line before its line end
@@ -41,8 +41,8 @@ const (
 	lostState   // the end of the request is not known; net/http will refuse the request
 )
 
-// longestStart is how many bytes of a line are kept at most. A Content-Length with a valid number is shorter,
-// and so are the size of a chunk and the origin of a page.
+// longestStart is the maximum number of bytes of a line that framing keeps. A field Content-Length with a valid number
+// is shorter. The size of a chunk and the field Origin of a page are shorter, too.
 const longestStart = 300
 
 // maxSize is the size in bytes of the largest body or chunk.
@@ -57,8 +57,8 @@ var (
 
 func newFraming() framing { return framing{start: make([]byte, 0, longestStart)} }
 
-// follow reads the next bytes of the connection, and returns how many it could follow. It removes empty lines
-// before a request (RFC 9112, 2.2) and moves the bytes after them forward.
+// follow reads the next bytes of the connection, and returns the number of bytes before the state lostState. It removes
+// empty lines before a request (RFC 9112, 2.2) and moves the bytes after them forward.
 //
 // It also overwrites a byte of two kinds of requests, so that net/http refuses the request and closes the connection.
 // If a header has both Content-Length and Transfer-Encoding, follow overwrites the colon after the second of them. If
@@ -95,7 +95,7 @@ func (f *framing) follow(p []byte) (followed int) {
 // isBetween reports whether the next byte begins a request.
 func (f *framing) isBetween() bool { return f.state == requestLine && f.left == 0 && len(f.start) == 0 }
 
-// isInHead reports whether the head of a request has begun, and not ended.
+// isInHead reports whether the head of a request has begun and has not ended.
 func (f *framing) isInHead() bool {
 	return f.state == fieldLine || f.state == requestLine && len(f.start) > 0
 }
@@ -187,7 +187,7 @@ func (f *framing) endHeader() {
 	f.state, f.left = requestLine, f.length
 }
 
-// sizeOf returns the number that the digits form. ok is false if it is not a valid size.
+// sizeOf returns the number in the digits. ok is false if the number is not a valid size.
 func sizeOf(digits []byte, base int) (size uint64, ok bool) {
 	size, err := strconv.ParseUint(string(digits), base, 64)
 	return size, err == nil && size <= maxSize

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// TestOneFramingIsEnough first sends requests that give the length of their body in one way, but look as if they
-// gave it in two ways. The last request does give it in two ways. The server must refuse only this request. The
-// test sends the bytes in pieces of different sizes.
+// TestOneFramingIsEnough first sends requests that look as if they had both Content-Length and Transfer-Encoding, but
+// have only one of them. The last request has both. The server must refuse only the last request. The test sends the
+// bytes in pieces of different sizes.
 func TestOneFramingIsEnough(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
 	addr, _ := serveFor(t, echo, ServeOptions{}, defaultTimeouts)
@@ -34,7 +34,7 @@ func TestOneFramingIsEnough(t *testing.T) {
 		go func() {
 			for rest := sent; rest != ""; rest = rest[min(size, len(rest)):] {
 				if _, err := io.WriteString(conn, rest[:min(size, len(rest))]); err != nil {
-					return // as it should, the server has closed the connection
+					return // the server has closed the connection, as it should
 				}
 			}
 		}()

@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/faulthttp"
 )
 
-// StatusClientGone is the status in the log of a request whose client left before the answer. It is in no
-// standard; nginx uses the same number.
+// StatusClientGone is the status in the log for a request whose client left before the answer. No standard defines
+// this status; nginx uses the same number.
 const StatusClientGone = 499
 
 // Handle makes a gin handler of a handler that returns an error. The error
@@ -30,8 +30,8 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 		c.Abort()
 		_ = c.Error(err) // adds err to the log line; the result is err again
 		switch gone, late := hasEnded(c.Request.Context()); {
-		// A client whose body is too slow, or breaks off in the middle, looks like a client that has left. But it
-		// still reads the answer.
+		// If the body of a request is too slow or breaks off, the context looks as if the client had left. But the
+		// client still reads the answer.
 		case gone && fault.KindOf(err) != fault.Invalid: // the client has left, so nobody reads an answer
 			c.Status(StatusClientGone)
 			return

@@ -17,7 +17,7 @@ const (
 	RequestIDHeader = "X-Request-Id"
 	// ClientHeader is the client's address, as the edge determined it.
 	ClientHeader = "X-Registry-Client"
-	// TimeoutHeader is how long the caller still waits, in milliseconds.
+	// TimeoutHeader is the time for which the caller still waits, in milliseconds.
 	TimeoutHeader = "X-Registry-Timeout-Ms"
 	// BaseURLHeader is the public address of the registry, such as
 	// "https://registry.example". Links in answers start with it.
@@ -39,8 +39,8 @@ const TotalHeader = "Registry-Total"
 // (docs/contract.md, "Files"). Clients see this header.
 const UncheckedHeader = "Registry-Unchecked"
 
-// answerMargin is how much earlier than its caller a service gives up, so that
-// its own answer still arrives in time.
+// answerMargin is the time between the timeout of a service and the later timeout of
+// its caller. In this time the answer of the service still reaches the caller.
 const answerMargin = 50 * time.Millisecond
 
 // begin is middleware that puts the request's id into its context, and limits the

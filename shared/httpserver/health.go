@@ -17,8 +17,8 @@ type readiness struct {
 	times int       // number of failed checks since then
 }
 
-// note records the result of a check. It ignores an error if the caller left, since the error may only be a
-// consequence of that.
+// note records the result of a check. It ignores an error if the caller has left, because the caller's leaving may
+// have caused the error.
 func (r *readiness) note(ctx context.Context, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -45,7 +45,7 @@ func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// answer is an http.ResponseWriter that stores the answer.
+// answer is an http.ResponseWriter that keeps the whole answer in memory.
 type answer struct {
 	header  http.Header
 	status  int

@@ -16,8 +16,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// jsonListener gives net/http's own refusals the error body of all our answers.
-// net/http writes them before it calls a handler, and has no setting for them.
+// jsonListener gives net/http's own refusals the registry's error body. net/http writes
+// these refusals before it calls a handler, and has no setting for their body.
 type jsonListener struct {
 	net.Listener
 	headers func(origin string) http.Header // ServeOptions.Refusals
@@ -33,8 +33,8 @@ func (l jsonListener) Accept() (net.Conn, error) {
 
 // withJSONErrors returns a connection for net/http. When net/http itself refuses a request on this connection, the
 // refusal has the registry's error body. The connection's Read first returns the bytes in rest. withJSONErrors returns
-// a connection with HTTP/2 unchanged: it has no such refusals, and net/http needs the *tls.Conn itself. headers is
-// ServeOptions.Refusals.
+// a connection with HTTP/2 unchanged: HTTP/2 has no such refusals, and net/http needs the *tls.Conn itself. The
+// argument `headers` is ServeOptions.Refusals.
 func withJSONErrors(conn net.Conn, rest []byte, headers func(origin string) http.Header) net.Conn {
 	if !isHTTP1(conn) {
 		return conn
@@ -54,8 +54,8 @@ func isHTTP1(conn net.Conn) bool {
 }
 
 // jsonConn rewrites net/http's refusals. It also makes net/http refuse a request with both Content-Length and
-// Transfer-Encoding (framing). It recognises refusals by its phase, never by their bytes: an answer may contain the
-// text of any refusal.
+// Transfer-Encoding (framing). It recognises a refusal by the phase of the connection, never by the bytes of the
+// refusal, because an answer may contain the same bytes.
 type jsonConn struct {
 	net.Conn
 	rest    []byte // bytes that were already read from Conn
@@ -65,7 +65,7 @@ type jsonConn struct {
 	headers func(origin string) http.Header // ServeOptions.Refusals
 }
 
-// Phases of a jsonConn. net/http writes refusals only in the phase awaiting, and writes nothing else in it.
+// Phases of a jsonConn. In the phase `awaiting`, net/http writes only refusals. In other phases it writes none.
 const (
 	awaiting  int32 = iota // no handler has this connection's request
 	answering              // a handler was called, and its answer is not whole yet
@@ -136,7 +136,7 @@ func refuse(w http.ResponseWriter, code int, more http.Header) {
 	_, _ = w.Write(errorBody(reason(code))) // the client may have left
 }
 
-// headSize returns the bytes of a request's line and headers, as HTTP/1.1 would send them.
+// headSize returns the number of bytes that a request's line and headers have in HTTP/1.1.
 func headSize(r *http.Request) int {
 	size := len(r.Method) + len(r.RequestURI) + len("  HTTP/1.1\r\n") + len("Host: \r\n") + len(r.Host)
 	for name, values := range r.Header {
@@ -183,8 +183,8 @@ func (c *jsonConn) read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// CloseWrite closes only the server's side of the connection. So a client that still sends can read the answer
-// before it is cut off.
+// CloseWrite closes only the server's side of the connection. So a client that still sends can read the answer before
+// the connection ends.
 func (c *jsonConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -223,8 +223,8 @@ const (
 	restOfHeadTime = time.Second
 )
 
-// readOn reads on in the head of a refused request until it finds the origin, because net/http stops reading at
-// the fault. It gives up if the client sends no more or too much.
+// readOn continues to read the head of a refused request until it finds the origin, because net/http stops reading at
+// the fault. It gives up at the limits above.
 func (c *jsonConn) readOn() {
 	_ = c.Conn.SetReadDeadline(time.Now().Add(restOfHeadTime)) // fails if the connection is gone
 	var more [4 << 10]byte
@@ -266,7 +266,7 @@ func errorBody(f fault.Detail) []byte {
 		Status string         `json:"status"`
 		Errors []fault.Detail `json:"errors"`
 	}{"error", []fault.Detail{f}})
-	if err != nil { // strings always marshal
+	if err != nil { // impossible: the body has only strings
 		panic(fmt.Sprintf("httpserver: %v", err))
 	}
 	return append(body, '\n')

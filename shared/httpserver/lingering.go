@@ -8,7 +8,7 @@ import (
 
 // Limits on reading the rest of a refused request's body.
 const (
-	minRest     = 256 << 10 // a refused body of at most so many bytes is read, and the connection stays open
+	minRest     = 256 << 10 // bytes of a refused body up to which the connection stays open after the body was read
 	maxRest     = 16 << 20  // maximum number of bytes that are read from the rest
 	restTimeout = 5 * time.Second
 
@@ -17,9 +17,9 @@ const (
 	strayTimeout = time.Second
 )
 
-// lingering reads the rest of a refused request's body after the handler has answered and no longer holds memory
-// for the body. Many clients and load balancers look for the answer only after they have sent the whole body. If
-// the server closed the connection before that, they would get a reset and lose the answer. HTTP/2 does not need
+// lingering reads the rest of a refused request's body. It does so after the handler has answered, when the handler no
+// longer holds memory for the body. Many clients and load balancers read the answer only after they have sent the whole
+// body. If the server closed the connection earlier, they would get a reset and lose the answer. HTTP/2 does not need
 // this (RFC 9113, section 8.1).
 func lingering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ type body struct {
 	control *http.ResponseController
 
 	begun   bool // a part was read
-	over    bool // reading ended, at the end or with an error
+	over    bool // reading has ended, at the end of the body or with an error
 	whole   bool // the body was read to its end
 	lingers bool // the rest is read after the answer
 	closes  bool // the connection is closed after the answer
@@ -65,8 +65,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refuseBody lets a refusal be sent before the request's body has arrived. Call it before the answer, because
-// it may change the answer's header. If other readers wrap the body, it finds the body by their method Unwrap.
+// refuseBody lets the server send a refusal before the request's body has arrived. Call it before the answer, because
+// it may change the answer's header. If other readers wrap the body, refuseBody finds the body by their method Unwrap.
 func refuseBody(r *http.Request, answer http.Header) {
 	inner := r.Body
 	for {

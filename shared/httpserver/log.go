@@ -18,8 +18,8 @@ const (
 
 // NewLog returns a log of JSON lines. Lines below the level warn wait for other lines for at most 100 ms, and are
 // written together; a line that is written alone takes 1.4 times as long (BenchmarkLog). A warning or an error is
-// written without delay, with all lines before it. flush writes the lines that wait; call it before the process
-// ends. A process that is killed loses these lines.
+// written without delay, with all lines before it. The function `flush` writes the lines that wait; call it before the
+// process ends. If the process is killed, the lines that wait are lost.
 func NewLog(w io.Writer, level slog.Level) (log *slog.Logger, flush func() error) {
 	lines := &lineBuffer{w: w}
 	return slog.New(bufferedHandler{slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level}), lines}), lines.flush
@@ -33,7 +33,7 @@ type bufferedHandler struct {
 
 func (h bufferedHandler) Handle(ctx context.Context, r slog.Record) error {
 	most := maxLine
-	if r.Level >= slog.LevelError { // the line of a panic has a stack, and needs more room
+	if r.Level >= slog.LevelError { // the line of a panic has a stack, so it needs more room
 		most = maxErrorLine
 	}
 	err := h.Handler.Handle(ctx, shortened(r, most))
@@ -51,12 +51,11 @@ func (h bufferedHandler) WithGroup(name string) slog.Handler {
 	return bufferedHandler{h.Handler.WithGroup(name), h.lines}
 }
 
-// The limits of a log line, in bytes. They are needed because a client chooses the path of a request, up to 32
-// KiB.
+// The limits of a log line, in bytes. They are needed because a client may choose a path of up to 32 KiB.
 const (
 	maxLine      = 2 << 10
 	maxErrorLine = 16 << 10
-	lineFrame    = 256 // part of each limit: room for the time, the level and what the log adds to each line
+	lineFrame    = 256 // the part of each limit for the time, the level and other things that the log adds to each line
 )
 
 // shortened returns a record whose line has at most the given number of bytes. It cuts the longest values.
@@ -139,7 +138,7 @@ func cutTo(text string, most int) string {
 	return text
 }
 
-// lineBuffer passes lines on in few writes. It is safe for concurrent use.
+// lineBuffer collects lines and writes them with few calls. It is safe for concurrent use.
 type lineBuffer struct {
 	w io.Writer
 

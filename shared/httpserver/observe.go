@@ -102,7 +102,7 @@ func observe(o Options) gin.HandlerFunc {
 	}
 }
 
-// counting returns a function that counts a request for the API of a service.
+// counting makes a counter of requests. It returns a function that adds a request to the counter.
 func counting(o Options, name, describes string) func(context.Context) {
 	count, err := o.Telemetry.Meter().Int64Counter(name, metric.WithUnit("{request}"), metric.WithDescription(describes))
 	if err != nil {

@@ -123,7 +123,7 @@ func sentBytes(w gin.ResponseWriter) int64 {
 	return int64(max(w.Size(), 0))
 }
 
-// SendAll sends a whole answer. After ctx is done it goes on only as long as isCrowded returns false, which means
+// SendAll sends a whole answer. After ctx is done, it goes on as long as isCrowded returns false. This result means
 // that other requests do not need the memory.
 func (s *Sender) SendAll(ctx context.Context, body []byte, isCrowded func() bool) error {
 	for len(body) > 0 {
@@ -149,11 +149,11 @@ func earlier(a, b time.Time) time.Time {
 // UploadPace is 64 KiB in 10 s, and 24 h for a whole body.
 var UploadPace = Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: 24 * time.Hour}
 
-// DownloadPace is the pace of a file: 64 KiB in 10 s, and 24 h for the whole of it.
+// DownloadPace is the pace of a file that a client reads: 64 KiB in 10 s, and 24 h for the whole file.
 var DownloadPace = UploadPace
 
-// Receiver reads a large body and cuts off a client that sends slower than a Pace. The server's time limits for
-// a request do not apply to it. It returns os.ErrDeadlineExceeded for a client that is too slow.
+// Receiver reads a large body and cuts off a client that sends more slowly than a Pace. The server's time limits for a
+// request do not apply to the body. Read returns os.ErrDeadlineExceeded for a client that is too slow.
 type Receiver struct {
 	from    io.Reader
 	control *http.ResponseController

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// requestContext is the context of a request. It knows the request's id, and ends at a deadline if the request
-// has one. It makes its timer only when somebody waits for the end or derives a context from it. A request that
-// is answered immediately needs no timer.
+// requestContext is the context of a request. It has the request's id, and ends at a deadline if the request has a
+// deadline. It makes its timer only when other code waits for its end or derives a context from it. A request that is
+// answered immediately needs no timer.
 type requestContext struct {
 	context.Context // the context of the connection
 	id              string
@@ -53,8 +53,8 @@ func (c *requestContext) Value(key any) any {
 	if below == nil {
 		below = c.Context
 	}
-	// Package context asks the parent of a derived context for Done, and then for a value with a private key.
-	// Both must come from the context timed, or package context would start a goroutine for the derived context.
+	// Package context asks the parent of a derived context for Done, and then for a value with a private key. Both must
+	// come from the context in the field `timed`. Otherwise package context starts a goroutine for the derived context.
 	return below.Value(key)
 }
 

@@ -9,8 +9,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// callbackName is the form of a callback: a JavaScript name, possibly with dots. Nothing else is allowed, so
-// that nobody can make the registry serve a script of their choice.
+// callbackName is the form of a callback: a JavaScript name, possibly with dots. Other texts are not allowed, because
+// with them a caller could make the registry serve any script.
 var callbackName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$.]{0,99}$`)
 
 // CheckCallback returns a fault of kind Invalid if opt_jsonp is not the name of a function (docs/contract.md,

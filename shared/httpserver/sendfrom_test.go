@@ -34,9 +34,9 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sendingFile starts a server with two layers of gin, like a service that shares a process. The path /SIZE
-// sends the file with a Content-Length of SIZE. If shout is true, a layer between the two changes the
-// body. It returns the server's address, its log, and the errors of the answers.
+// sendingFile starts a server with two layers of gin, like a service that shares a process. For the path /SIZE, the
+// server sends the file with a Content-Length of SIZE. If shout is true, a layer between the two layers changes the
+// body. sendingFile returns the server's address, its log, and the errors of the answers.
 func sendingFile(t *testing.T, pace Pace, path string, shout bool) (addr string, logged lines, ended <-chan error) {
 	t.Helper()
 	logged, errs := make(lines, 100), make(chan error, 10)

@@ -35,9 +35,9 @@ var defaultTimeouts = timeouts{
 // ServeOptions configure Serve. The zero value is plain HTTP without a drain
 // delay.
 type ServeOptions struct {
-	// DrainDelay is how long the server still accepts requests after its
-	// context is done. Meanwhile /readyz answers 503 and each answer closes its
-	// connection, so that clients and load balancers turn to other servers.
+	// DrainDelay is the time for which the server still accepts requests after
+	// its context is done. In this time /readyz answers 503 and each answer closes
+	// its connection, so that clients and load balancers use other servers.
 	DrainDelay time.Duration
 	TLS        *tls.Config // nil for plain HTTP
 	// Drain is called when the server takes no more requests. It ends requests that would otherwise go on. Drain is nil
@@ -76,8 +76,8 @@ func serve(
 		o.Refusals = func(string) http.Header { return nil }
 	}
 	if o.TLS != nil {
-		// net/http answers an HTTP/2 request with too large a head in HTML, without our headers. So net/http gets a
-		// higher limit than ours, and the handler checks the size of the head first.
+		// If the head of an HTTP/2 request is too large, net/http answers in HTML, without our headers. So net/http
+		// gets a higher limit, and the handler checks the size of the head against our limit.
 		server.MaxHeaderBytes += restOfHead
 	}
 	tellPhases(server, o.Refusals)

@@ -6,9 +6,8 @@ import (
 	"os"
 )
 
-// socketListener keeps the kernel's memory for connections small: it limits
-// unsent bytes, and drops them when a client is cut off. It ends connections whose peer
-// has vanished.
+// socketListener keeps the kernel's memory for connections small. It limits unsent bytes,
+// and drops them when a client is cut off. It ends connections whose peer has vanished.
 type socketListener struct{ net.Listener }
 
 func (l socketListener) Accept() (net.Conn, error) {
@@ -21,7 +20,7 @@ func (l socketListener) Accept() (net.Conn, error) {
 	return socket{tcp}, nil
 }
 
-// socket is a connection that Close resets if the client was too slow.
+// socket is a connection. Its Close resets the connection if the client was too slow.
 type socket struct{ *net.TCPConn }
 
 // Write makes Close reset the connection of a client that was too slow. Otherwise the kernel would keep the

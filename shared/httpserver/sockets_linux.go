@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// maxUnsent is how many unsent bytes the kernel holds for a connection. The kernel's default is megabytes, which
-	// count as the process's memory in a control group.
+	// maxUnsent is the maximum number of unsent bytes that the kernel holds for a connection. The kernel's default is
+	// megabytes. In a control group these bytes count as the process's memory.
 	maxUnsent = 128 << 10
-	// ackWithin is how long bytes may wait for the peer to acknowledge or accept
-	// them. Then the connection ends. The default is a quarter of an hour, so
-	// streams of a client that has vanished would stay open.
+	// ackWithin is the time in which the peer must acknowledge or accept bytes.
+	// Otherwise the connection ends. The kernel's default is a quarter of an hour;
+	// streams of a client that has vanished would stay open so long.
 	ackWithin = 15 * time.Second
 )
 

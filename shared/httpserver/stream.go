@@ -25,9 +25,9 @@ func Long(c *gin.Context) { c.Set(longKey, true) }
 // does not know chunks (HTTP/1.0).
 var ErrAttached = errors.New("the connection cannot be detached")
 
-// Detached is an answer that goes on after its handler has returned. So a stream that waits needs only the memory
-// of its goroutine: the handler and the server's buffers are gone. Detached is an http.ResponseWriter whose header
-// was already sent.
+// Detached is an answer that goes on after its handler has returned. The memory of the handler and of the server's
+// buffers is then free. So a stream that waits needs only the memory of its goroutine. Detached is an
+// http.ResponseWriter whose header was already sent.
 type Detached struct {
 	conn   net.Conn
 	gone   chan struct{} // closed when the client has left
@@ -37,7 +37,7 @@ type Detached struct {
 // flushAt is the size at which a buffer is sent without waiting for Flush.
 const flushAt = 16 << 10
 
-// chunkHead is how many bytes are kept free for the size of a chunk.
+// chunkHead is the number of bytes that a buffer keeps free for the size of a chunk.
 const chunkHead = 6
 
 // buffers holds the buffers of Detached.

@@ -16,8 +16,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// likeHTTP are texts that look like a part of an answer or of a request, as a broker may
-// write them into an asset.
+// likeHTTP are texts that look like a part of an answer or of a request. A broker may
+// write such texts into an asset.
 var likeHTTP = []string{
 	"HTTP/1.1 417 ",
 	"HTTP/1.0 417 Expectation Failed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",

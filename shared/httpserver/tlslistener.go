@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// tlsListener accepts TLS connections after their handshake. Only then is the
-// protocol known.
+// tlsListener accepts TLS connections after their handshake, because the protocol
+// of a connection is not known earlier.
 type tlsListener struct {
 	net.Listener
 	config   *tls.Config
@@ -100,7 +100,7 @@ func (t *tlsListener) Close() error {
 	return t.Listener.Close()
 }
 
-// tlsJSONConn is a jsonConn with the method by which net/http learns about TLS.
+// tlsJSONConn is a jsonConn with the method from which net/http gets the state of TLS.
 type tlsJSONConn struct {
 	*jsonConn
 	tls *tls.Conn

@@ -65,9 +65,9 @@ func newPerformers(tb testing.TB) *pair {
 func (p *pair) compareAnswers(tb testing.TB, method, program string) {
 	tb.Helper()
 	if method == http.MethodHead {
-		// For HEAD, leave out the steps i and p. In step i, net/http would send a Content-Length that is not a
-		// number. Before the panic of step p, net/http would send the head if the body is larger than its buffer,
-		// although it does not send the body.
+		// For HEAD, leave out the steps i and p, because net/http acts differently. In step i, it sends a
+		// Content-Length that is not a number. If the body is larger than its buffer, it sends the head before the
+		// panic of step p, although it does not send the body.
 		program = strings.NewReplacer("i", "", "p", "").Replace(program)
 	}
 	one := method + " /" + program + " HTTP/1.1\r\nHost: a\r\n\r\n"

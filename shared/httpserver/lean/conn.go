@@ -110,13 +110,13 @@ func (c *conn) take(n int) bool {
 	}
 	c.extendRead(time.Now())
 	c.state.Store(idleState)
-	// A Shutdown that began before the state was stored did not end this connection, because it was not idle
-	// then. So it ends here.
+	// If Shutdown began before the line above, it did not end this connection, because the connection was not idle.
+	// So the connection ends here.
 	return !c.listener.draining.Load() || !c.state.CompareAndSwap(idleState, overState)
 }
 
-// leastStart is the smallest number of bytes that counts as the beginning of a request, after the first request of
-// a connection. As in net/http, a connection with fewer bytes is idle.
+// leastStart is the smallest number of bytes that counts as the beginning of a second or later request on a
+// connection. As in net/http, a connection with fewer bytes is idle.
 const leastStart = 4
 
 // extendRead lets the connection be idle for Options.Idle from now on. It sets a deadline only when the present one is
@@ -186,11 +186,12 @@ type watch struct {
 	begun  time.Time          // when the handler began
 	timer  *time.Timer        // nil: the connection cannot be watched
 	isSet  bool               // the timer runs
-	wait   time.Duration      // time until the next look
+	wait   time.Duration      // time until the next check
 }
 
-// A watch looks for the first time between firstLook and twice firstLook after a handler began. Then it
-// doubles the time between two looks, up to lastLook.
+// A watch first checks between firstLook and twice firstLook after a handler began. If the timer of an earlier long
+// request still runs, this first check may come as late as lastLook. The time between two checks then doubles, up to
+// lastLook.
 const (
 	firstLook = 100 * time.Millisecond
 	lastLook  = time.Second

@@ -132,8 +132,8 @@ func TestNothingThatArrivesIsMissed(t *testing.T) {
 	}
 }
 
-// TestAHeadThatFillsTheBuffer sends requests of all sizes around the size of the buffer, each with another
-// request right behind it. Both must be answered.
+// TestAHeadThatFillsTheBuffer sends requests of all sizes around the size of the buffer. A second request follows each
+// of them immediately. Both must be answered.
 func TestAHeadThatFillsTheBuffer(t *testing.T) {
 	l, _ := start(t, path, Options{})
 	const frame = len("GET / HTTP/1.1\r\nHost: a\r\nX: \r\n\r\n")

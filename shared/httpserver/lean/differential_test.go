@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tape is a connection on which each Read returns one of the pieces, and which then ends. It keeps what is
+// tape is a connection. Each Read returns one of the pieces, and then the connection ends. It keeps all bytes that are
 // written to it.
 type tape struct {
 	mu     sync.Mutex
@@ -53,8 +53,8 @@ func (t *tape) Close() error {
 	return nil
 }
 
-// CloseWrite closes the tape. net/http calls it after a refusal, and calls Close only half a second later;
-// the test need not wait for that.
+// CloseWrite closes the tape. net/http calls CloseWrite after a refusal, and calls Close half a second later. With this
+// CloseWrite, the test need not wait for Close.
 func (t *tape) CloseWrite() error { return t.Close() }
 
 func (t *tape) LocalAddr() net.Addr              { return name("server") }
@@ -135,7 +135,7 @@ func newPair(tb testing.TB, handler http.HandlerFunc) *pair {
 	return p
 }
 
-// describe returns, as text, all of a request that a handler can see.
+// describe returns a text with all parts of a request that a handler can see.
 func describe(r *http.Request) string {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<16))
 	u := *r.URL
@@ -343,7 +343,8 @@ func TestSameAsNetHTTP(t *testing.T) {
 	}
 }
 
-// FuzzSameAsNetHTTP compares what handlers see and clients get (package comment, Safety).
+// FuzzSameAsNetHTTP compares the requests that handlers see and the answers that clients get (see Safety in the package
+// comment).
 func FuzzSameAsNetHTTP(f *testing.F) {
 	for _, head := range heads {
 		f.Add([]byte(head), []byte{})

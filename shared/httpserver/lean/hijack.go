@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Hijack implements http.Hijacker. The connection can be read, and is closed, only after
-// the handler has returned. The handler itself must neither read nor wait for a read.
+// Hijack implements http.Hijacker. A read of the connection waits until the handler has
+// returned, and Close takes effect then. The handler itself must neither read nor wait for a read.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c := w.conn
 	if c.hijacked != nil {
@@ -67,7 +67,7 @@ func (h *hijacked) Close() error {
 	return nil
 }
 
-// release ends the wait of reads, and carries out an earlier Close. It is called after the loop.
+// release lets waiting reads go on, and carries out an earlier Close. It is called after the loop.
 func (h *hijacked) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

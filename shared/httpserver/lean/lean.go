@@ -11,18 +11,18 @@
 //
 // # Fewer system calls
 //
-// For each simple request there is one read and one write. net/http needs more: it reads in the background while a
-// handler runs, to see whether the client leaves; and Go's Read tries to read before it waits. Here the whole life of a
-// connection is one call of syscall.RawConn's Read. This call runs a function of this package again and again, and
-// waits whenever the function returns false. If an event comes while the function runs, Go's poller keeps it, so
-// nothing that arrives during a handler is missed. A timer checks after 100 ms, and then less and less often, whether
-// the client has left. If the client has left, the request's context ends.
+// For each simple request there is one read and one write. net/http needs more. While a handler runs, net/http reads in
+// the background, to see whether the client leaves. In addition, Go's Read tries to read before it waits. Here the
+// whole life of a connection is one call of syscall.RawConn's Read. This call runs a function of this package again and
+// again, and waits whenever the function returns false. If an event comes while the function runs, Go's poller keeps
+// the event, so no bytes that arrive during a handler are missed. A timer checks after 100 ms, and then less and less
+// often, whether the client has left. If the client has left, the request's context ends.
 //
 // BenchmarkServe in httpserver with Go 1.26.8, clients in the process, busy cores: a request takes about two
 // thirds of the processor time that it takes with net/http, and 6 allocations fewer.
 //
-// While the call of RawConn's Read lasts, nobody can close the connection (Close waits for its end). So a
-// connection is closed after the call, and a hijacked one is closed and read after its handler has returned
+// While the call of RawConn's Read lasts, the connection cannot be closed, because Close waits for the end of the call.
+// So a connection is closed after the call. A hijacked connection is read and closed after its handler has returned
 // (hijacked).
 //
 // # Safety

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawOf returns the raw form of a TCP connection, or nil for any other.
+// rawOf returns the raw form of a TCP connection, or nil for any other connection.
 func rawOf(conn net.Conn) syscall.RawConn {
 	if _, secure := conn.(*tls.Conn); secure {
 		return nil
@@ -30,8 +30,8 @@ func rawOf(conn net.Conn) syscall.RawConn {
 // first.
 //
 // Go's poller reports only once that bytes have come. The report may come while the function `take` runs. Within one
-// call of raw.Read, the poller keeps this report for the next wait. A read that did not fill its buffer has emptied
-// the socket, so it is safe to wait after it.
+// call of raw.Read, the poller keeps this report for the next wait. If a read did not fill its buffer, it has emptied
+// the socket. So it is safe to wait after such a read.
 func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (err error) {
 	failed := raw.Read(func(fd uintptr) bool {
 		for {
@@ -58,9 +58,9 @@ func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (er
 	return err
 }
 
-// read reads once. If a signal interrupts the read, it tries again. It uses package syscall because the race
-// detector knows that such a read comes after the write of the other side. It does not know this for package
-// unix.
+// read reads once. If a signal interrupts the read, it tries again. It uses package syscall, because for this package
+// the race detector knows that a read comes after the write of the other side. For package unix, the race detector
+// does not know this.
 func read(fd uintptr, p []byte) (int, error) {
 	for {
 		if n, err := syscall.Read(int(fd), p); err != syscall.EINTR {

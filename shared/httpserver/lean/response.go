@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/httpwire"
 )
 
-// maxBuffered is how many bytes of an answer are kept before they are sent. An answer that is not larger is
-// sent with one write, and with its length.
+// maxBuffered is the number of bytes of an answer that are kept before they are sent. An answer with at most
+// maxBuffered bytes is sent with one write, and with its length.
 const maxBuffered = 16 << 10
 
 // unknown is the length of an answer whose handler has not set Content-Length.
@@ -48,8 +48,8 @@ type response struct {
 	closing bool  // the connection ends after the answer
 	failed  error // the error of a write
 
-	// These say which fields the header had when WriteHeader was called. sized means that it had a
-	// Content-Length, even if that was not a number.
+	// These say which fields the header had when WriteHeader was called. The field `sized` is true for each
+	// Content-Length, even one that is not a number.
 	typed, encoded, dated, trails, sized bool
 
 	head []byte // the part of the head that is not sent yet; while begun is false, it ends with the handler's fields
@@ -209,7 +209,7 @@ func (w *response) ReadFrom(from io.Reader) (int64, error) {
 // Sent returns how many bytes of the body were written.
 func (w *response) Sent() int64 { return w.written }
 
-// sniffed is how many bytes http.DetectContentType looks at.
+// sniffed is the number of bytes that http.DetectContentType reads.
 const sniffed = 512
 
 // begin completes the head: it decides how the body is framed. The argument `first` has the first bytes of the body.
@@ -323,8 +323,8 @@ func (w *response) FlushError() error {
 // EnableFullDuplex is for an http.ResponseController. It does nothing, because no request has a body.
 func (w *response) EnableFullDuplex() error { return nil }
 
-// SetReadDeadline is for an http.ResponseController. A handler that removes the deadline may wait long. So
-// SetReadDeadline also ends the context of the request if the client has left already.
+// SetReadDeadline is for an http.ResponseController. A handler that removes the deadline may wait for a long time. So
+// SetReadDeadline then ends the context of the request if the client has left already.
 func (w *response) SetReadDeadline(end time.Time) error {
 	w.conn.readBy = time.Time{} // so that the loop sets its own deadline again
 	if end.IsZero() {

@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// calls returns how many system calls of this process have read and written.
+// calls returns the numbers of system calls by which this process has read and written.
 func calls(t *testing.T) (reads, writes int) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/io")
