@@ -112,10 +112,11 @@ check-apart: ## the same for the modules that only tests need, and no function t
 # left out, because a stage fails if one of its packages has none.
 TESTED := -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}'
 # Many tests wait, so one package more is tested at a time than there are processors.
+AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 unit: ## unit and conformance tests with the race detector
 	packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)') && \
 	CGO_ENABLED=1 $(LARGE) go list -race -test -export $$packages >/dev/null && \
-	$(RACE) -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) -parallel 8 $$packages
+	$(RACE) -p=$(AT_ONCE) -parallel=8 $$packages
 
 e2e: ## the scenarios on one process and on three, and a restart
 	go test -count=1 -timeout 10m -run '$(SCENARIOS)' ./deploy/test/e2e
