@@ -21,8 +21,8 @@ type adminKeyMaker func(ctx context.Context, name string) (secret string, err er
 
 const maxKeyAnswer = 4 << 10 // bytes
 
-// answerAdminKey creates a key for each request. It needs no authentication: every
-// caller can open the data directory, and so read the registry's secret as well.
+// answerAdminKey creates a key for each request. It needs no authentication, because a caller who can open the
+// socket can also read the registry's secret in the data directory.
 func answerAdminKey(create adminKeyMaker) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		secret, err := create(r.Context(), r.URL.Query().Get("name"))

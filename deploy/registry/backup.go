@@ -23,14 +23,15 @@ import (
 // After files.db come the bytes of the files, and then an empty entry that marks their end.
 var kept = []string{formatFile, secretFile, serverIDFile, assetsFile, tokensFile, filesFile}
 
-// isOptional reports whether a data directory may lack the file with this name, which is in the list kept. A
-// directory that an older release made, before documents could have files, has no files.db.
+// isOptional reports whether a data directory is allowed to lack a file of the list `kept`. It has server-id only
+// after a rotation of its secret. It has no files.db if an older release made it, before documents could have
+// files.
 func isOptional(name string) bool { return name == serverIDFile || name == filesFile }
 
 // endOfFiles is the name of the empty entry that follows the bytes of all files.
 const endOfFiles = filesDirectory + "/end"
 
-// snapshot copies a store's file, in the state of one moment. It calls the function "to" with the size of the
+// snapshot copies the file of a store, in the state of one moment. It calls the function `to` with the size of the
 // file, and writes the file to the writer that this function returns.
 type snapshot func(to func(size int64) (io.Writer, error)) error
 
@@ -39,9 +40,9 @@ type BackupOptions struct {
 	Certificate bool // include the keys and the certificate of ACME
 }
 
-// Backup writes a backup of a data directory into a new file, completely or not at all, and records it in the
-// data directory. The registry may be running or stopped. Only the file's owner can read the file, because it
-// holds the secret.
+// Backup writes a backup of a data directory into a new file, completely or not at all, and records the backup in
+// the data directory. The registry may be running or stopped. Only the file's owner can read the file, because it
+// contains the secret.
 func Backup(ctx context.Context, dir, file string, o BackupOptions) error {
 	if err := takeWhole(ctx, dir, file, o); err != nil {
 		return err
@@ -67,8 +68,7 @@ func takeWhole(ctx context.Context, dir, file string, o BackupOptions) error {
 	return durable.Link(w.Name(), file) // fails if somebody has created the file meanwhile
 }
 
-// takeBackup asks the running registry for a backup. If none runs, it reads the
-// files itself.
+// takeBackup asks the running registry for a backup. If no registry runs, takeBackup reads the files itself.
 func takeBackup(ctx context.Context, dir string, w io.Writer, o BackupOptions) error {
 	client := controlClient(dir)
 	defer client.CloseIdleConnections()
@@ -111,8 +111,8 @@ func stopped(dir, name string) snapshot {
 	}
 }
 
-// archive writes the data directory as a tar archive. For each store it writes a snapshot, which it finds in the map
-// by the name of the store's file. Other files are copied.
+// archive writes the data directory as a tar archive. It writes the snapshots of the stores; the keys of the map
+// are the names of their files. It copies all other files.
 func archive(w io.Writer, dir string, snapshots map[string]snapshot, o BackupOptions) error {
 	t := tar.NewWriter(w)
 	for _, name := range kept {
@@ -168,8 +168,9 @@ func writeHeader(t *tar.Writer, name string, size int64) error {
 	return t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: time.Now(), Format: tar.FormatPAX})
 }
 
-// archiveBytes writes the bytes of all files, and then the entry that marks their end. The archive does not get
-// a file that is garbage collected meanwhile. If the bytes are in a bucket, archiveBytes writes none of them.
+// archiveBytes writes the bytes of all files, and then the entry that marks their end. If garbage collection
+// removes a file during the backup, the archive lacks this file. If the bytes are in a bucket, archiveBytes writes
+// none of them.
 func archiveBytes(t *tar.Writer, dir string) error {
 	if inBucket, err := has(dir, placeFile); err != nil {
 		return err

@@ -155,9 +155,9 @@ func (k Keep) old(made []time.Time) (old []time.Time) {
 	return old
 }
 
-// newestOf reports whether a backup is the first one of its span of time (a day or a week), and notes the span. Backups
-// come newest first, so the first one of a span is the newest. If enough spans are noted already, newestOf returns
-// false.
+// newestOf reports whether a backup is the first one of its span of time (a day or a week), and notes the span. The
+// newest backup is passed first, so the first one of a span is the newest. If `most` spans are already noted,
+// newestOf returns false.
 func newestOf(seen map[string]bool, span string, most int) bool {
 	if seen[span] || len(seen) == most {
 		return false
@@ -214,8 +214,8 @@ func noteFailure(dir string, fault error) error {
 	return writeBackup(dir, last)
 }
 
-// writeBackup writes the file that readBackup reads. All users may read the file, because the registry may run
-// as another user than the command. The mode of the directory still keeps strangers out.
+// writeBackup writes the file that readBackup reads. Its mode lets all users read it, because the registry and the
+// command can run as different users. The mode of the directory still keeps other users out.
 func writeBackup(dir string, last LastBackup) error {
 	text, err := json.Marshal(last)
 	if err == nil {

@@ -76,7 +76,7 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 	}, nil
 }
 
-// stall is how long the receiver of a backup may read nothing before the backup is broken off.
+// stall is the time after which a backup is aborted if its receiver reads nothing.
 const stall = 30 * time.Second
 
 // moving is an answer that may take any time in total, because each write gets a new deadline.

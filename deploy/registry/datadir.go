@@ -65,8 +65,8 @@ func mustBeOurs(dir, file string) error {
 	return err
 }
 
-// openData creates a data directory if it does not exist, and returns its secrets. If the directory contains
-// files of something else, openData writes nothing and returns an error.
+// openData creates a data directory if it does not exist, and returns its secrets. If the directory contains files
+// that the registry did not write, openData writes nothing and returns an error.
 func openData(dir string) (keyring.Ring, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -236,8 +236,8 @@ func makeDirectory(dir string) error {
 	return durable.SyncDirectory(parent)
 }
 
-// writeFile writes a line into a new file, completely or not at all, and syncs it. If the file exists, it is
-// not changed: of several processes that start together, all use the secret of the first.
+// writeFile writes a line into a new file, completely or not at all, and syncs it. If the file exists, it is not
+// changed. So if several processes start together, all of them use the secret of the first one.
 func writeFile(dir, name, line string) error {
 	err := durable.Create(filepath.Join(dir, name), []byte(line+"\n"))
 	if err != nil && !errors.Is(err, fs.ErrExist) {

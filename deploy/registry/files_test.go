@@ -38,8 +38,8 @@ func TestAddressesOfFiles(t *testing.T) {
 	}
 }
 
-// TestBytesOfABackup writes the bytes of files into a backup, and reads them back: from the whole backup, and
-// from a backup that is cut off, which must be an error.
+// TestBytesOfABackup writes the bytes of files into a backup, and reads them back. If the backup is cut off,
+// reading must return an error.
 func TestBytesOfABackup(t *testing.T) {
 	dir := t.TempDir()
 	blob := filepath.Join(filesDirectory, "01", strings.Repeat("01", 16)+"-"+strings.Repeat("f", 16))

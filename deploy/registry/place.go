@@ -14,12 +14,12 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// placeFile has the address of the bucket with the bytes of files. Without this file, the bytes are in filesDirectory.
-// A backup does not contain the address, because two registries with one bucket would each remove files that only the
-// other one knows.
+// placeFile has the address of the bucket with the bytes of files. Without this file, the bytes are in
+// filesDirectory. A backup does not contain the address: if two registries used one bucket, each would remove the
+// files that only the other registry knows.
 const placeFile = "files.bucket"
 
-// placeOf returns where the files of a data directory have their bytes, in the form that package filesvc needs.
+// placeOf returns the place of the bytes of a data directory's files, in the form that package filesvc needs.
 func placeOf(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, placeFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,10 +65,10 @@ func setPlace(dir, bucket string) error {
 	return durable.SyncDirectory(dir)
 }
 
-// MoveFiles copies the bytes of the files of a data directory to a bucket. If the argument `bucket` is "", it copies
-// the bytes from the bucket to the directory. It returns both places. Afterwards the registry uses the new place; the
-// bytes at the old place stay. It may be repeated after an interruption: until all bytes are copied, the registry uses
-// the old place. The registry must not run.
+// MoveFiles copies the bytes of the files of a data directory to a bucket. If the argument `bucket` is "", it
+// copies the bytes from the bucket to the directory. It returns both places. Afterwards the registry uses the new
+// place; the bytes at the old place stay. Until all bytes are copied, the registry uses the old place, so MoveFiles
+// can be called again after an interruption. The registry must not run.
 func MoveFiles(ctx context.Context, dir, bucket string) (done filesvc.Copied, from, to string, err error) {
 	if err := mustBeOurs(dir, formatFile); err != nil {
 		return done, "", "", err

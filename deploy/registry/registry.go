@@ -282,9 +282,9 @@ func (on listeners) close() {
 	}
 }
 
-// start starts the services and the control socket on an open data directory, and returns the gateway. It starts the
-// search service only with c.Search. It adds a function to the closers for everything that it has started, even if it
-// then fails.
+// start starts the services and the control socket on an open data directory, and returns the gateway. It starts
+// the search service only with c.Search. For everything that it has started, it adds a function to the closers,
+// even if it then returns an error.
 func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (*gateway.Server, error) {
 	authConfig := c.auth(p)
 	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminServing = admin, c.TrustedProxies, c.Serving(nil, nil)

@@ -73,8 +73,8 @@ func Restore(ctx context.Context, file, dir, former, bucket string) (err error) 
 	return durable.SyncDirectory(filepath.Dir(dir))
 }
 
-// copyRemovals copies the removals of files from one data directory (from) to another one (to). It does nothing if the
-// directory to has no files.
+// copyRemovals copies the removals of files from the data directory `from` to the data directory `to`. If `to` has
+// no files, it does nothing.
 func copyRemovals(ctx context.Context, from, to string) error {
 	if from == "" {
 		return nil

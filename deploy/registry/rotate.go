@@ -72,9 +72,9 @@ func openAuth(ctx context.Context, dir string, secrets keyring.Ring, log *slog.L
 	return authsvc.New(ctx, authsvc.Config{Store: "file:" + filepath.Join(dir, tokensFile), Secrets: secrets, Log: log})
 }
 
-// beginRotation creates a new secret and stores it together with the old one. It fails if another process has the data
-// open. To find that out, it opens the store with the old secret. It must not open the store with the new secret, which
-// is not saved yet. Otherwise nobody could read the store after an interruption.
+// beginRotation creates a new secret and stores it together with the old one. It fails if another process has the
+// data open. To check this, it opens the store with the old secret. It must not use the new secret, which is not
+// saved yet: after an interruption, nobody could read the store.
 func beginRotation(ctx context.Context, dir string, old keyring.Ring) (keyring.Ring, error) {
 	auth, err := openAuth(ctx, dir, old, warningsOnly())
 	if err != nil {

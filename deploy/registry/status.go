@@ -63,8 +63,7 @@ type Service struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Disk describes the disk that has the smallest share of its size free, of all disks with data. Its sizes are in
-// bytes.
+// Disk describes the disk with the smallest free share, of all disks with data. Its sizes are in bytes.
 type Disk struct {
 	Free int64 `json:"free"`
 	Size int64 `json:"size"`
@@ -263,7 +262,7 @@ func (s *Status) take(told []export.Figure) {
 	s.Disk = leastDisk(told)
 }
 
-// leastDisk returns the disk that has the smallest share of its size free.
+// leastDisk returns the disk with the smallest free share.
 func leastDisk(told []export.Figure) (least Disk) {
 	disks := map[string]Disk{}
 	for _, f := range told {
@@ -286,7 +285,7 @@ func leastDisk(told []export.Figure) (least Disk) {
 	return least
 }
 
-// share returns which part of the disk is free, from 0 to 1. It is 1 if the size is not known.
+// share returns the free share of the disk, from 0 to 1. It is 1 if the size is not known.
 func (d Disk) share() float64 {
 	if d.Size == 0 {
 		return 1

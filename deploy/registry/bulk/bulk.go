@@ -99,7 +99,7 @@ func (s Source) open() (reader, []Fault, error) {
 // errRow is the error for a row that does not end within maxRow bytes.
 var errRow = fmt.Errorf("a row has more than %d bytes: perhaps a quote is not closed", maxRow)
 
-// bounded is a reader that returns a limited number of bytes. The limit is its field `left`, which its user sets
+// bounded is a reader that returns a limited number of bytes. The limit is the field `left`; the caller sets it
 // again for each row.
 type bounded struct {
 	in   io.Reader

@@ -38,8 +38,8 @@ type calls struct {
 
 func newCalls(waiting func(string)) *calls { return &calls{waiting: waiting, answered: time.Now()} }
 
-// The method `do` repeats a call until it has a final answer. It may run the given function several times, so the
-// function must allow that without harm.
+// The method `do` repeats a call until it has a final answer. It may run the given function several times, so
+// repeated runs must do no harm.
 func (c *calls) do(ctx context.Context, call func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		c.mu.Lock()

@@ -65,8 +65,8 @@ func Check(s Source, files *Folder, tell func(Fault)) (c Checked, ok bool, err e
 	return c, ok, nil
 }
 
-// ignoreBroken returns nil for errBroken, because a fault has reported it already. It returns other errors
-// unchanged.
+// ignoreBroken returns nil for errBroken, because Check has already reported the reason as a fault. It returns
+// other errors unchanged.
 func ignoreBroken(err error) error {
 	if errors.Is(err, errBroken) {
 		return nil

@@ -25,8 +25,8 @@ func created(reference, id, token string) entry {
 	return entry{Reference: reference, Sum: "s", Data: &assetID{id}, Access: &client.Access{Token: client.Secret(token)}}
 }
 
-// TestAJournalThatBreaksOff cuts a journal off, as a killed process could leave it, before and after each end of
-// a line. Then it opens the journal, which must have the steps of all complete lines.
+// TestAJournalThatBreaksOff cuts a journal off before and after each end of a line, as if a process was killed
+// while it wrote. Then it opens the journal, which must have the steps of all complete lines.
 func TestAJournalThatBreaksOff(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")
 	j := journal(t, name)

@@ -55,7 +55,7 @@ type Counts struct {
 	Failed  int `json:"failed"`
 }
 
-// maxRefused is how many refused rows end a load.
+// maxRefused is the number of refused rows after which a load ends.
 const maxRefused = 100
 
 // Run loads the rows. If it ends before the last row, it returns an error.
@@ -148,7 +148,7 @@ func (l *Load) end(err error, stop func()) {
 }
 
 // keyOf returns the idempotency key of a row. The same row has the same key in every run. So if the answer to a
-// creation was lost, a run within 24 hours repeats it and gets the tokens.
+// creation was lost, a run within 24 hours repeats the creation and gets the tokens.
 func keyOf(reference, sum string) string {
 	hash := sha256.Sum256([]byte("registryctl assets import\n" + reference + "\n" + sum))
 	return hex.EncodeToString(hash[:])

@@ -223,8 +223,8 @@ func (w *work) upload(ctx context.Context, number int, name string) (stored clie
 	})
 }
 
-// add adds a document to the asset exactly once. Each try works only if the asset still has the tag that it had without
-// the document. So only one try can succeed.
+// add adds a document to the asset exactly once. Each try sends the tag that the asset had before,
+// and fails if the asset has a different tag now. So only one try can succeed.
 func (w *work) add(ctx context.Context, d client.Document) error {
 	for !holds(w.held, d) {
 		var added client.Document
@@ -263,7 +263,7 @@ func (d Document) with(file client.StoredFile) (document client.Document, err er
 	return document, nil
 }
 
-// holds reports whether an asset has a document with the same address, title and type.
+// holds reports whether an asset has a document with the same address, title and type as the given document.
 func holds(a client.Asset, d client.Document) bool {
 	for _, has := range a.Documents {
 		if address(has.URL) == address(d.URL) && has.Title == d.Title && has.DocumentType == d.DocumentType {

@@ -114,7 +114,7 @@ func (t *table) column(i int) string {
 	return fmt.Sprintf("number %d", i+1)
 }
 
-// headerFaults returns the faults that show when the header is compared with the mapping.
+// headerFaults compares the header with the mapping, and returns the faults.
 func (t *table) headerFaults() []Fault {
 	m := t.mapping
 	var faults []Fault

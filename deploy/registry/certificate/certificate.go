@@ -102,8 +102,8 @@ type Manager struct {
 	next     time.Time // when the next attempt is due
 }
 
-// Open returns the manager of a host's certificate. The certificate is stored in the directory dir of the data
-// directory. Open reads it, and sends no request.
+// Open returns the manager of a host's certificate. The certificate is stored below the directory in the argument
+// `dir`. Open reads it, and sends no request.
 func Open(a Authority, host, dir string, log *slog.Logger, meter metric.Meter) (*Manager, error) {
 	renewals, err := meter.Int64Counter("registry.tls.renewals",
 		metric.WithDescription("Attempts to get or renew the certificate by ACME, by result."))

@@ -22,7 +22,7 @@ import (
 )
 
 // The files of one authority. Each authority has its own directory, so that a certificate of a test authority is
-// never used as one of the real authority.
+// never used in place of a certificate of the real authority.
 const (
 	accountFile     = "account.key"
 	certificateFile = "certificate.pem" // has the key and the chain, so that they always match
@@ -30,7 +30,7 @@ const (
 
 const secretMode = 0o600
 
-// FileForm is a regular expression for the names of all files, relative to the directory that Open is given.
+// FileForm is a regular expression for the names of all files, relative to the directory that was passed to Open.
 const FileForm = `[a-z0-9.-]+/(?:account\.key|certificate\.pem)`
 
 // folder is the directory of one authority.

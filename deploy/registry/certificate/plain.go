@@ -41,8 +41,8 @@ func (a *answers) get(path string) (string, bool) {
 // challenges is the prefix of the paths at which an authority asks for answers (RFC 8555, section 8.3).
 const challenges = "/.well-known/acme-challenge/"
 
-// Plain returns the handler for plain HTTP. It answers challenges, and redirects readers to the address that
-// links start with. It reads no body and no file.
+// Plain returns the handler for plain HTTP. It answers challenges, and redirects other GET and HEAD requests to the
+// same path on the host of the base URL. It reads no body and no file.
 func (m *Manager) Plain(baseURL string) http.Handler {
 	base := baseURL
 	if u, err := url.Parse(baseURL); err == nil {
@@ -69,8 +69,8 @@ func (m *Manager) Plain(baseURL string) http.Handler {
 	})
 }
 
-// target returns the path and the query of a request, with a slash in front. A request line may have a target
-// without a slash, which would otherwise become a part of the host.
+// target returns the path and the query of a request. If the path does not begin with a slash, it returns "/",
+// because the path would otherwise become a part of the host in the redirect.
 func target(u *url.URL) string {
 	path := u.EscapedPath()
 	if !strings.HasPrefix(path, "/") {
