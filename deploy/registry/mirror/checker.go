@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	mostWrong   = 100  // limit of the assets that differ from the log and are checked again
+	mostWrong   = 100  // maximum number of assets that are known to differ, and are checked again
 	mostSkipped = 1000 // maximum number of assets in test mode that are skipped to find the next asset
 	mostRefused = 10   // if this many answers have no salt, the mirror is not ready
 	proveWithin = 10 * time.Second
@@ -32,7 +32,7 @@ const (
 	differs outcome = "differs"
 	// unsettled: the asset was withdrawn, the log does not have it yet, or the origin cannot be reached.
 	unsettled outcome = "unknown"
-	// refused: the origin answers, but does not give the salt of the leaf.
+	// refused: the origin answers other requests, but gives no salt with which its asset matches the leaf.
 	refused outcome = "refused"
 )
 
@@ -215,8 +215,8 @@ func (c *checker) note(e replica.Entry, found outcome) (known bool) {
 }
 
 // noteRefusal counts answers without a salt. If an asset is refused several times, each time counts. The count
-// returns to 0 once every refused asset was proven, differs, or has changed. So the count forgets an outage
-// that has ended.
+// returns to 0 when the list `unproven` is empty: each of its assets was proven, differs, or has changed. So the
+// count forgets an outage that has ended.
 func (c *checker) noteRefusal(e replica.Entry, found outcome) {
 	i := slices.IndexFunc(c.unproven, func(was replica.Entry) bool { return was.ID == e.ID })
 	settled := found == matches || found == differs
@@ -236,7 +236,7 @@ func (c *checker) noteRefusal(e replica.Entry, found outcome) {
 	}
 }
 
-// refused returns how many answers without a salt there were since the list unproven was last empty.
+// refused returns the number of answers without a salt since the list `unproven` was last empty.
 func (c *checker) refused() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,7 +27,7 @@ type Config struct {
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 
 	Of string `required:"" placeholder:"URL" help:"Address of the registry, or of another mirror of it."`
-	// Clients that want to write send their keys to this address. Only this setting decides it, never an answer of
+	// Clients that want to write send their keys to this address. The mirror never takes the address from an answer of
 	// another server.
 	Origin string `placeholder:"URL" help:"Public address of the registry that takes writes; by default the --of address."`
 	// Search services run in other processes. They follow the mirror or the registry.
@@ -73,7 +73,7 @@ func (c Config) origin() string { return cmp.Or(c.Origin, c.Of) }
 // time for the request is left for answering 503 with the reason.
 func (c Config) relayWithin() time.Duration { return cmp.Or(c.Settings.ReadTimeout, c.Timeout) * 4 / 5 }
 
-// policy returns which checkpoints the mirror trusts; nil: it trusts all.
+// policy returns the policy that decides which checkpoints the mirror trusts; nil: it trusts all.
 func (c Config) policy() (translog.Opener, error) {
 	switch {
 	case c.LogPolicy != "" && len(c.PublicKey) > 0:
@@ -131,8 +131,8 @@ const (
 	snapshotDirectory = "snapshots"
 )
 
-// openData creates the directory of a mirror if it does not exist. If the directory contains files of something
-// else, openData writes nothing and returns an error.
+// openData creates the directory of a mirror if it does not exist. If the directory contains files that a mirror
+// did not write, openData writes nothing and returns an error.
 func openData(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create the directory of the mirror: %w", err)

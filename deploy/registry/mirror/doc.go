@@ -4,17 +4,18 @@
 //
 // # Parts
 //
-// A keeper keeps the copy up to date (package replica). A gateway and an asset service in the same process
-// serve it. The asset service also copies the public log, and makes its own snapshots, so that another mirror
-// can copy this one. A relay forwards to the origin requests for data that no copy has.
+// A keeper keeps the copy up to date (package replica). A gateway and an asset service in the same process serve
+// it. The asset service also copies the public log, and makes its own snapshots, so that another mirror can copy
+// this one. If a request is for data that no copy has, a relay forwards it to the origin.
 //
 // # Rules
 //
 //   - Nothing is served before the copy has reached the end of the feed once, and has been
 //     compared with the public log.
-//   - A page of the feed says that it is complete only up to where the copy is (K2).
+//   - A page of the feed says that it is complete only up to the position of the copy (K2
+//     in package replica).
 //   - A checkpoint of the log is served once its tree is verified and the copy has all
-//     changes that it covers.
+//     changes that the checkpoint covers.
 //   - If the origin has other data or another log, or if the copy contradicts itself or the
 //     log, the mirror removes its copy and begins anew. Meanwhile it answers 503.
 //   - After any other failure the mirror goes on serving the copy, and Age grows.

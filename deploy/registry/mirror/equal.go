@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// keepEqual stores for the next start when the copy was last as new as the origin.
+// keepEqual stores the last time at which the copy was as new as the origin. The next start reads it.
 func (k *keeper) keepEqual() {
 	text := k.fresh.Equal().UTC().Format(time.RFC3339Nano) + "\n"
 	if text == k.equalKept {
@@ -23,10 +23,10 @@ func (k *keeper) keepEqual() {
 	k.equalKept = text
 }
 
-// lastEqual returns a time when the copy in a directory was certainly as new as the origin. If the file of
-// keepEqual is missing, the result is the time of the copy's position, because the copy has all changes up to
-// it. For an incomplete copy the result is the current time, which does no harm: nothing is served before the
-// copy has reached the end of the feed.
+// lastEqual returns a time at which the copy in a directory was certainly as new as the origin. It takes the later
+// one of two times: the time that keepEqual stored, and the time of the copy's position, because the copy has all
+// changes up to its position. For an incomplete copy it returns the current time, which does no harm: nothing is
+// served before the copy has reached the end of the feed.
 func lastEqual(dir string, s replica.State) (time.Time, error) {
 	now := time.Now()
 	if !isComplete(s) {

@@ -118,8 +118,8 @@ func (m *mirror) newSource() (replica.Source, error) {
 
 func isComplete(s replica.State) bool { return s.Complete && !s.Loading }
 
-// follow brings the copy up to date and follows the origin. Once the copy may be served, it sends the
-// origin's time zone to the given channel.
+// follow brings the copy up to date and follows the origin. When the copy is complete for the first time, follow
+// sends the origin's time zone to the channel `complete`.
 func (k *keeper) follow(ctx context.Context, complete chan<- string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -182,8 +182,8 @@ func zoneOf(t client.Timestamp) string {
 	return string(t[len(t)-len("+00:00"):])
 }
 
-// ask asks repeatedly where the origin's feed ends. It returns ErrOtherData if the origin has other data than
-// the copy.
+// ask repeatedly requests the end of the origin's feed. It returns ErrOtherData if the origin has different data
+// than the copy.
 func (k *keeper) ask(ctx context.Context) error {
 	c := httpclient.New(k.transport)
 	others := 0

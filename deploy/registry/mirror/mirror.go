@@ -32,7 +32,7 @@ const (
 	askEvery = 5 * time.Second
 
 	again     = 5 * time.Second // pause after a failure of the origin or of the disk
-	zoneRest  = time.Second     // pause after the origin's time zone has changed, which may happen often
+	zoneRest  = time.Second     // pause after the origin's time zone has changed, because it may change often
 	anewFirst = 2 * time.Second // pause before the mirror makes a new copy; doubled each time
 	anewMost  = 10 * time.Minute
 	anewRest  = time.Hour // if the last new copy was begun longer ago, the pause is anewFirst again

@@ -79,8 +79,9 @@ func TestAMirrorIsReadyOnlyWithoutDoubts(t *testing.T) {
 	}
 }
 
-// TestAMirrorThatDemandsALogServesNothingWithout tells mirrors that their copies fit the log. A mirror that demands a
-// signed log must not serve a copy before it knows that there is a log, unless it has served the copy before.
+// TestAMirrorThatDemandsALogServesNothingWithout tells mirrors that their copies match the log. A mirror that
+// demands a signed log may serve a copy only after it knows that there is a log, or if it has served the copy
+// before.
 func TestAMirrorThatDemandsALogServesNothingWithout(t *testing.T) {
 	key, err := translog.GenerateKey(translog.ForLog, "registry.example/log")
 	if err != nil {

@@ -167,8 +167,8 @@ func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 	return nil
 }
 
-// isAnswer reports whether the mirror may pass an answer on. The status must be one that depends only on the request.
-// The body must be JSON. An answer with the status 304 has no body, and may be passed on.
+// isAnswer reports whether the mirror may pass an answer on. The status must depend only on the request, unlike 429
+// and 503. The body must be JSON. An answer with the status 304 has no body, and may be passed on.
 func isAnswer(resp *http.Response) bool {
 	if resp.StatusCode == http.StatusNotModified {
 		return true

@@ -122,7 +122,7 @@ func (k *keeper) renew(ctx context.Context) error {
 			return errRenewed
 		}
 		if k.doubts.any() && ctx.Err() == nil {
-			// The pauses keep these lines few. The log of the failures would show only the first of several reasons.
+			// The pauses limit the number of these lines. A failurelog.Log would show only the first of several reasons.
 			k.mirror.log.Warn("no new copy takes the place of the old one; it is tried again", "error", err)
 		}
 		sleep.For(ctx, pause)
@@ -173,8 +173,8 @@ func (m *mirror) beside() *mirror {
 	return next
 }
 
-// swap replaces the old copy by the next one. Both must be closed. The file that says that the copy was served
-// is moved last: if the process is killed before that, the copy is compared with the log again.
+// swap replaces the old copy by the next one. Both must be closed. The file that says that the copy was served is
+// moved last: if the process is killed before this move, the next start compares the copy with the log again.
 func (m *mirror) swap() error {
 	if err := m.remove(); err != nil {
 		return err

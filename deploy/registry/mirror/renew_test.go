@@ -29,8 +29,8 @@ const layout = "2006-01-02T15:04:05.000000-07:00"
 // stampOf returns the dateModified of asset n.
 func stampOf(n int) time.Time { return time.Date(1999, 1, 1, 0, 0, n+1, 0, time.UTC) }
 
-// newUpstream returns a registry with this number of assets. The registries of one key have the same log, as far as
-// they have it.
+// newUpstream returns a registry with this number of assets. Registries with the same key have the same log; the
+// log of a smaller registry has only its first leaves.
 func newUpstream(t *testing.T, key translog.Key, serverID string, assets int) *upstream {
 	t.Helper()
 	u := &upstream{serverID: serverID, parts: map[string][]byte{}}
@@ -83,7 +83,7 @@ func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// page writes a page of the feed. An empty page goes on at the argument `offset`.
+// page writes a page of the feed. After an empty page, the feed continues at the argument `offset`.
 func (u *upstream) page(w http.ResponseWriter, assets []string, offset string) {
 	if len(assets) > 0 {
 		_, stamp, _ := strings.Cut(assets[len(assets)-1], `"dateModified":"`)

@@ -168,7 +168,7 @@ func (p *program) change(ctx context.Context, id string, owner ownerToken, field
 	return p.printAssets(answer{Data: &asset}, asset)
 }
 
-// tellIgnored prints to the standard error which fields of a write the registry has ignored, if any.
+// tellIgnored prints the fields of a write that the registry has ignored. It prints them to the standard error.
 func (p *program) tellIgnored(of client.Tagged) {
 	if len(of.Ignored) > 0 {
 		fmt.Fprintf(p.errOut, "The registry has ignored: %s\n", plain(strings.Join(of.Ignored, ", ")))

@@ -101,8 +101,8 @@ func (v verifyAudit) Run(ctx context.Context, p *program) error {
 	return p.print(report, row{summary}, row{"Head: " + head.String()})
 }
 
-// checkAudit reads the whole log and returns its head and its problems. The log must contain the given head
-// (known), unless that is the zero value. For a log without problems, problems is empty but not nil.
+// checkAudit reads the whole log and returns its head and its problems. If the head `known` is not the zero value,
+// the log must contain it. If the log has no problems, the result `problems` is empty but not nil.
 func checkAudit(ctx context.Context, p *program, known adminapi.Head) (
 	head adminapi.Head, problems []string, err error,
 ) {
@@ -143,8 +143,8 @@ func (p *program) headFile() (string, error) {
 	return filepath.Join(dir, "audit-head-"+host), nil
 }
 
-// knownHead returns the head in the argument `text`, or, if text is empty, the head in the file. If the file does
-// not exist, it returns the zero value.
+// knownHead returns the head in the argument `text`. If `text` is empty, it returns the head in the file, or the
+// zero value if the file does not exist.
 func knownHead(text, file string) (adminapi.Head, error) {
 	if text == "" {
 		remembered, err := os.ReadFile(file)

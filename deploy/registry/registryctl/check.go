@@ -121,7 +121,7 @@ func checkFile(name string, isOut bool) error {
 	return nil
 }
 
-// checkAddress returns an error unless address is the address of a server.
+// checkAddress returns an error if the argument `address` is not the address of a server.
 func checkAddress(flag, address string) error {
 	u, err := url.Parse(address)
 	if err == nil {

@@ -67,7 +67,7 @@ func keyOf(id string) (key assetKey, ok bool) {
 // String returns the id in its usual form.
 func (k assetKey) String() string { return hex.EncodeToString(k[:]) }
 
-// newestLeaf is the newest leaf of an asset, and what is known about it.
+// newestLeaf is the newest leaf of an asset, with the facts that the comparison has found about it.
 type newestLeaf struct {
 	index, position int64
 	withdrawn       bool
@@ -211,7 +211,8 @@ func (c *comparison) compareLeaf(ctx context.Context, index int64, leaf translog
 	return c.keep(index, leaf, evidence)
 }
 
-// keep records the content of a leaf, which is later compared with the current asset.
+// keep records whether the content of a leaf is erased. If the leaf is the newest one of its asset, keep also
+// stores a hash of the content, for the comparison with the current asset.
 func (c *comparison) keep(index int64, leaf translog.Leaf, evidence translog.Evidence) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

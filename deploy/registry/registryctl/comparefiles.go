@@ -26,7 +26,7 @@ type filesReport struct {
 	Foreign int   `json:"foreign"` // documents whose file the registry does not keep, or did not have at the checkpoint
 }
 
-// fileComparison compares each file once with what documents say about it. It is safe for concurrent use.
+// fileComparison compares each file once with the facts in its documents. It is safe for concurrent use.
 type fileComparison struct {
 	registry *client.Client
 
@@ -91,7 +91,7 @@ func (c *fileComparison) compareFile(ctx context.Context, id string, d filelink.
 	return nil
 }
 
-// fileTries is how often a file is requested while the registry is busy.
+// fileTries is the maximum number of requests for a file while the registry is busy.
 const fileTries = 30
 
 // fetch reads a file, and returns the hashes and the size that a document of the file must have.

@@ -140,9 +140,9 @@ func (p *program) candidates(ctx context.Context, words []string, partial string
 	return p.values(ctx, line, &typed, node.Positional[0].Tag)
 }
 
-// values returns the values that the tag of a flag or an argument allows. The tag has these values, or the name of a
-// list of the admin API. The argument `line` is the parsed command line. To call the admin API, values applies line,
-// which sets the fields of *typed.
+// values returns the values that the tag of a flag or an argument allows. The tag has these values, or the name of
+// a list of the admin API. The argument `line` is the parsed command line. Before a call of the admin API, values
+// applies this line, which sets the fields of *typed.
 func (p *program) values(ctx context.Context, line *kong.Context, typed *commands, tag *kong.Tag) (found []candidate) {
 	declared := tag.Get("complete")
 	switch declared {

@@ -19,7 +19,7 @@ type settings struct {
 	AdminKey string `yaml:"admin-key" env:"REGISTRYCTL_ADMIN_KEY" help:"API key for the admin API."`
 }
 
-// override takes each field that is set in other settings, the argument `more`.
+// override replaces each field of s for which the argument `more` has a value.
 func (s *settings) override(more settings) {
 	for _, field := range []struct {
 		to   *string

@@ -103,7 +103,7 @@ type retireLogKey struct {
 // Help explains how to rotate the keys.
 func (retireLogKey) Help() string { return rotationHelp }
 
-// Run removes all keys but the newest.
+// Run removes all keys except the newest.
 func (c retireLogKey) Run(p *program) error {
 	if err := logkey.Retire(c.File); err != nil {
 		return err

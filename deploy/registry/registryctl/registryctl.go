@@ -71,10 +71,10 @@ Flags override the environment, and the environment overrides the file. The defa
 registryctl/config.yaml in your configuration directory. Only you may have access to it.
 Keep keys in the file: every user of the machine can see flags in the process list.`
 
-// Run parses args, which do not contain the program's name, and runs the command. Messages that are not output
-// go to errOut. Without a command, or with only the name of a group, it prints help. --help prints help and
-// exits the process with 0. ExitCode returns the exit code for an error. An error before the first request is a
-// fault of the command line, unless it is of type verdict.
+// Run parses args, which do not contain the program's name, and runs the command. Messages that are not output go
+// to errOut. Without a command, or with only the name of a group, it prints help. --help prints help and exits the
+// process with 0. ExitCode returns the exit code for an error. An error before the first request counts as a fault
+// of the command line, except if isVerdict returns true for it.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) error {
 	var asks atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) { asks.Store(true) }})
@@ -167,8 +167,8 @@ func explain(err error) error {
 	return err
 }
 
-// missingValue returns an error if the last word is a flag that lacks its value. Kong does not notice it: with the
-// option that lets values start with a hyphen, it sets the value to "".
+// missingValue returns an error if the last word is a flag that lacks its value. Kong does not notice this: because
+// of the option WithHyphenPrefixedParameters, it sets the value to "".
 func missingValue(parsed *kong.Context, args []string) error {
 	flag := parsed.Path[len(parsed.Path)-1].Flag
 	if flag == nil || flag.IsBool() {

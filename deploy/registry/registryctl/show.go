@@ -35,7 +35,7 @@ func (s *shower) token() json.Token {
 }
 
 // fields prints the fields of an object up to its end. The argument `first` is printed before the first field, and
-// the argument `indent` before each other field.
+// the argument `indent` before each further field.
 func (s *shower) fields(first, indent string) {
 	for s.decoder.More() {
 		fmt.Fprintf(&s.out, "%s%s:", first, plain(fmt.Sprint(s.token())))

@@ -75,7 +75,7 @@ func (s syncCopy) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	shown := newSyncProgress(p.errOut)
-	defer func() { copied.Close() }() // a closure, because --restart gives the variable `another` value
+	defer func() { copied.Close() }() // a closure, because --restart assigns a new copy to the variable
 	for {
 		err = s.once(ctx, p, copied, source, shown)
 		if !errors.Is(err, replica.ErrOtherData) {
@@ -186,7 +186,7 @@ func (s syncCopy) once(
 	}
 }
 
-// The function `away` reports whether err is temporary: the error is over as soon as the registry answers again.
+// The function `away` reports whether err is temporary: a retry succeeds once the registry answers again.
 func away(err error) bool {
 	for _, lasts := range []error{
 		replica.ErrNotStored, replica.ErrOtherData, replica.ErrEntry, replica.ErrUnsound, client.ErrSegment,

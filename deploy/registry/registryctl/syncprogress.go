@@ -35,8 +35,8 @@ func newLine(out io.Writer) *line {
 	return p
 }
 
-// show shows the result of the function `text`. If it is too early for the next line, show does nothing. The function
-// gets the time since the command began. Errors of writing are ignored.
+// show prints the result of the function `text`, to which it passes the time since the command began. If it is too
+// early for the next line, show does nothing. Errors of writing are ignored.
 func (p *line) show(text func(in time.Duration) string) {
 	now := time.Now()
 	if now.Before(p.next) {
@@ -69,8 +69,8 @@ func (p syncProgress) tell(done replica.Progress) {
 	p.show(func(in time.Duration) string { return progressLine(done, in) })
 }
 
-// progressLine tells the progress, and how long the rest of a snapshot will take. The second argument is the time
-// since the command began.
+// progressLine returns a line about the progress, with the time that the rest of a snapshot will take. The argument
+// `in` is the time since the command began.
 func progressLine(done replica.Progress, in time.Duration) string {
 	const mib = 1 << 20
 	rate := float64(done.Bytes) / mib / max(in.Seconds(), 0.001)

@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// mostSteps is how many changes of an asset are checked at most to find the state that the copy has.
+// mostSteps is the maximum number of an asset's changes that are checked to find the state that the copy has.
 const mostSteps = 64
 
 // copyReport is the result of verifying a copy.
@@ -23,7 +23,7 @@ type copyReport struct {
 	Assets   int   `json:"assets"` // assets of the copy
 	Matched  int64 `json:"matched"`
 	Test     int64 `json:"test"`     // assets in test mode; these have no proofs
-	Changed  int64 `json:"changed"`  // assets that have changed so often since that the copy's leaf was not reached
+	Changed  int64 `json:"changed"`  // assets with too many later changes to reach the leaf of the copy's state
 	Erased   int64 `json:"erased"`   // assets whose content the registry has erased
 	Differs  int64 `json:"differs"`  // assets that differ; the standard error names them
 	Unproven int64 `json:"unproven"` // assets that are not in the sample, if a sample was taken

@@ -50,7 +50,7 @@ func readLogs(file string) ([]translog.PublicKey, error) {
 	return keys, nil
 }
 
-// readUpTo reads a file of at most limit bytes.
+// readUpTo reads a file of at most `limit` bytes.
 func readUpTo(file string, limit int64) ([]byte, error) {
 	r, err := os.Open(file)
 	if err != nil {

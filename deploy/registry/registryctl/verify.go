@@ -146,7 +146,7 @@ func readRemembered(file string) (c translog.Checkpoint, known bool, err error) 
 	return c, true, nil
 }
 
-// registryOf returns the address of the registry that serves the log at the address log.
+// registryOf returns the address of the registry that serves the log at the given address.
 func registryOf(log string) string {
 	log = strings.TrimSuffix(log, "/")
 	if at := strings.LastIndex(log+"/", "/log/"); at >= 0 {

@@ -70,8 +70,8 @@ func (v verifyRelease) Run(p *program) error {
 	return p.note("%d of %d files are here, as %s signed them", checked, len(signed), by)
 }
 
-// openSums reads the signed checksums. It returns them as hexadecimal digits, by file name, and the name of the
-// signer.
+// openSums reads the signed checksums and the name of their signer. The keys of the map are names of files, the
+// values are hexadecimal digits.
 func openSums(file, key string) (sums map[string]string, by string, err error) {
 	verifier, err := note.NewVerifier(key)
 	if err != nil {

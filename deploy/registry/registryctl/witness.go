@@ -19,7 +19,7 @@ type runWitness struct {
 	State   string `required:"" placeholder:"DIR" help:"Memory of the witness. Never restore an older copy of it."`
 }
 
-// Run prints the witness's public key in the form of a policy file's line. Then it answers requests.
+// Run prints the witness's public key as a line of a policy file. Then it answers requests.
 func (c runWitness) Run(ctx context.Context, p *program) error {
 	logs, err := readLogs(c.Policy)
 	if err != nil {

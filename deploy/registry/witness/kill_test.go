@@ -19,7 +19,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// reader reads the tiles of a log. It reads them as they were when the log had size leaves.
+// reader reads the tiles of a log, in the state that the log had with `size` leaves.
 type reader struct {
 	log  *testLog
 	size int64

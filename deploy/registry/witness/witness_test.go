@@ -38,7 +38,7 @@ func witnessKey(t testing.TB) translog.Key {
 	return newKey(t, translog.ForWitness, "witness.example/w", 1)
 }
 
-// testLog is a log with all trees that it ever had. A fork is a log with other leaves.
+// testLog is a log with all trees that it ever had. A fork is a log with different leaves.
 type testLog struct {
 	key   translog.Key
 	parts map[string][]byte
