@@ -3,12 +3,12 @@
 // One goroutine writes. It takes all waiting writes, applies them in one transaction, and makes them durable with
 // one fsync. Meanwhile the next writes queue up. So batches grow with the load, and no write waits for a timer.
 //
-// The store assigns positions inside the transaction. So transactions commit in the order of their positions, and
-// a read transaction shows the feed up to a position, without gaps. The promises F1 to F3 of registry.Store
-// follow from that.
+// The store assigns positions inside the transaction. So transactions commit in the order of their positions, and a
+// read transaction shows the feed up to a position, without gaps. Therefore the promises F1 to F3 of registry.Store
+// hold.
 //
 // The record is one bucket that maps a position to a change. Each transaction writes the changes together with
-// their assets, so R1 and R2 hold too.
+// their assets, so the promises R1 and R2 hold too.
 //
 // The lists of brokers and the references are further buckets (owners.go, references.go).
 //
@@ -61,8 +61,8 @@ type Options struct {
 	Secrets [][]byte         // the secrets that the file may belong to, the current one first (boltfile.Options)
 	Log     *slog.Logger     // nil: no log
 
-	// Owner returns the owner of an asset. Open calls it only if the file has no complete index of brokers, in order
-	// to make one. If Owner is nil, Open makes no index, and the store then has no lists of brokers.
+	// Owner returns the owner of an asset. Open calls it to make the index of brokers, if the file has no complete
+	// one. If Owner is nil, Open makes no index, and the store then has no lists of brokers.
 	Owner func(registry.Record) (string, error)
 
 	// Changing is called with the ids of assets before they are written. It returns a function, which is called
@@ -126,8 +126,8 @@ func Open(path string, o Options) (*Store, error) {
 // a second, the time of Now does not step back.
 func (s *Store) Now() time.Time { return s.now() }
 
-// Get returns an asset. It returns registry.ErrNotFound if the asset does not exist, and registry.ErrLarge if
-// its body has more bytes than the last argument.
+// Get returns an asset. It returns registry.ErrNotFound if the asset does not exist, and registry.ErrLarge if its
+// body has more bytes than the argument `most`.
 func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record, err error) {
 	key, ok := registry.ParseID(id)
 	if !ok {

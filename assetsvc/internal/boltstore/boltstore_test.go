@@ -83,8 +83,8 @@ func TestWebhooksAreStored(t *testing.T) {
 	})
 }
 
-// TestAMalformedIDIsNoAsset reads an asset by its id in capital letters, and by parts of it. The store has no such
-// asset. It must not take the asset that it finds for a damaged one. An asset with such an id cannot be created.
+// TestAMalformedIDIsNoAsset uses malformed ids, such as the id of an asset in capital letters, or a part of it. The
+// store must neither find nor create an asset with such an id. It must not take this for damage and refuse writes.
 func TestAMalformedIDIsNoAsset(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	const id = "00112233445566778899aabbccddeeff"
@@ -150,7 +150,7 @@ func TestCloseWaitsForAcceptedWrites(t *testing.T) {
 	}
 }
 
-// TestEachCloseHasTheSameResult closes a store twice, whose first Close fails.
+// TestEachCloseHasTheSameResult closes a store twice. The first call fails, so both must return the same error.
 func TestEachCloseHasTheSameResult(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	broken := errors.New("broken")

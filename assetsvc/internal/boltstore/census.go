@@ -12,7 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// tally has for each state how many assets enter it, minus how many leave it.
+// tally has, for each state, the number of assets that enter the state minus the number of assets that leave it.
 type tally registry.Census
 
 // save adds the tally to the census.

@@ -149,9 +149,8 @@ func (c *checker) isClaimed(r registry.Record) error {
 	return nil
 }
 
-// references checks that each reference stands for an id. If an asset with this id exists and has a reference,
-// that must be the same reference. An earlier version of the program may have left an asset without its
-// reference.
+// references checks that each reference stands for an id. If the asset with this id exists and has a reference, the
+// two references must be the same. An earlier version of the program may have left an asset without its reference.
 func (c *checker) references() error {
 	references := c.tx.Bucket(referenceBucket)
 	if references == nil { // the file of an earlier version, which had no references
@@ -164,11 +163,11 @@ func (c *checker) references() error {
 		}
 		stored := c.tx.Bucket(assetBucket).Get(id)
 		if stored == nil {
-			return nil // its creation was interrupted before the asset was stored
+			return nil // the creation was interrupted before the asset was stored
 		}
 		r, err := decode(string(value), stored, registry.AnySize)
 		if err != nil {
-			return nil // the check of the assets has reported that
+			return nil // the check of the assets has reported this fault
 		}
 		broker, reference, err := r.Reference()
 		if err == nil && reference != "" && registry.ReferenceKey(broker, reference) != string(key) {

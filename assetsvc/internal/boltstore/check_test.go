@@ -305,8 +305,8 @@ func TestARemovedDraftHasItsPosition(t *testing.T) {
 	}
 }
 
-// TestACheckReportsABoundedNumberOfFaults damages many items of one kind at a time. Each later step of the check
-// would find another fault. Check must report exactly maxFaults faults.
+// TestACheckReportsABoundedNumberOfFaults damages many items of one kind in each case. It also adds one fault for
+// each later step of the check. Check must report exactly maxFaults faults.
 func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 	each := func(name []byte, do func(b *bbolt.Bucket, key, value []byte) error) func(*bbolt.Tx, int) error {
 		return func(tx *bbolt.Tx, most int) (err error) {

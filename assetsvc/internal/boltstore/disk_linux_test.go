@@ -12,9 +12,9 @@ import (
 	"asset-registry/shared/disktest"
 )
 
-// TestANumberOfAWriteThatFailsIsNotGivenAgain creates an asset on a full disk, and takes a number before that and
-// after that. The asset is not stored, and neither is the first number. The second number must follow it
-// nevertheless. With free space, the next asset makes the second number durable.
+// TestANumberOfAWriteThatFailsIsNotGivenAgain creates an asset on a full disk. It takes one number before the
+// creation, and a second number after it. Neither the asset nor the first number is stored, but the second number
+// must still follow the first. Once the disk has free space, the next asset makes the second number durable.
 func TestANumberOfAWriteThatFailsIsNotGivenAgain(t *testing.T) {
 	dir := disktest.New(t, 16)
 	path := filepath.Join(dir, "assets.db")

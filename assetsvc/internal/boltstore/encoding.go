@@ -110,10 +110,10 @@ func decodeHeader(value []byte) (header, error) {
 	return h, nil
 }
 
-// decode returns a copy of a stored asset, because value is valid only within its transaction. If the body has
-// more bytes than the limit most, decode returns registry.ErrLarge and reads only the beginning of value. This
-// saves time: bbolt maps the file into memory, and a read of a part that is not in memory blocks the thread
-// until the disk has answered.
+// decode returns a copy of a stored asset, because `value` is valid only within its transaction. If the body has
+// more bytes than the limit `most`, decode returns registry.ErrLarge and reads only the beginning of `value`. This
+// saves time: bbolt maps the file into memory, and a read of a part that is not in memory blocks the thread until
+// the disk has answered.
 func decode(id string, value []byte, most int) (registry.Record, error) {
 	h, err := decodeHeader(value)
 	if err != nil {

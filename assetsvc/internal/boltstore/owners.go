@@ -47,7 +47,7 @@ func enlistedAt(broker string, position int64) []byte {
 }
 
 // enlist adds an asset to the list of its owner. If the asset is not new, enlist also removes it from the list of
-// its former owner, where it has its old position (from). For a new asset, from is 0.
+// its former owner, where its position is the argument `from`. For a new asset, `from` is 0.
 func (t *transaction) enlist(key []byte, r registry.Record, from int64) error {
 	if t.brokers == nil {
 		return nil
@@ -95,7 +95,7 @@ func ownPlaces(tx *bbolt.Tx, q registry.Query) (next func() boltfile.Place) {
 	}
 }
 
-// indexPiece is how many assets one transaction of indexOwners reads at most.
+// indexPiece is the maximum number of assets that one transaction of indexOwners reads.
 const indexPiece = 2000
 
 // indexOwners makes the index of brokers if the file has none, or if a program that does not know the index has
@@ -139,8 +139,8 @@ func (s *Store) indexOwners(o Options) (bool, error) {
 	return true, nil
 }
 
-// indexFrom adds up to indexPiece assets to the index: the first assets whose keys are greater than the
-// argument `after`. It returns the key of the last asset, and the number of assets that it has read.
+// indexFrom adds assets to the index: the first indexPiece assets whose keys are greater than the argument `after`.
+// It returns the key of the last asset, and the number of assets that it has read.
 func indexFrom(
 	tx *bbolt.Tx, after []byte, ownerOf func(registry.Record) (string, error),
 ) (last []byte, count int, err error) {

@@ -43,9 +43,9 @@ func own(t *testing.T, s *Store, broker string) (ids []string) {
 	return ids
 }
 
-// TestAFileOfAFormerProgramGetsTheListsOfBrokers removes the index, or changes the file as an older program does,
-// which does not know the index. The next Open must make the index, even if an earlier Open was interrupted while
-// it made the index.
+// TestAFileOfAFormerProgramGetsTheListsOfBrokers removes the index, or changes the file like an older program that
+// does not know the index. The next Open must make the index, even if an earlier Open was interrupted while it made
+// the index.
 func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	s := openOwners(t, path, inBody)

@@ -51,8 +51,8 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 	return page, err
 }
 
-// listedEntry returns the entry of a stored asset. If the asset is not listed, the entry has no body. If the
-// body has more bytes than the limit most, listedEntry returns registry.ErrLarge.
+// listedEntry returns the entry of a stored asset. If the asset is not listed, the entry has no body. If the body
+// has more bytes than the limit `most`, listedEntry returns registry.ErrLarge.
 func listedEntry(key, value []byte, most int) (registry.Entry, error) {
 	h, err := decodeHeader(value)
 	if err != nil || !h.listed {

@@ -145,9 +145,9 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 	return log, err
 }
 
-// seekBefore moves the cursor to a key in an asset's history, and returns the key. It is the last key whose
-// position is less than the argument `before`; if before is 0, it is the last key of the history. If there is no
-// such key, the returned key belongs to another asset.
+// seekBefore moves the cursor to the last key in an asset's history whose position is less than the argument
+// `before`, and returns the key. If `before` is 0, it moves to the last key of the history. If there is no such
+// key, the returned key belongs to another asset.
 func seekBefore(cursor *bbolt.Cursor, id []byte, before int64) []byte {
 	end := historyKey(id, before)
 	if before == 0 {

@@ -124,28 +124,26 @@ type Write struct {
 // may be applied later, or may never be applied.
 type Store interface {
 	// If clock.Last is below b.First, Open sets clock.Last to b.Last(), and clock.Open[writer] to b. Otherwise it
-	// refuses the batch. The result opened says which of the two it did. The first result is the clock after
-	// the call; only its fields Last and Open[writer].First must be set. Open also stores the record of the
-	// writes, with writer and b.First as its key, unless a record with this key exists. The new record is not
-	// shown yet. Open may write the clock and the record at the same time. It returns nil only if both are done.
-	// If Open has refused the batch, nobody needs the record: the store removes it, and Open does not wait for that.
+	// refuses the batch. The result `opened` is false if the batch was refused. The first result is the clock after
+	// the call; only its fields Last and Open[writer].First must be set. Open also stores the record of the writes,
+	// with writer and b.First as its key, unless a record with this key exists. The new record is not shown yet. Open
+	// may write the clock and the record at the same time. It returns nil only if both are done. If Open has refused
+	// the batch, nobody needs the record: the store removes it, and Open does not wait for that.
 	Open(ctx context.Context, writer string, b Batch, writes []Write) (now Clock, opened bool, err error)
 	// Close removes clock.Open[writer] if that batch begins at the given position (first). Otherwise it does
 	// nothing.
 	Close(ctx context.Context, writer string, first int64) error
 	// Clock returns the clock. Before the first Open it is the zero Clock.
 	Clock(ctx context.Context) (Clock, error)
-	// Write applies the writes whose guards hold. For each of them it sets the document and raises its revision
-	// by one. The result applied is the number of these writes. Write also shows the record that has writer and
-	// b.First as its key, if it exists. Write may do both at the same time, and returns nil only if both are
-	// done.
+	// Write applies the writes whose guards hold. For each of them it sets the document and raises its revision by
+	// one. The result `applied` is the number of these writes. Write also shows the record that has writer and b.First
+	// as its key, if it exists. Write may do both at the same time, and returns nil only if both are done.
 	Write(ctx context.Context, writer string, b Batch, writes []Write) (applied int, err error)
 	// Fence raises the revision of each document, and creates a void for each id that has no document. After
 	// that, guards with older revisions fail.
 	Fence(ctx context.Context, ids []string) error
-	// Settle makes the record of a batch final. The result landed says for each document, by id, whether the
-	// batch has written it. Settle removes the changes that were not applied, and shows the record. If the record
-	// does not exist, Settle stores an empty one. It must be called only when no write of the batch can be
-	// applied any more.
+	// Settle makes the record of a batch final. The result `landed` says whether the batch has written each document;
+	// the keys are ids. Settle removes the changes that were not applied, and shows the record. If the record does not
+	// exist, Settle stores an empty one. It must be called only when no write of the batch can be applied any more.
 	Settle(ctx context.Context, writer string, first int64) (landed map[string]bool, err error)
 }

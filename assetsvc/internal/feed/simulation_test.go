@@ -225,8 +225,9 @@ type outcome struct {
 
 const changesEach = 1000 // calls of Commit in one simulation
 
-// mostBytes has two limits of bytes in a batch. Writers get the first and the second in turn. Each change has one byte.
-// So bytes limit the batches of some writers, and the number of changes limits the batches of the others.
+// mostBytes has two limits for the bytes of a batch. Half of the writers get the first limit, and half get the
+// second. Each change has one byte. So the second limit ends batches earlier than the maximum number of changes
+// does.
 var mostBytes = [2]int{1 << 20, 5}
 
 func newSimulation(seed uint64) *simulation {

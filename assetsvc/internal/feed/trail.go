@@ -47,8 +47,8 @@ func (t Trail) Entered() int64 {
 	return 0
 }
 
-// At returns the place that the document has at a horizon. If the trail has forgotten that place, known is false.
-// Then the reader must read the clock again: by now the clock has a higher horizon.
+// At returns the place that the document has at a horizon. If the trail has forgotten that place, the result
+// `known` is false. Then the reader must read the clock again: by now the clock has a higher horizon.
 func (t Trail) At(horizon int64) (at Place, known bool) {
 	for _, p := range t {
 		if p.Position <= horizon {

@@ -16,8 +16,8 @@ type walker struct {
 	walks, again int             // walks: walks that have ended; again: pages that were read again
 }
 
-// mostTurns is how often a page may have to be read again. This happens only if, between two steps of the walker,
-// a document changes twice and the horizon passes both changes.
+// mostTurns is the number of repeated reads of one page at which the simulation fails. A page is read again only
+// if, between two steps of the walker, a document changes twice and the horizon passes both changes.
 const mostTurns = 6
 
 // step does the next of the three steps in which a page is read.

@@ -169,9 +169,9 @@ func (b *batch) acknowledge(ctx context.Context) {
 	}
 }
 
-// gather takes the held changes and the queued ones. It returns a batch of them, and the rest for a later
-// batch. A batch has at most one change of each document. If there is no change and wait is true, gather waits
-// for one. If wait is false, it returns nil as the batch.
+// gather takes the held changes and the queued ones. It returns a batch of them, and the rest for a later batch. A
+// batch has at most one change of each document. If there is no change, the argument `wait` decides: gather either
+// waits for a change, or returns nil as the batch.
 func (w *Writer) gather(ctx context.Context, held []*change, wait bool) (*batch, []*change) {
 	b, taken := &batch{}, map[string]bool{}
 	bytes := 0
