@@ -13,8 +13,8 @@ import (
 // Census is the number of assets in each state.
 type Census map[asset.Status]int64
 
-// MeasureCensus reports the census of a store to meter until the caller calls the function `silence`. If the function
-// `census` returns nil, nothing is reported.
+// MeasureCensus reports the census of a store to the argument `meter`, until the caller calls the function
+// `silence`. If the function `census` returns nil, nothing is reported.
 func MeasureCensus(meter metric.Meter, census func(context.Context) Census) (silence func() error, err error) {
 	stored, err := meter.Int64ObservableGauge("registry.assets.stored", metric.WithUnit("{asset}"),
 		metric.WithDescription("Assets in the store, by state; the same at every asset service."))

@@ -24,7 +24,7 @@ func (r *Registry) change(
 	var (
 		as      standing
 		current asset.Asset // decoded only once, because decoding is the costliest part of a change
-		decoded int64       // the revision that was decoded into current
+		decoded int64       // the revision of the asset in the variable `current`
 	)
 	return r.save(ctx, id, step{
 		ask: func(stored Record) (err error) {
@@ -50,15 +50,15 @@ func (r *Registry) change(
 
 // step has the two functions with which the method `save` makes a change.
 type step struct {
-	// ask asks the auth service for everything that a call of next needs. The answer stays valid as long as the
-	// asset has the same sealed token record.
+	// ask asks the auth service for everything that a call of the function `next` needs. The answer stays valid as
+	// long as the asset has the same sealed token record.
 	ask func(stored Record) error
 	// next returns the record to save. If there is nothing to save, the record has no body. The function must not
 	// wait for other services.
 	next func(stored Record) (Record, error)
 }
 
-// errAskAgain says that the sealed token record has changed since step.ask.
+// errAskAgain says that the sealed token record has changed since the call of step.ask.
 var errAskAgain = errors.New("the tokens of the asset have changed")
 
 // save reads an asset, and stores the result of the step. If another change is stored first, save starts again from the
@@ -89,9 +89,9 @@ func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) 
 	return Record{}, contended()
 }
 
-// saveInTurn waits for the asset's turn, and saves the record that next returns. The caller passes the value that
-// turn.ended had when the caller read the stored record. If turn.ended has another value now, saveInTurn reads the
-// asset again. It returns errAskAgain if the sealed token record has changed.
+// saveInTurn waits for the asset's turn, and saves the record that the function `next` returns. The argument
+// `ended` is the value that turn.ended had when the caller read the stored record. If turn.ended has another value
+// now, saveInTurn reads the asset again. It returns errAskAgain if the sealed token record has changed.
 func (r *Registry) saveInTurn(
 	ctx context.Context, turn *turn, ended int64, stored Record, next func(Record) (Record, error),
 ) (Record, error) {
