@@ -177,7 +177,7 @@ func TestABrokerMayUploadSoManyBytes(t *testing.T) {
 	files := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
 		read.Add(n)
-		if err != nil { // in one process, this handler reads the body from the gateway itself, and gets its error
+		if err != nil { // this handler runs in the gateway's process, so a read returns the gateway's error
 			faulthttp.Write(w, err)
 			return
 		}
@@ -239,7 +239,7 @@ func TestALimitOfBytesFitsTheLargestBody(t *testing.T) {
 		t.Errorf("bodies of 80 MiB: got %v, want no error", err)
 	}
 	if err := l.Validate(90 << 20); err == nil || !strings.Contains(err.Error(), "tenant-bytes") {
-		// In a minute 100 MiB are allowed, of which an eighth is kept in reserve.
+		// The limit is 100 MiB a minute. An eighth of it is kept in reserve.
 		t.Errorf("bodies of 90 MiB: got %v, want tenant-bytes in it", err)
 	}
 }

@@ -40,7 +40,7 @@ type Config struct {
 
 	ServerID       string        // value of the cookie SERVER_ID; "": made from the secret, which must be the only one
 	BaseURL        string        // beginning of each link in answers; "": taken from the address of the request
-	OwnURL         string        // address of the listener; examples have it if BaseURL is ""; "": http://127.0.0.1:8080
+	OwnURL         string        // address of the listener, for examples if BaseURL is ""; "": http://127.0.0.1:8080
 	MaxBody        int64         // maximum number of bytes of a request body; 0: 1 MiB
 	Timeout        time.Duration // longest time for a request; 0: 10 s
 	Memory         int64         // bytes that the process may use; requests get parts of them; 0: memory.Limit
@@ -71,7 +71,7 @@ func NewAnswers(bytes int64) *Answers {
 }
 
 // ServerIDOf returns the default value of the cookie SERVER_ID. A registry that rotates its secret must set the
-// value of the cookie itself, because ServerIDOf returns another value for another secret.
+// value of the cookie itself, because ServerIDOf returns a different value for each secret.
 func ServerIDOf(secret []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("server id"))
@@ -157,7 +157,7 @@ func checkService(name string, urls []string) error {
 func checkURL(name, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		// The error does not quote the text, which may contain a password.
+		// The error does not quote the URL, because a URL may contain a password.
 		return fmt.Errorf("the %s must start with http:// or https:// and name a host, without a query", name)
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// ask sends a request with a SERVER_ID cookie. It returns the answer and the SERVER_ID that the answer sets. In
-// both places "" stands for no cookie.
+// ask sends a request with a SERVER_ID cookie. It returns the answer and the SERVER_ID that the answer sets. The
+// argument and the result are "" for no cookie.
 func ask(t *testing.T, s *Server, method, path, cookie string) (*httptest.ResponseRecorder, string) {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader("body"))

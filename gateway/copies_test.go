@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAClientReadsItsShareOfWholeCopies has a client that reads as many copies as it may. One more must be
-// refused.
+// TestAClientReadsItsShareOfWholeCopies has a client that reads the maximum number of whole copies. One more read
+// must be refused.
 // Promises: whole-bounds
 func TestAClientReadsItsShareOfWholeCopies(t *testing.T) {
 	const share, path = 4, "/data/assets.csv"

@@ -233,7 +233,8 @@ func TestAnEmptyHostIsRefused(t *testing.T) {
 }
 
 // TestLinksHaveTheAddressThatATrustedProxyTells asks for the welcome answer. Its links must begin with the
-// configured address, or else the one that a trusted proxy reports, or else the one in the request.
+// configured address. Without a configured address, they must begin with the address that a trusted proxy reports,
+// otherwise with the address in the request.
 func TestLinksHaveTheAddressThatATrustedProxyTells(t *testing.T) {
 	proxies := clientaddr.Proxies{netip.MustParsePrefix("10.0.0.0/8")}
 	for _, c := range []struct {
@@ -264,8 +265,8 @@ func TestLinksHaveTheAddressThatATrustedProxyTells(t *testing.T) {
 	}
 }
 
-// TestAPageLocksNobodyElseOut sends wrong keys from a web page. Then it sends right keys that differ in the address of
-// the client or in the page. They must be accepted.
+// TestAPageLocksNobodyElseOut sends wrong keys from a web page. Then it sends right keys. They must be accepted if
+// they come from a different page or a different address.
 func TestAPageLocksNobodyElseOut(t *testing.T) {
 	s := start(t, func(c *Config) {
 		c.Limits.Table = ratelimit.Table{{Name: "address-failed", By: ratelimit.ByAddress,

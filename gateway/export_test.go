@@ -87,8 +87,8 @@ func rowsAt(t *testing.T, at string) (ids []string, resp *http.Response, err err
 	return ids, resp, err
 }
 
-// TestAnExportHasEachAssetOnce exports three pages. One asset does not exist any more, and the first read of
-// another one fails. Each existing asset must be in the file once.
+// TestAnExportHasEachAssetOnce exports three pages. One asset does not exist any more, and the first read of a
+// different asset fails. Each existing asset must be in the file once.
 func TestAnExportHasEachAssetOnce(t *testing.T) {
 	var busy atomic.Bool
 	l := &library{assets: 250, get: func(w http.ResponseWriter, n int) bool {
@@ -179,8 +179,8 @@ func TestACallerHasOneExport(t *testing.T) {
 	}
 }
 
-// TestAnExportEndsWithItsClient leaves before an export of many assets ends. The gateway must then stop reading
-// assets.
+// TestAnExportEndsWithItsClient disconnects before an export of many assets ends. The gateway must then stop
+// reading assets.
 // Promises: export-bounds
 func TestAnExportEndsWithItsClient(t *testing.T) {
 	l := &library{assets: 1_000_000, size: 4 << 10}
@@ -191,7 +191,7 @@ func TestAnExportEndsWithItsClient(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, resp, _ := rowsAt(t, at+"csv?q=bad"); resp.StatusCode == http.StatusBadRequest { // the export has ended
+		if _, resp, _ := rowsAt(t, at+"csv?q=bad"); resp.StatusCode == http.StatusBadRequest { // no 429: the export has ended
 			break
 		}
 		if time.Now().After(deadline) {

@@ -9,11 +9,11 @@
 // # Cost of a request
 //
 // A read that is forwarded over the network needs four system calls: two reads and two writes. They take nearly
-// half of the processor time; net/http's server and gin take most of the rest (make bench-gateway). A cached
-// key and the rate limits cost about a microsecond each. The request to the asset service is the only network
-// round trip, and no goroutine hands the request to another one (package upstream). The metric attributes of
-// each kind of answer are made once. Whether a request is traced is decided before any span is made, so a
-// request that is not traced costs nothing here.
+// half of the processor time; net/http's server and gin take most of the rest (make bench-gateway). A cached key
+// and the rate limits cost about a microsecond each. The request to the asset service is the only network round
+// trip, and no goroutine hands the request to another goroutine (package upstream). The metric attributes of each
+// kind of answer are made once. The gateway decides whether to trace a request before it makes any span. So tracing
+// costs nothing for the other requests.
 //
 // If the asset service is in the same process, the gateway answers reads of assets from memory (package
 // answers). None of these answers is stale.
@@ -74,7 +74,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{
 		config:  c,
 		current: concurrency.New(c.Settings.MaxConcurrent),
-		bodies:  memory.NewBudget(max(c.Memory/8, 4*c.MaxBody)), // three large bodies fit, each sent with another key
+		bodies:  memory.NewBudget(max(c.Memory/8, 4*c.MaxBody)), // large bodies may use 3/4 of it, so 3 of MaxBody fit
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.open(signer); err != nil {
@@ -88,7 +88,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// open opens everything that answering requests needs. Close closes what open has opened, also after an error.
+// open opens everything that the gateway needs to answer requests. Close closes it, also after an error of open.
 func (s *Server) open(signer *identity.Signer) (err error) {
 	c := s.config
 	if s.assets, err = s.assetService(signer); err != nil {
@@ -235,9 +235,8 @@ func (s *Server) pool(name string, urls []string) (*upstream.Pool, error) {
 	return pool, nil
 }
 
-// ready returns nil if the gateway is ready. If its services run in other processes, it is always ready; the
-// method `warnings` reports which of them are down. If they run in this process, they must be able to store
-// changes.
+// ready returns nil if the gateway is ready. A gateway whose services run in other processes is always ready; the
+// method `warnings` reports which services are down. Services in this process must be able to store changes.
 func (s *Server) ready(ctx context.Context) error {
 	if s.config.Assets == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestHealthIsToldInACrowd checks the health of a gateway that has as many requests as it may have, and from an
-// address that is above its read limit. The answer must still be 200.
+// TestHealthIsToldInACrowd checks the health of a gateway that has the maximum number of requests. The checks come
+// from an address that is above its read limit. The answer must still be 200.
 // Promises: health-in-a-crowd
 func TestHealthIsToldInACrowd(t *testing.T) {
 	arrived, leave := make(chan struct{}), make(chan struct{})

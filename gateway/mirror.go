@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Mirror configures the gateway of a mirror (docs/mirrors.md, "Serve a copy"). The gateway answers reads
-// without a key, and refuses every other request with 421. Origin and Age are required. Config.Assets and
-// Config.ServerID are required too; the ServerID must be the one of the origin.
+// Mirror configures the gateway of a mirror (docs/mirrors.md, "Serve a copy"). The gateway answers reads without a
+// key, and refuses every other request with 421. Origin and Age are required. Config.Assets and Config.ServerID are
+// required too; the ServerID must be equal to the origin's.
 type Mirror struct {
 	Origin string               // address of the registry that takes all other requests
 	Age    func() time.Duration // returns how much older the data are than the data of the origin
@@ -52,7 +52,7 @@ func (m *Mirror) facts() map[string]any {
 	return facts
 }
 
-// origin returns m.Origin; "" if the gateway is not one of a mirror.
+// origin returns m.Origin. If the gateway does not serve a mirror, m is nil and the result is "".
 func (m *Mirror) origin() string {
 	if m == nil {
 		return ""

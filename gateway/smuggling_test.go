@@ -13,7 +13,7 @@ import (
 )
 
 // TestNoRequestHidesInAnother sends bytes that two servers might read differently. The asset service must get
-// exactly those requests that are answered to the client (RFC 9112, section 11.2).
+// exactly the requests for which the client gets answers (RFC 9112, section 11.2).
 func TestNoRequestHidesInAnother(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string

@@ -111,7 +111,7 @@ func check(args []string) error {
 	c, unreadable := s.config()
 	c.Log = slog.New(slog.DiscardHandler)
 	if s.SecretFile == "" {
-		unreadable = nil // malformed already reports this
+		unreadable = nil // the error `malformed` already reports this
 	}
 	if s.SecretFile == "" || unreadable != nil {
 		// This replaces the missing secret, so that Validate reports the other faults.

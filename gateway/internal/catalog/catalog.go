@@ -23,13 +23,13 @@ const (
 // ContentType is the media type of a catalogue.
 const ContentType = "application/ld+json"
 
-// Settings are the texts of the operator about the data. The tags make the fields flags of a command.
+// Settings are the operator's texts about the data. With the tags, the fields are flags of a command.
 type Settings struct {
 	DataLicence   string `placeholder:"URL" help:"Address of the licence of the data, for /data; by default none."`
 	DataPublisher string `placeholder:"NAME" help:"Name of the publisher of the data, for /data; by default none."`
 }
 
-// Validate returns a fault if the licence is neither empty nor an address of the web.
+// Validate returns a fault if the licence is set and is not a web address.
 func (s Settings) Validate() error {
 	if s.DataLicence == "" {
 		return nil
@@ -41,10 +41,10 @@ func (s Settings) Validate() error {
 	return nil
 }
 
-// maxText is the maximum number of bytes of an address of a licence.
+// maxText is the maximum number of bytes of the licence's address.
 const maxText = 2000
 
-// object is an object of JSON.
+// object is a JSON object.
 type object map[string]any
 
 func id(address string) object { return object{"@id": address} }
@@ -97,13 +97,13 @@ var formulas = both(
 	"A text that begins with =, @, a tab or a carriage return has a ' in front, so that no spreadsheet reads it as a "+
 		"formula. So has a text that begins with + or -, unless it looks like a number or a telephone.")
 
-// zipped is the media type of files in gzip.
+// zipped is the media type of gzip files.
 const zipped = "application/gzip"
 
 func csvw(table string) string { return routes.Data + "/" + table + csvwEnd }
 
-// JSONLD returns the catalogue of the newest whole copies. Base is the public address of the registry. The
-// encoder of JSON escapes < > and & in the texts of the operator.
+// JSONLD returns the catalogue of the newest whole copies. Base is the public address of the registry. The JSON
+// encoder escapes <, > and & in the operator's texts.
 func JSONLD(s Settings, base string, m export.Manifest) ([]byte, error) {
 	licensed := func(o object) object {
 		if s.DataLicence != "" {
@@ -163,7 +163,7 @@ func JSONLD(s Settings, base string, m export.Manifest) ([]byte, error) {
 	}))
 }
 
-// Descriptions returns the descriptions of tables and lines by their paths.
+// Descriptions returns the descriptions of tables and lines. The keys are the paths of the descriptions.
 func Descriptions() (map[string]*static.File, error) {
 	found := map[string]*static.File{}
 	add := func(path, contentType string, value any) error {

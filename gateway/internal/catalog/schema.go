@@ -46,8 +46,8 @@ func lineSchema(document []byte) (object, error) {
 	}, nil
 }
 
-// moveReferences replaces the prefix inDocument of each reference in a schema by the prefix inSchema. It
-// returns the names behind the prefix.
+// moveReferences replaces the prefix inDocument of each reference in a schema by the prefix inSchema. It returns
+// the names that follow the prefix.
 func moveReferences(schema any) (names []string) {
 	switch v := schema.(type) {
 	case []any:

@@ -1,5 +1,4 @@
-// Package limits opens the rate limits of a gateway as its settings say, and counts the decisions of the
-// limits.
+// Package limits opens the rate limits of a gateway according to its settings, and counts their decisions.
 package limits
 
 import (
@@ -73,8 +72,8 @@ func (l *Limits) open(o Options) (ratelimit.Store, error) {
 	return l.redis, nil
 }
 
-// Count counts a decision for the metrics. The argument `err` is nil for an admitted request, otherwise the error
-// with which the request was refused.
+// Count counts a decision for the metrics. The argument `err` is the error that refused the request; nil if the
+// request was admitted.
 func (l *Limits) Count(class routes.Class, err error) { l.decisions.count(class, err) }
 
 // Warnings returns a warning if Redis is down.

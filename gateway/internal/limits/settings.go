@@ -58,7 +58,7 @@ func (s Settings) OrDefault(sandbox bool) Settings {
 	return s
 }
 
-// override replaces the policy of one class. The new policy allows a number of requests each second.
+// override replaces the policy of one class with a policy that allows a number of requests each second.
 type override struct {
 	by    ratelimit.By
 	class routes.Class
