@@ -134,7 +134,7 @@ var everywhere = []string{
 	"RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
 }
 
-// split divides headers into those that any answer may have, and the others.
+// split divides headers into the headers of the list `everywhere` and all other headers.
 func split(all object) (common, own object) {
 	for _, m := range all {
 		if slices.Contains(everywhere, m.name) {

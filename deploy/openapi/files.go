@@ -8,9 +8,9 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// besideVersions is the list of servers for paths that have no version in front. The document lists it at each of these
-// paths. Some generators read only the servers of the whole document. Users of these generators need a second client
-// for these paths, with the address of the registry.
+// besideVersions is the list of servers for paths that do not begin with a version. The document lists it at each
+// of these paths. Some generators read only the servers of the whole document. Users of these generators need a
+// second client for these paths, with the address of the registry.
 var besideVersions = []object{{{"url", "/"}, {"description", "this registry, beside the versions"}}}
 
 // fileOperations describes the routes of files (docs/contract.md, "Files").
@@ -90,7 +90,7 @@ var fileOperations = map[string]operation{
 var ofUploads = []int{http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge,
 	http.StatusInsufficientStorage}
 
-// isBeside reports whether a pattern is a whole path, without a version in front.
+// isBeside reports whether a pattern is a whole path that does not begin with a version.
 func isBeside(pattern string) bool {
 	for _, path := range []string{routes.RegisterFile, routes.UploadFile, routes.GetFile} {
 		if pattern == path || strings.HasPrefix(pattern, path+"/") {

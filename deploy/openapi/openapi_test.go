@@ -37,8 +37,8 @@ func TestTheEmbeddedDocumentsAreUpToDate(t *testing.T) {
 	compare(t, filepath.Join(adminEmbedded, "admin.yaml"), d.YAML)
 }
 
-// compare fails the test unless the file has the wanted content. With -update, it first writes this content to the
-// file.
+// compare fails the test if the file does not have the content `want`. With -update, it first writes this content
+// to the file.
 func compare(t *testing.T, file string, want []byte) {
 	t.Helper()
 	if *update {

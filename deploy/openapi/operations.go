@@ -322,7 +322,7 @@ func reference(kind, name string) object {
 }
 
 // suffixes are appended to the names of some kinds of components. Generators of clients make one type for each
-// component, so no two components may have the same name, even if they are of different kinds.
+// component, so two components must have different names, even if they are of different kinds.
 var suffixes = map[string]string{"parameters": "Parameter", "headers": "Header"}
 
 // components returns the components of a kind. It appends the suffix of the kind to their names.
@@ -382,8 +382,8 @@ func (w *writer) bodySchemas() (all object) {
 	})
 }
 
-// requestBody returns the schema for a body: an object with the member "data", whose schema has the given name. The
-// schema permits other members, which are ignored.
+// requestBody returns the schema for a body: an object with the member "data". The argument `data` is the name of
+// this member's schema. The body may have other members, which are ignored.
 func requestBody(data string) object {
 	properties := object{{"data", reference("schemas", data)}}
 	if _, ofFile := fileExamples[data]; !ofFile {

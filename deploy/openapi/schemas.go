@@ -23,7 +23,7 @@ type prose struct {
 	Example any    `yaml:"example"`
 }
 
-// variant says what a schema of an object is used for.
+// variant is the purpose of a schema for an object.
 type variant string
 
 // The variants of schemas.

@@ -150,9 +150,9 @@ func lost(dir, name, how string) error {
 		"or remove the directory if it never held data", dir, secretFile, name, how)
 }
 
-// makeFirstSecret creates the secret of a first start, unless an interrupted start
-// has left one. If there are stores but no secret, it returns an error: without the
-// secret no owner token is valid, so an operator must restore it.
+// makeFirstSecret creates the secret of a first start. If an interrupted start has left one, it does nothing. If
+// there are stores but no secret, it returns an error: without the secret no owner token is valid, so an operator
+// must restore it.
 func makeFirstSecret(dir string) error {
 	if there, err := has(dir, firstSecretFile); there || err != nil {
 		return err

@@ -71,7 +71,7 @@ func TestOpenData(t *testing.T) {
 	}
 }
 
-// write creates the directory with the files, unless f is nil.
+// write creates the directory with the files. If f is nil, it does nothing.
 func (f files) write(t *testing.T, dir string) {
 	t.Helper()
 	if f == nil {

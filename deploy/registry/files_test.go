@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// TestAddressesOfFiles checks what addresses of files start with (docs/files.md, "Addresses").
+// TestAddressesOfFiles checks the beginning of the addresses of files (docs/files.md, "Addresses").
 func TestAddressesOfFiles(t *testing.T) {
 	secure := httpserver.Certificate{Cert: "x", Key: "x"}
 	for _, c := range []struct {

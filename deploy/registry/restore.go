@@ -14,10 +14,10 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// Restore creates a data directory from a backup, completely or not at all. The directory must be empty or not exist.
-// The argument `former` is the data directory of the registry before the restore. Files that were removed there stay
-// removed (docs/files.md, "Removal"). If former is "", no removals are copied. The argument `bucket` is the address of
-// the bucket with the bytes of the files. It is "" if the backup has the bytes.
+// Restore creates a data directory from a backup, completely or not at all. The directory must be empty or not
+// exist. The argument `former` is the data directory of the registry before the restore. Files that were removed
+// from that registry stay removed (docs/files.md, "Removal"). If `former` is "", no removals are copied. The
+// argument `bucket` is the address of the bucket with the bytes of the files. It is "" if the backup has the bytes.
 func Restore(ctx context.Context, file, dir, former, bucket string) (err error) {
 	if bucket != "" {
 		if err := checkBucket(bucket); err != nil {

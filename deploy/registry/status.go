@@ -48,8 +48,8 @@ type Status struct {
 	Memory      Memory             `json:"memory"`
 }
 
-// Problem is something that the operator should look at. Alert is the heading of docs/runbook.md that says what
-// to do. It is "" if the text in Says is enough.
+// Problem is a fact that the operator must check. Alert is the heading in docs/runbook.md that says what to do. It
+// is "" if the text in Says is enough.
 type Problem struct {
 	Alert string `json:"alert,omitempty"`
 	Says  string `json:"says"`
@@ -293,8 +293,8 @@ func (d Disk) share() float64 {
 	return float64(d.Free) / float64(d.Size)
 }
 
-// rule is an alert of deploy/observability/rules that fires if a metric is above a limit. Here the alert fires
-// immediately. The alert in those rules first waits for some minutes.
+// rule is an alert that fires if a metric is above a limit. A status reports it immediately. The same alert in
+// deploy/observability/rules first waits for some minutes.
 type rule struct {
 	alert, metric string
 	above         float64

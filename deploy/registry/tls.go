@@ -26,8 +26,8 @@ func (c Config) validateACME() error {
 	return errors.Join(faults...)
 }
 
-// maxPlain is how many connections of plain HTTP are served at the same time. With this limit, a flood of them
-// cannot use up the descriptors that the public listener needs.
+// maxPlain is the maximum number of simultaneous connections of plain HTTP. With this limit, a flood of them cannot
+// use up the descriptors that the public listener needs.
 const maxPlain = 512
 
 // keepCertificate keeps the certificate of the host valid until the function `stop` is called, and answers plain

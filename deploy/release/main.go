@@ -2,8 +2,8 @@
 //
 //	go run ./deploy/release -version 0.1.0 [FLAG...] [PACKAGE...]
 //
-// The packages are the programs to build. Without packages, the command makes only the clients. Run it at the
-// root of a clone. The same commit gives the same bytes, if the releases of Go, npm and hatchling are the same.
+// The packages are the programs to build. Without packages, the command makes only the clients. Run it at the root
+// of a clone. With the same releases of Go, npm and hatchling, the same commit gives the same bytes.
 package main
 
 import (

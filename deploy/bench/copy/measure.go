@@ -16,7 +16,7 @@ import (
 	"asset-registry.example/client"
 )
 
-// result is what a copy has cost.
+// result has the cost of a copy.
 type result struct {
 	assets   int
 	took     time.Duration

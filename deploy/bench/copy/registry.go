@@ -163,7 +163,7 @@ func usageOf(pid int) (u usage, err error) {
 	return u, err
 }
 
-// requests returns how many requests the gateway has answered, according to its metrics.
+// requests returns the number of requests that the gateway has answered, according to its metrics.
 func (r *registry) requests(ctx context.Context) (n int64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.metrics+"/metrics", nil)
 	if err != nil {

@@ -4,8 +4,8 @@
 //   - reading files from the registry in one process, compared with nginx that serves the same files;
 //   - reading files through a gateway and a file service, compared with an nginx in front of another nginx;
 //   - uploads of 10 MiB, compared with writing the same number of bytes to the same disk with fsync;
-//   - the memory of one process with 1,000 slow readers, and how long it takes meanwhile to read an
-//     asset.
+//   - the memory of one process with 1,000 slow readers, and how long it takes at the same time
+//     to read a page of assets.
 //
 // The command prints the ratios; it does not judge them. It takes about two minutes.
 package main
@@ -209,7 +209,7 @@ func get(path string) []byte {
 }
 
 // compareReadings measures two servers in turns with files of several sizes. For each size, it prints how many
-// files per second the registry sends, and how much faster or slower it is than the other server.
+// files per second the registry sends, and the ratio to the other server.
 func (b *bench) compareReadings(ctx context.Context, what, ours, other string) error {
 	const clients = 16
 	fmt.Printf("\nReadings, %s, %d connections\n", what, clients)
@@ -274,8 +274,8 @@ func write(name string, text []byte) error {
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(name))
 }
 
-// slowReaders prints how much memory 1,000 slow readers of a file need, and how fast an asset is read at the
-// same time.
+// slowReaders prints how much memory 1,000 slow readers of a file need, and how long it takes at the same time to
+// read a page of assets.
 func (b *bench) slowReaders(ctx context.Context, addr string, p *processes.Process) error {
 	const readers = 1000
 	path, err := upload(ctx, addr, bytes.Repeat([]byte{0}, 10<<20))

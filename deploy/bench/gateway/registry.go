@@ -98,7 +98,7 @@ func send(ctx context.Context, method, url, body string, status int) ([]byte, er
 	return text, err
 }
 
-// readings returns how many requests for the asset the upstream has received.
+// readings returns the number of requests for the asset that the upstream has received.
 func (s *stage) readings() (n int, err error) {
 	resp, err := client.Get("http://" + s.upstream + readingsPath)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *stage) readings() (n int, err error) {
 	return n, err
 }
 
-// missed returns how many reads a registry could not answer from its memory, according to its metrics.
+// missed returns the number of reads that a registry could not answer from its memory, according to its metrics.
 func missed(metrics string) (int, error) {
 	resp, err := client.Get("http://" + metrics + "/metrics")
 	if err != nil {

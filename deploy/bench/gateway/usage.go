@@ -30,13 +30,13 @@ func (c *contender) family() ([]int, error) {
 	return all, nil
 }
 
-// usage is what a contender has used since it started.
+// usage has the resources that a contender has used since its start.
 type usage struct {
 	cpu   time.Duration
 	calls int // system calls that read or write
 }
 
-// usage returns what the contender has used since it started.
+// usage returns the resources that the contender has used since its start.
 func (c *contender) usage() (used usage, err error) {
 	ids, err := c.family()
 	if err != nil {

@@ -111,7 +111,7 @@ func (l Load) client(ctx context.Context, i int) ([]time.Duration, error) {
 	return times, nil
 }
 
-// head has those fields of an answer's head that say where the body ends.
+// head has the fields of an answer's head that determine where the body ends.
 type head struct {
 	status  int // 0 for trailers
 	length  int64

@@ -38,8 +38,8 @@ func (b *bench) log(ctx context.Context) error {
 	return nil
 }
 
-// ages returns how old changes are when a checkpoint first covers them. Meanwhile, the given number of clients
-// changes other assets.
+// ages returns the time from each change to the first checkpoint that covers it. During the measurement, the given
+// number of clients changes other assets.
 func (b *bench) ages(ctx context.Context, clients int) (ages []time.Duration, err error) {
 	assets, err := fill(b.registry, sampled)
 	if err != nil {

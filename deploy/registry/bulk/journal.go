@@ -46,7 +46,7 @@ type assetID struct {
 	ID string `json:"id"`
 }
 
-// progress is what former runs have done for a row.
+// progress has the results of former runs for a row.
 type progress struct {
 	id, sum   string
 	access    client.Access // the tokens of the asset; if Token is "", the journal does not have them
@@ -181,7 +181,7 @@ func (j *Journal) take(number int, line []byte, ids map[string]*progress) error 
 	return nil
 }
 
-// known returns what former runs have done for a row, or nil if they have done nothing.
+// known returns the progress of a row in former runs, or nil if there is none.
 func (j *Journal) known(reference string) *progress { return j.rows[reference] }
 
 // add writes an entry, and returns when it is durable. Entries from concurrent calls are written together.

@@ -176,7 +176,7 @@ func (w *work) read(ctx context.Context) error {
 // registry keeps an upload without a document only for a day.
 const keepFile = 12 * time.Hour
 
-// document adds a document with its file, unless the asset already has it.
+// document adds a document with its file. If the asset already has the document, it does nothing.
 func (w *work) document(ctx context.Context, number int, d Document) error {
 	known := w.at.documents[number]
 	if known.added {

@@ -75,7 +75,7 @@ func (a Authority) pool() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// When renewals and attempts happen, and how long they take.
+// Times of renewals and attempts.
 const (
 	early      = 30 * 24 * time.Hour // time from the renewal to the expiry, but at most half of the certificate's life
 	within     = 5 * time.Minute     // longest time for one attempt

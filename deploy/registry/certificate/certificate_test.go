@@ -55,8 +55,8 @@ func open(t *testing.T, dir string) (*Manager, metrictest.Meter) {
 	return m, meter
 }
 
-// TestFailuresAreRepeatedLessAndLess lets every attempt fail for a day, and then lets one succeed. Meanwhile
-// there are many handshakes, and none of them may start an attempt.
+// TestFailuresAreRepeatedLessAndLess lets every attempt fail for a day, and then lets one succeed. There are many
+// handshakes during that time, and a handshake must not start an attempt.
 func TestFailuresAreRepeatedLessAndLess(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -69,8 +69,8 @@ type Config struct {
 // origin returns the address to which the mirror sends clients that want to write.
 func (c Config) origin() string { return cmp.Or(c.Origin, c.Of) }
 
-// relayWithin returns how long the origin may take to begin its answer to a relayed request. The rest of the
-// time for the request is left for answering 503 with the reason.
+// relayWithin returns the time within which the origin must begin its answer to a relayed request. The rest of the
+// time for the request is left for an answer 503 with the reason.
 func (c Config) relayWithin() time.Duration { return cmp.Or(c.Settings.ReadTimeout, c.Timeout) * 4 / 5 }
 
 // policy returns the policy that decides which checkpoints the mirror trusts; nil: it trusts all.

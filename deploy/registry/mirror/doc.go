@@ -16,7 +16,10 @@
 //     in package replica).
 //   - A checkpoint of the log is served once its tree is verified and the copy has all
 //     changes that the checkpoint covers.
-//   - If the origin has other data or another log, or if the copy contradicts itself or the
-//     log, the mirror removes its copy and begins anew. Meanwhile it answers 503.
-//   - After any other failure the mirror goes on serving the copy, and Age grows.
+//   - If the origin has different data or a different log, or if the copy contradicts the log,
+//     the copy may be void. If the mirror demands a signed log and has served the copy before,
+//     it serves the copy until a new one is verified. Otherwise it removes the copy, and
+//     answers 503 until it serves a new one.
+//   - If the copy is damaged or contradicts itself, the mirror always removes it.
+//   - After any other failure the mirror continues to serve the copy, and the header Age grows.
 package mirror

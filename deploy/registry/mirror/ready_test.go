@@ -121,8 +121,8 @@ func TestAMirrorThatDemandsALogServesNothingWithout(t *testing.T) {
 	}
 }
 
-// answers is a registry with an empty feed. It answers each request with the next of these server ids. With the last one
-// it also ends the test.
+// answers is a registry with an empty feed. It answers each request with the next id of the list `ids`. After the
+// last id, it calls the function `end`, which ends the test.
 type answers struct {
 	ids []string
 	end func()

@@ -125,8 +125,8 @@ func TestABusyRelayRefuses(t *testing.T) {
 	}
 }
 
-// TestARelayedAnswerIsBounded has an origin whose answer is larger than a mirror relays. The client must see that the
-// answer is incomplete.
+// TestARelayedAnswerIsBounded has an origin whose answer is larger than the limit mostRelayed. The client must see
+// that the answer is incomplete.
 func TestARelayedAnswerIsBounded(t *testing.T) {
 	part := make([]byte, 1<<20)
 	r := stage(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -25,7 +25,7 @@ var (
 	errRenewed  = errors.New("a new copy, which a signed log covers, takes the place of the old one")
 )
 
-// subject is what a doubt is about.
+// subject tells whether a doubt is about the data of the origin or about its log.
 type subject int
 
 const (
@@ -63,9 +63,10 @@ func (d *doubts) any() bool {
 	return len(d.held) > 0
 }
 
-// survives reports whether the copy stays after the error err, which says that the copy may be void. With a policy, a
-// copy that was served stays until another copy is verified, because an answer without a signature does not prove
-// that the copy is void. A damaged copy never stays. If the copy stays, survives records the doubt.
+// survives reports whether the mirror keeps the copy after the error `err`, which says that the copy may be void.
+// If the mirror has a policy and has served the copy before, it keeps the copy until a new one is verified, because
+// an answer without a signature does not prove that the copy is void. A damaged copy is never kept. If the mirror
+// keeps the copy, survives records the doubt.
 func (k *keeper) survives(err error) bool {
 	if k.policy == nil || !k.servedBefore() || errors.Is(err, replica.ErrUnsound) || errors.Is(err, boltfile.ErrDamaged) {
 		return false
@@ -101,7 +102,7 @@ func (k *keeper) lacksLog() bool {
 	return err != nil || public
 }
 
-// renew waits until there are doubts about this copy, and then makes another one. It returns errRenewed once the other
+// renew waits until there are doubts about this copy, and then makes a new one. It returns errRenewed once the new
 // copy is verified.
 func (k *keeper) renew(ctx context.Context) error {
 	next := k.mirror.beside()
@@ -148,8 +149,8 @@ func (k *keeper) build(ctx context.Context, next *mirror) error {
 	return next.keep(ctx)
 }
 
-// replaces returns an error if the verified copy has less of the same log than this copy. Otherwise the verified copy
-// may replace this one, and replaces returns nil.
+// replaces returns nil if the verified copy may replace this copy. It returns an error if both copies have the same
+// log, and the log of the verified copy is shorter.
 func (k *keeper) replaces(ctx context.Context, next translog.Checkpoint) error {
 	assets := k.assets.Load()
 	if assets == nil {

@@ -17,9 +17,9 @@ import (
 )
 
 // checkValues returns a fault for each value that its flag or argument does not accept. An argument must not be
-// empty. Tags declare what else is checked:
+// empty. Tags declare further checks:
 //
-//   - complete:"a,b" lists the values; complete:"keys" and "brokers" are lists of the registry;
+//   - complete:"a,b" lists the values; complete:"keys" and "brokers" name lists of the registry;
 //   - least:"1" and most:"9" bound a number or a duration;
 //   - "in" is for a file that must exist, "out" for a file whose folder must exist.
 func checkValues(line *kong.Context) error {

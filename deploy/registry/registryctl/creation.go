@@ -84,7 +84,7 @@ func (c creation) keep(a answer) error {
 	return nil
 }
 
-// failed returns err and what the user can do after it. If the registry has certainly created nothing, it
+// failed adds to err what the user can do. If the registry has certainly created nothing, it returns err and
 // removes the file.
 func (c creation) failed(err error) error {
 	status := client.StatusOf(err)

@@ -67,8 +67,8 @@ func parseEnd(text string) (any, error) {
 	return end.UTC(), nil
 }
 
-// parseLimits parses the values of --limit. It returns how many requests are allowed, by class and window. For
-// "none" it returns an empty map.
+// parseLimits parses the values of --limit. It returns the numbers of allowed requests; the keys of the map are
+// classes, the keys of the inner maps are windows. For "none" it returns an empty map.
 func parseLimits(texts []string) (map[string]map[string]int64, error) {
 	limits := map[string]map[string]int64{}
 	for _, text := range texts {

@@ -109,8 +109,8 @@ func (p *program) say(format string, args ...any) error {
 	return err
 }
 
-// interrupted says how far the copy is, when a run has ended early. It returns an error, except in one case: the
-// user stopped a command without --once, and the copy was up to date.
+// interrupted reports the state of the copy after a run that has ended early. It returns an error, except in one
+// case: the user stopped a command without --once, and the copy was up to date.
 func (p *program) interrupted(ctx context.Context, copied *replica.Replica, once bool, err error) error {
 	state := copied.State()
 	switch {

@@ -191,7 +191,7 @@ func (s *keepingSource) ReadCheckpoint(ctx context.Context) ([]byte, error) {
 	return signed, nil
 }
 
-// progress shows how many leaves are verified, and how long each takes on average.
+// progress shows the number of verified leaves, and the average time for a leaf.
 type progress struct {
 	*line
 	source *keepingSource

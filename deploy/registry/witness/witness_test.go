@@ -84,7 +84,7 @@ func (l *testLog) submission(t testing.TB, older, size int64) translog.Submissio
 	return translog.Submission{Old: older, Proof: proof, Checkpoint: l.signed(t, size)}
 }
 
-// newWitness returns a witness that has its state in the directory dir. It knows one log, whose name is the
+// newWitness returns a witness that has its state in the directory `dir`. It knows one log, whose name is the
 // constant `origin`.
 func newWitness(t testing.TB, dir string) *Witness {
 	t.Helper()
@@ -344,7 +344,7 @@ func TestADamagedStateIsRefused(t *testing.T) {
 	newWitness(t, dir)
 }
 
-// TestTheStateOfAnotherLogIsRefused gives a witness the memory of one log as the memory of another one.
+// TestTheStateOfAnotherLogIsRefused gives a witness the stored state of one log as the state of a different log.
 func TestTheStateOfAnotherLogIsRefused(t *testing.T) {
 	dir, other := t.TempDir(), newKey(t, translog.ForLog, "other.example/log", 3).Public()
 	w := newWitness(t, dir)
