@@ -159,8 +159,8 @@ func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
 	}
 }
 
-// TestAConditionHoldsForTheRevisionThatIsReplaced makes each kind of change with a condition that only the first
-// revision meets. Another request changes the asset before the change is stored. The change must be refused.
+// TestAConditionHoldsForTheRevisionThatIsReplaced makes each kind of change, with a condition that holds only for
+// the first revision. Another request changes the asset before the change is stored. The change must be refused.
 func TestAConditionHoldsForTheRevisionThatIsReplaced(t *testing.T) {
 	by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
 	for _, c := range []struct {

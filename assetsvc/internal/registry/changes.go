@@ -17,13 +17,14 @@ const maxPatch = 32 << 10
 // changes keep a whole asset, so that no client can choose to make only the costly changes.
 const (
 	wholeEvery  = 32   // on average, at most one of this many small changes keeps a whole asset
-	wholeCost   = 4096 // bytes per change that the whole assets kept with small changes need, on average
+	wholeCost   = 4096 // on average, a small change adds at most this many bytes of whole assets
 	wholeAlways = 1024 // a revision whose number is a multiple of this keeps a whole asset
 )
 
-// keepsWhole decides whether the record keeps the whole asset with a revision. The last two parameters are the sizes
-// of the patch and of the asset, in bytes. On average, the whole assets take about as many bytes as the patches, plus
-// wholeCost for each change. The patches between two whole assets take about as many bytes as one asset.
+// keepsWhole decides whether the record keeps the whole asset with a revision. The arguments `patch` and `whole`
+// are the sizes of the patch and of the asset, in bytes. On average, the whole assets take about as many bytes as
+// the patches, plus wholeCost for each change. The patches between two whole assets take about as many bytes as one
+// asset.
 func keepsWhole(revision int64, patch, whole int) bool {
 	if 2*patch >= whole || revision%wholeAlways == 0 {
 		return true
@@ -85,9 +86,10 @@ func (c change) encode() ([]byte, error) {
 	return append(append(text, patch...), '}'), nil
 }
 
-// describe sets the fields Change and Whole of a record that is about to be stored. The last two parameters are the
-// asset before and after the change. If before is nil, the change is a creation. If before is not nil, to.Revision is
-// the revision that the change replaces. The bool parameter says whether the asset was public before the change.
+// describe sets the fields Change and Whole of a record that is about to be stored. The arguments `before` and
+// `after` are the asset before and after the change. If `before` is nil, the change is a creation. Otherwise
+// to.Revision is the revision that the change replaces. The argument `was` says whether the asset was public before
+// the change.
 func (p *packer) describe(to *Record, by Author, was bool, before, after record.Value) (err error) {
 	operations := record.Patch(before, after)
 	if before == nil {

@@ -30,8 +30,8 @@ const erasePause = 20 * time.Millisecond
 
 // Erase destroys the content of a past revision of an asset: its patch, its whole asset and the salt of its leaf
 // (docs/contract.md, "Revisions"). The leaf, the position and the author stay. The next revision gets a whole
-// asset, so that it no longer depends on this one. Only the administrator may erase. Erasing a revision again has
-// no effect.
+// asset, so that it no longer depends on the erased revision. Only the administrator may erase. A second erasure of
+// the same revision has no effect.
 //
 // Erase returns the change as Revisions shows it. It returns a fault of kind NotFound if the asset has no such
 // revision, and a fault of kind Invalid for the newest revision, which is the asset itself. After any other error

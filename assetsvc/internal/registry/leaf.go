@@ -36,8 +36,8 @@ func publicView(hidden []asset.Group) shownTo {
 // isPublic reports whether the public log has the changes of an asset: the asset is listed, and not in test mode.
 func (r Record) isPublic() bool { return r.Listed && !r.Test }
 
-// newLeaf returns the leaf of a change. The record r is the asset after the change. The argument "was" says whether
-// the asset was public before the change.
+// newLeaf returns the leaf of a change. The record `r` is the asset after the change. The argument `was` says
+// whether the asset was public before the change.
 func newLeaf(all shownTo, was bool, r Record) (*leaf, error) {
 	switch {
 	case was && !r.isPublic():
@@ -77,7 +77,7 @@ func (all shownTo) show(body []byte) ([]byte, error) {
 	return append(members, '}'), nil
 }
 
-// Leaf returns the leaf of a change in the public log, and the salt of its commitment. The result "public" is false
+// Leaf returns the leaf of a change in the public log, and the salt of its commitment. The result `public` is false
 // if the log does not have the change.
 func (r Revision) Leaf() (l translog.Leaf, salt translog.Salt, public bool, err error) {
 	kept, err := r.leaf()

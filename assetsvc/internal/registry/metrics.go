@@ -23,7 +23,7 @@ type events struct {
 	named map[string]bool // brokers that have a label
 }
 
-// Measure reports creations and publications to meter. Call it before the first request.
+// Measure reports creations and publications to the argument `meter`. Call it before the first request.
 func (r *Registry) Measure(meter metric.Meter) error {
 	created, err1 := meter.Int64Counter("registry.assets.created", metric.WithUnit("{asset}"),
 		metric.WithDescription("Assets that this process has created, by broker."))

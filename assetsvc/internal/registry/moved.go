@@ -9,16 +9,16 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// Pauses between two looks at the horizon.
+// The pauses between two reads of the horizon have these limits.
 const (
 	firstListPause = 5 * time.Millisecond
 	mostListPause  = 80 * time.Millisecond
 )
 
-// awaitList waits until the list has an asset that entered it at the given position. This is so when the horizon
-// has reached the position: no other process then has an unfinished change before it. From then on, each walk over
-// the whole list has the asset. If awaitList cannot read the horizon, or ctx ends, it returns a fault of kind
-// Unavailable; the asset is changed nevertheless.
+// awaitList waits until the list has an asset that entered the list at the given position. It waits for the horizon
+// to reach this position, because then no process has an unfinished change at a lower position. From then on, each
+// walk over the whole list has the asset. If awaitList cannot read the horizon, or ctx ends, it returns a fault of
+// kind Unavailable; the asset is changed nevertheless.
 func (r *Registry) awaitList(ctx context.Context, position int64) error {
 	for pause := firstListPause; ; pause = min(2*pause, mostListPause) {
 		page, err := r.store.Page(ctx, HorizonQuery())
@@ -33,11 +33,12 @@ func (r *Registry) awaitList(ctx context.Context, position int64) error {
 	}
 }
 
-// mostFormer is the largest number of former bodies on a page. Each one takes a few reads of the record.
+// mostFormer is the maximum number of former bodies on a page. Each of these bodies takes a few reads of the
+// record.
 const mostFormer = 16
 
-// withFormer adds bodies to the entries of assets that have moved. Each body is the asset as it was at the
-// entry's position. A page that needs more than mostFormer of them ends earlier.
+// withFormer adds bodies to the entries of assets that have moved. Each body is the asset as it was at the entry's
+// position. If a page needs more than mostFormer such bodies, it ends earlier.
 func (r *Registry) withFormer(ctx context.Context, page FeedPage) (FeedPage, error) {
 	made := 0
 	for i := range page.Entries {

@@ -35,7 +35,7 @@ func (r *Registry) ReadParts(ctx context.Context, at Place, s asset.Scope) (reco
 	return a.Parts(at.Part, s), position, nil
 }
 
-// Download returns the URL of one version of a part. The parameter "key" says which version.
+// Download returns the URL of one version of a part. The argument `key` says which version.
 func (r *Registry) Download(ctx context.Context, at Place, key string) (string, error) {
 	a, _, err := r.load(ctx, at.Asset)
 	if err != nil {

@@ -43,7 +43,7 @@ func (k *tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (a
 type busy struct {
 	registry.Store
 	t     *testing.T
-	times int // before each of the next times calls of Replace, another request changes the asset
+	times int // number of calls of Replace that are still to meet such a change
 }
 
 func (s *busy) Replace(ctx context.Context, r registry.Record) (int64, error) {

@@ -11,8 +11,8 @@ import (
 // ErrNoCopy says that the record lacks a whole asset or a patch that is needed to make a past revision.
 var ErrNoCopy = errors.New("the record has no copy of the asset after this change")
 
-// logPage is how many changes one read of an asset's history returns at most. Each change has little more than maxPatch
-// bytes at most, so a read stays small.
+// logPage is the maximum number of changes that one read of an asset's history returns. A change has at most a
+// little more than maxPatch bytes, so a read stays small.
 const logPage = 32
 
 // Past returns an asset as it was after the change at the given position, without its dateModified. It starts from the

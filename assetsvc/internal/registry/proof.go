@@ -33,15 +33,15 @@ var ErrDamagedLog = errors.New("the public log is damaged")
 // change is public, the log is damaged.
 var ErrNoLeaf = errors.New("the log has later changes, but no leaf of this one")
 
-// WithLog returns a registry on the same store. The method Prove of this registry reads the given log. If log is
-// nil, the registry has no public log.
+// WithLog returns a registry on the same store. The method Prove of this registry reads the given log. If the
+// argument `log` is nil, the registry has no public log.
 func (r *Registry) WithLog(log Log) *Registry {
 	logged := *r
 	logged.public = log
 	return &logged
 }
 
-// maxLookBack is how many of an asset's newest changes Prove reads to find a public one.
+// maxLookBack is the maximum number of changes that Prove reads, from the newest on, to find a public change.
 const maxLookBack = 1024
 
 // Prove returns the proof that the public log has a revision of an asset, and the evidence for it (docs/log.md,

@@ -49,7 +49,7 @@ func (l *wholeLog) Prove(ctx context.Context, position int64) (translog.Proof, [
 // reads is a store that counts the reads of an asset's history.
 type reads struct {
 	registry.Store
-	logs, most int // most is the largest number of changes that one read asked for
+	logs, most int // the field `most` is the largest limit of a read
 }
 
 func (s *reads) Log(ctx context.Context, id string, q registry.LogQuery) ([]registry.Revision, error) {

@@ -287,8 +287,8 @@ func (r *Registry) Own(ctx context.Context, by identity.Identity, q Query) (Feed
 // Ready returns nil if assets can be read and written.
 func (r *Registry) Ready(ctx context.Context) error { return r.store.Ready(ctx) }
 
-// Unavailable returns the fault for a store that did not answer (docs/contract.md, "Errors"). The arguments
-// doing and cause are for the log; clients do not see them.
+// Unavailable returns the fault for a store that did not answer (docs/contract.md, "Errors"). The arguments `doing`
+// and `cause` are for the log; clients do not see them.
 func Unavailable(doing string, cause error) error {
 	const text = "The registry cannot reach its data now; repeat the request."
 	f := fault.New(fault.Unavailable, fault.URL, "store", text)

@@ -188,9 +188,9 @@ func TestALargePatchIsNotKept(t *testing.T) {
 	}
 }
 
-// TestTheDeepestAssetHasRevisions changes an asset that was created under older rules. They allowed any value
-// as the id of an organisation, and this id has the greatest depth that JSON may have here. Its record
-// must have the creation and the change.
+// TestTheDeepestAssetHasRevisions changes an asset that was created under older rules. Those rules allowed any
+// value as the id of an organisation, and the id here is nested as deeply as JSON may be. The record must have the
+// creation and the change.
 func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	r, store, _, id := open(t)
 	stored, err := store.Get(t.Context(), id, registry.AnySize)

@@ -33,9 +33,9 @@ func barred(by identity.Identity) string {
 const testOnly = "this API key is test-only (level t), and changes assets in test mode only"
 
 // withinTest refuses a change of a real asset with a test-only key (docs/contract.md, "Accreditation"). The
-// assets are the asset before and after the change. The argument `verdict` is the result of the other rules for
-// the change. withinTest returns verdict unchanged if the change is allowed, or if verdict says that a part is
-// missing.
+// argument `assets` has the asset before and after the change. The argument `verdict` is the result of the other
+// rules for the change. If the change is allowed, or if the argument `verdict` says that a part is missing,
+// withinTest returns this argument.
 func withinTest(by identity.Identity, verdict error, assets ...asset.Asset) error {
 	isReal := func(a asset.Asset) bool { return !a.Test() }
 	if by.TestOnly() && fault.KindOf(verdict) != fault.NotFound && slices.ContainsFunc(assets, isReal) {
@@ -52,7 +52,7 @@ type standing struct {
 	// sealed is the newest token record of the asset. After a restore of the assets, the auth service may have
 	// a newer record than the asset.
 	sealed   string
-	resealed bool // the newest record differs from the asset's only in its seal, so the asset need not be changed
+	resealed bool // the newest record and the asset's differ only in their seals, so the asset need not be changed
 }
 
 // standing returns the standing of a caller (docs/contract.md, "Roles"). The caller is the owner if the key

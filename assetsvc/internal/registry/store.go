@@ -64,8 +64,8 @@ type ChangesQuery struct {
 type ChangesPage struct {
 	Changes []Revision
 	More    bool // the page ended because of the query's Limit or Bytes, and more changes follow
-	// Upto is the position up to which the page is complete. The page has every change above the query's After and
-	// not above Upto: no later read finds another one there. Upto is 0 in an empty store.
+	// Upto is the position up to which the page is complete. The page has every change above the query's After, up to
+	// the position Upto. No later read finds another change there. Upto is 0 in an empty store.
 	Upto int64
 }
 
@@ -129,8 +129,8 @@ type Entry struct {
 type FeedPage struct {
 	Entries []Entry
 	// Upto is the position up to which an ascending page is complete. The page has every entry above the query's
-	// Offset and not above Upto: no later read finds another one there. Upto is 0 in an empty store, and has no
-	// meaning on a descending page.
+	// Offset, up to the position Upto. No later read finds another entry there. Upto is 0 in an empty store, and has
+	// no meaning on a descending page.
 	Upto int64
 }
 
@@ -195,15 +195,14 @@ type Store interface {
 	// (most). For a removed asset it returns ErrRemoved, which wraps ErrNotFound, and a Record with only ID and
 	// Origin.
 	Get(ctx context.Context, id string, most int) (Record, error)
-	// Log returns changes of one asset, the newest first. It returns ErrNotFound as
-	// Get does.
+	// Log returns changes of one asset, the newest first. It returns ErrNotFound in the same cases as Get.
 	Log(ctx context.Context, id string, q LogQuery) ([]Revision, error)
 	// Changes returns changes of all assets, in the order of their positions. If a change above q.After exists,
 	// the page has at least one.
 	Changes(ctx context.Context, q ChangesQuery) (ChangesPage, error)
 	// Rewrite replaces the fields Change and Whole of a change that Log or Changes has returned, if the stored Change
-	// is still old.Change. The result done reports whether it has replaced them. After an error, they may be replaced
-	// or not.
+	// is still old.Change. The result `done` reports whether it has replaced them. After an error, they are perhaps
+	// replaced.
 	Rewrite(ctx context.Context, old Revision, change, whole []byte) (done bool, err error)
 	// ClaimReference makes a reference stand for a new id (to) if it stands for the old id (from) now. If the old id
 	// is empty, the reference must stand for no id yet. ClaimReference returns the id for which the reference stands

@@ -2,8 +2,8 @@ package registry
 
 import "testing"
 
-// TestAWholeAssetIsKeptAtTheLatestAfterAThousandRevisions calls keepsWhole many times for each case, also for the
-// largest asset with a small patch. keepsWhole must return true at least for each revision that is a multiple of 1024.
+// TestAWholeAssetIsKeptAtTheLatestAfterAThousandRevisions calls keepsWhole many times for each case. One case is
+// the largest asset with a small patch. For each revision that is a multiple of 1024, keepsWhole must return true.
 // Promises: proof-changes
 func TestAWholeAssetIsKeptAtTheLatestAfterAThousandRevisions(t *testing.T) {
 	for _, c := range []struct {

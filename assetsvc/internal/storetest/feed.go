@@ -88,7 +88,7 @@ type checker struct {
 
 	mu     sync.Mutex
 	acks   []ack
-	listed map[string]int64 // by asset: an acknowledged position at which the asset is listed
+	listed map[string]int64 // an acknowledged position at which an asset is listed; the keys are ids of assets
 	report Report
 }
 
@@ -231,7 +231,7 @@ func (c *checker) checkAcknowledgements() {
 	byBegin := slices.SortedFunc(slices.Values(c.acks), func(a, b ack) int { return cmp.Compare(a.begun, b.begun) })
 	byEnd := slices.SortedFunc(slices.Values(c.acks), func(a, b ack) int { return cmp.Compare(a.end, b.end) })
 	at := map[int64]string{}
-	var highest ack // the change with the highest position among those that had ended before the change a began
+	var highest ack // the change with the highest position among those that had ended before the change `a` began
 	for _, a := range byBegin {
 		for len(byEnd) > 0 && byEnd[0].end < a.begun {
 			if byEnd[0].position > highest.position {

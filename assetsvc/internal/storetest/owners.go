@@ -20,7 +20,7 @@ func owned(owner string, listed, test bool) registry.Record {
 	return r
 }
 
-// replaced returns a record for Replace. With this record, Replace gives the stored asset r the owner.
+// replaced returns a record for Replace. This record gives the stored asset `r` a new owner.
 func replaced(r registry.Record, owner string) registry.Record {
 	r.Former, r.Owner = r.Owner, owner
 	return r

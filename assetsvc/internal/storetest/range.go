@@ -178,7 +178,7 @@ func testCancelledRange(t *testing.T, open RangeOpener) {
 // Copy is a copy of the listed assets of a store, as a snapshot has it.
 type Copy struct {
 	Position int64            // position from which to follow the feed
-	Assets   map[string]int64 // position of each asset, by id
+	Assets   map[string]int64 // positions of the assets; the keys are ids
 }
 
 // CheckSnapshot makes several copies of a store while writers create, list and change assets. Before each copy,

@@ -29,7 +29,7 @@ func Refer(t *testing.T, s registry.Store, reference string, removed bool) strin
 	return draft.ID
 }
 
-// testReferences claims references, and then gives one of them another id. At last, several callers claim the same
+// testReferences claims references, and then gives one of them another id. Finally, several callers claim the same
 // reference at the same time. All of them must get the same id.
 func testReferences(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))

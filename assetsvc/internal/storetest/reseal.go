@@ -44,7 +44,7 @@ func testReseal(t *testing.T, open Opener) {
 		anew string
 	}{
 		{want[2], anew},
-		{registry.Sealed{ID: before.ID, Sealed: other}, other}, // another token record than the asset has
+		{registry.Sealed{ID: before.ID, Sealed: other}, other}, // not the token record of the asset
 		{registry.Sealed{ID: NewID(), Sealed: other}, other},   // the id of no asset
 	} {
 		if err := sealed.Reseal(t.Context(), c.old, registry.Sealed{ID: before.ID, Sealed: c.anew}); err != nil {

@@ -21,8 +21,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Opener opens the store with the given name, and creates it if it does not exist. The store is closed when the
-// test ends, or by the test before that.
+// Opener opens the store with the given name, and creates it if it does not exist. At the end of the test the store
+// is closed, if the test has not closed it before.
 type Opener func(t *testing.T, name string, now func() time.Time) registry.Store
 
 // start is the first time that the clock of a test shows.

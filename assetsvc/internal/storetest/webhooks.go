@@ -434,8 +434,9 @@ func CheckBrokerBound(t *testing.T, stores ...WebhookStore) {
 	putMany(t, stores, "c", 10, 3)
 }
 
-// putMany creates endpoints of one broker at the same time. The last two arguments are the number of endpoints to
-// create, and the number of endpoints that must be stored. All other creations must get ErrBrokerFull.
+// putMany creates endpoints of one broker at the same time. The argument `count` is the number of endpoints to
+// create. The argument `stored` is the number of endpoints that must be stored; all other creations must get
+// ErrBrokerFull.
 func putMany(t *testing.T, stores []WebhookStore, prefix string, count, stored int) {
 	t.Helper()
 	errs := make([]error, count)
