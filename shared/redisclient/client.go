@@ -1,6 +1,6 @@
-// Package redisclient opens the connections to Redis of every service. A call fails
-// within its timeouts. It is not repeated: callers themselves repeat calls. An error
-// never quotes an address, which may hold a password.
+// Package redisclient opens the connections of every service to Redis. A call fails
+// within its timeouts. The package does not retry a call; its callers do so. An error
+// never quotes an address, because an address may hold a password.
 package redisclient
 
 import (
@@ -34,8 +34,8 @@ func IsShortage(err error) bool {
 // ErrMalformed is the error for an address whose form is wrong.
 var ErrMalformed = errors.New("the address of the Redis server is malformed")
 
-// Open returns a client for an address. It does not connect. The address is one that OpenServer accepts, or it names a
-// node of a cluster and has ?addr=HOST:PORT for each further node.
+// Open returns a client for an address. It does not connect. It accepts each address that OpenServer accepts. For a
+// cluster, the address names one node and has ?addr=HOST:PORT for each further node.
 func Open(address string, t Timeouts) (redis.UniversalClient, error) {
 	if isSentinel(address) || !strings.Contains(address, "addr=") {
 		return OpenServer(address, t)
@@ -63,7 +63,7 @@ func OpenServer(address string, t Timeouts) (*redis.Client, error) {
 		return openSentinels(address, t)
 	}
 	o, err := redis.ParseURL(address)
-	if err != nil || !strings.Contains(address, "://") { // the library reads redis:x as the server of this machine
+	if err != nil || !strings.Contains(address, "://") { // the library takes redis:x for the server of this machine
 		return nil, ErrMalformed
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = t.Dial, t.Call, t.Call, t.Pool
@@ -83,7 +83,7 @@ func openSentinels(address string, t Timeouts) (*redis.Client, error) {
 		return nil, ErrMalformed
 	}
 	if o.TLSConfig != nil {
-		o.TLSConfig.ServerName = "" // each server has another name: the address gives it
+		o.TLSConfig.ServerName = "" // each server has a different name; the library takes it from the server's address
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = t.Dial, t.Call, t.Call, t.Pool
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true

@@ -1,6 +1,6 @@
 // Package redistest gives a test a Redis server on a free port. It runs the real
-// redis-server with the settings of production. Every write is in the append-only
-// file before its answer.
+// redis-server with the settings of production. The server answers a write only
+// after the write is in the append-only file.
 package redistest
 
 import (
@@ -67,7 +67,7 @@ func (s *Server) Restart(t testing.TB) {
 		args = append([]string{s.sentinel, "--sentinel"}, args...)
 	} else {
 		args = append(args, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
-			"--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0") // a replica waits for no other
+			"--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0") // a replica does not wait for others
 		args = append(args, s.args...)
 	}
 	s.cmd = exec.Command("redis-server", args...)
@@ -109,8 +109,8 @@ func (s *Server) answer(command string) (string, error) {
 	return string(text), err
 }
 
-// Replicate starts a replica of the server, with the server's arguments and also
-// args. It returns the replica once the replica has all data of the server.
+// Replicate starts a replica of the server, with the server's arguments and args.
+// It returns the replica once the replica has all data of the server.
 func (s *Server) Replicate(t testing.TB, args ...string) *Server {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
@@ -123,8 +123,8 @@ func (s *Server) Replicate(t testing.TB, args ...string) *Server {
 }
 
 // Watch starts a sentinel that makes the server's replica the primary when the server is down. It returns the
-// sentinel's address once the sentinel knows the replica. password is the password of both servers, "" if they
-// have none.
+// sentinel's address once the sentinel knows the replica. The argument `password` is the password of both servers, or
+// "" if they have none.
 func (s *Server) Watch(t testing.TB, name, password string) (sentinel string) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)

@@ -7,8 +7,8 @@
 //   - assets: the key is the id, 16 bytes. The value has the position of the newest change,
 //     one byte for the mode, and the entry of the feed as the registry writes it with
 //     opt_fields=* and mode=_all_.
-//   - feed, feed-test: the key is the position, 8 bytes, and the value is the id. feed-test
-//     has the assets in test mode, feed all others.
+//   - feed, feed-test: the key is the position, 8 bytes, and the value is the id. The bucket
+//     feed-test has the assets in test mode, and the bucket feed has all others.
 //   - segments: the hashes of the snapshot files that are already in the copy. The bucket is
 //     empty again once the copy has all files of the snapshot.
 //   - state: one State as JSON.
@@ -27,9 +27,9 @@
 //   - K6, bounded. Memory does not grow with the number of assets.
 //
 // K2 also holds if the files come from several snapshots. Once the copy has all files of one
-// snapshot, it has everything that this snapshot has, and the position of the snapshot
-// becomes the position of the copy (docs/snapshot.md, S1). If two snapshots share a file, it
-// is read only once.
+// snapshot, it has all assets of this snapshot. The position of the snapshot then becomes the
+// position of the copy (docs/snapshot.md, S1). If two snapshots share a file, the file is read
+// only once.
 //
 // # Failures
 //

@@ -74,14 +74,14 @@ func bucketsOf(tx *bbolt.Tx) buckets {
 	return buckets{tx.Bucket(assetsBucket), tx.Bucket(feedBucket), tx.Bucket(testBucket)}
 }
 
-// ahead is how far the clock of a registry may be ahead of the clock of this machine.
+// ahead is the maximum time by which a registry's clock may be ahead of this machine's clock.
 const ahead = time.Minute
 
 // Latest returns the latest position that is accepted for a change now.
 func Latest() int64 { return time.Now().Add(ahead).UnixMicro() }
 
-// The method `until` checks the position of an entry: it returns ErrEntry if the entry comes after the given position.
-// An entry in the future could never be replaced, because all later states of the asset would have earlier positions.
+// The method `until` returns ErrEntry if the entry comes after the given position. An entry in the future could not be
+// replaced, because all later states of the asset would have earlier positions.
 func (e Entry) until(position int64) error {
 	if e.Position > position {
 		return fmt.Errorf("%w: asset %s is of %s, and may not be later than %s", ErrEntry, e.ID,

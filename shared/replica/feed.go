@@ -19,8 +19,8 @@ type FeedQuery struct {
 }
 
 // Feed calls the function `visit` with entries, in the order of their positions, until visit returns false. It reads
-// the copy as it is at one moment. At that moment, the copy has every entry up to the position that Feed returns.
-// From files of a snapshot, the copy may also have some later entries, which Feed skips. The JSON of an entry is
+// the copy as it is at one moment. At that moment, the copy has every entry up to the position that Feed returns. The
+// copy may also have some later entries from files of a snapshot. Feed skips these entries. The JSON of an entry is
 // valid only during the call.
 func (r *Replica) Feed(q FeedQuery, visit func(Entry) bool) (upto int64, err error) {
 	err = r.file.View(func(tx *bbolt.Tx) error {
@@ -74,8 +74,8 @@ func entryAt(p boltfile.Place, b buckets, text bool) (Entry, error) {
 	return valueOf(p.ID, b.assets.Get(p.ID))
 }
 
-// The method `over` returns a function that returns the places for the query q, one after the other, in the order that
-// q asks for.
+// The method `over` returns a function. Each call of the function returns the next place for the query q, in the order
+// of the query.
 func (q FeedQuery) over(b buckets) (next func() boltfile.Place) {
 	real, test := boltfile.Feed{Bucket: b.real}, boltfile.Feed{Bucket: b.test, Test: true}
 	switch {

@@ -26,8 +26,8 @@ type Seen struct {
 	At       time.Time // the moment when the feed ended at Position
 }
 
-// Freshness knows when a copy was last as new as its origin. The zero value is for a copy that has never
-// been as new as its origin. It is safe for concurrent use.
+// Freshness records when a copy was last as new as its origin. The zero value is for a copy that has never
+// been as new as its origin. Freshness is safe for concurrent use.
 type Freshness struct {
 	mu       sync.Mutex
 	position int64     // position of the copy
@@ -35,7 +35,7 @@ type Freshness struct {
 	equal    time.Time // last time when the copy was as new as the origin
 }
 
-// Saw records where the origin's feed ended.
+// Saw records the position at which the origin's feed ended.
 func (f *Freshness) Saw(s Seen) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,7 +62,7 @@ func (f *Freshness) advance() {
 	}
 }
 
-// Restart begins with another copy. The argument `equal` is the time when that copy was last as new as the origin.
+// Restart begins with a new copy. The argument `equal` is the time when the new copy was last as new as the origin.
 func (f *Freshness) Restart(equal time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

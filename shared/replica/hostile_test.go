@@ -39,8 +39,8 @@ func hostile(t *testing.T, answers map[string]string) Source {
 	return Source{Client: c, Address: server.URL, Pause: time.Millisecond}
 }
 
-// bomb returns a zstd file of one frame that does not say how long its output is. Its output is one entry,
-// whose text has size bytes.
+// bomb returns a zstd file of one frame that does not say how long its output is. The output is one entry with a text
+// of the given size in bytes.
 func bomb(t *testing.T, size int) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -104,7 +104,7 @@ func TestAFileHasTheBytesThatTheSnapshotSays(t *testing.T) {
 	}
 }
 
-// TestAFileHasOnlyTheIDsThatTheSnapshotSays unpacks a file with one asset.
+// TestAFileHasOnlyTheIDsThatTheSnapshotSays unpacks a file with one asset for several ranges of ids.
 func TestAFileHasOnlyTheIDsThatTheSnapshotSays(t *testing.T) {
 	packed := bomb(t, 1000)
 	decoder, err := newDecoder()

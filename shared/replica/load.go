@@ -20,8 +20,8 @@ const (
 	repeatPause = 2 * time.Second
 )
 
-// load stores the newest snapshot. If the registry has no snapshot, load stores nothing, and the feed fills the
-// copy. If files of the snapshot are gone or damaged, load asks for the newest snapshot again and continues with it.
+// load stores the newest snapshot. If the registry has no snapshot, load stores no assets, and the feed fills the
+// copy. If files of the snapshot are gone or damaged, load asks for the newest snapshot again and continues with that.
 func (r *run) load(ctx context.Context) error {
 	var before client.Timestamp
 	for repeats := 0; ; {
@@ -59,7 +59,7 @@ func (r *run) withoutSnapshot() error {
 	return r.store(c)
 }
 
-// snapshot stores all files of a snapshot that the copy does not have yet, and after them the position.
+// snapshot stores all files of a snapshot that the copy does not have yet. Then it stores the snapshot's position.
 func (r *run) snapshot(ctx context.Context, s client.Snapshot) error {
 	r.done.Snapshots++
 	loaded, err := r.Loaded()
@@ -161,15 +161,15 @@ func (r *run) read(ctx context.Context, s client.Segment, decoder *zstd.Decoder)
 	return file{s, entries, err}
 }
 
-// newDecoder returns a decoder that writes no more bytes than its buffer has room for, whatever a file says
-// about its size.
+// newDecoder returns a decoder that never writes more bytes than its buffer has room for, even if a file says that its
+// output is shorter.
 func newDecoder() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(maxWindow),
 		zstd.WithDecoderConcurrency(parallel))
 }
 
 // unpack returns the entries of a file. The segment says how many entries and bytes the file has, and which ids it may
-// have. If this is wrong, or if the ids are not in order, unpack returns an error.
+// have. If the segment is wrong, or if the ids are not in order, unpack returns an error.
 func unpack(s client.Segment, packed []byte, decoder *zstd.Decoder) ([]Entry, error) {
 	// The client has already refused segments whose UncompressedBytes are too many.
 	lines, err := decoder.DecodeAll(packed, make([]byte, 0, s.UncompressedBytes))
@@ -201,8 +201,8 @@ func unpack(s client.Segment, packed []byte, decoder *zstd.Decoder) ([]Entry, er
 	return entries, nil
 }
 
-// otherData adds ErrOtherData to an error with which the registry has refused a position, if the cookie SERVER_ID of
-// the answer names other data. An answer without this cookie does not mean that the copy must begin anew.
+// otherData takes an error by which the registry refused a position. If the cookie SERVER_ID of the answer names other
+// data, otherData adds ErrOtherData to the error. Without this cookie, the answer does not prove that the data differ.
 func (r *run) otherData(err error) error {
 	refusal, ok := errors.AsType[*client.Error](err)
 	if ok && errors.Is(err, client.ErrStartOver) && refusal.ServerID != "" &&

@@ -370,8 +370,8 @@ func TestASampleHasDifferentAssets(t *testing.T) {
 	}
 }
 
-// TestACatchUpEndsWhileTheFeedGrows changes an asset before each page, so that no page is empty. The copy must
-// have everything that the registry had when CatchUp began.
+// TestACatchUpEndsWhileTheFeedGrows changes an asset before each page, so that no page is empty. CatchUp must end. The
+// copy must then have all assets as the registry had them when CatchUp began, or newer ones.
 func TestACatchUpEndsWhileTheFeedGrows(t *testing.T) {
 	f, r := newFake(t), open(t, t.TempDir())
 	for n := range 10 {

@@ -69,9 +69,9 @@ func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)
 	return Follow(ctx, r, source, tell)
 }
 
-// CatchUp brings a copy up to the end that the registry's feed had when CatchUp was called. So it ends, however
-// fast the feed grows. An empty copy first gets the newest snapshot, if the registry has one, and then the feed
-// after it. The function `tell` is called after each change of the copy.
+// CatchUp brings a copy up to the end that the registry's feed had when CatchUp was called. So CatchUp ends even if the
+// feed grows fast. If the registry has a snapshot, an empty copy first gets the newest one, and then the feed after the
+// snapshot. The function `tell` is called after each change of the copy.
 func CatchUp(ctx context.Context, to Store, source Source, tell func(Progress)) error {
 	run := &run{Store: to, source: source, tell: tell}
 	var err error
@@ -126,7 +126,7 @@ func (r *run) end(ctx context.Context) (int64, error) {
 	return end, nil
 }
 
-// pages stores the feed up to the goal, or up to its end. While it stores a page, it reads the next one.
+// pages stores the feed up to the goal, or up to the end of the feed. While it stores a page, it reads the next one.
 func (r *run) pages(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	read, feed := make(chan client.Page), r.feed()
@@ -163,7 +163,7 @@ func positionOf(p client.Position) (int64, error) { return State{Position: p}.Up
 
 // page stores a page of the feed. It returns an error in these cases:
 //
-//   - the entries are not in order, or the first of them is not after the copy's position;
+//   - the entries are not in order, or the first entry is not after the copy's position;
 //   - an entry is after the position of the next page;
 //   - the position of the next page is before the copy's position, or in the future.
 func (r *run) page(page client.Page) error {
@@ -195,8 +195,8 @@ func (r *run) page(page client.Page) error {
 	return r.store(c)
 }
 
-// The method `same` returns ErrOtherData if a position belongs to other data than the copy. It returns ErrAnswer if the
-// position does not say to which data it belongs: every position of a registry says so.
+// The method `same` returns ErrOtherData if a position and the copy belong to different data. It returns ErrAnswer if
+// the position does not name its data, because every position of a registry names them.
 func (r *run) same(p client.Position) error {
 	if p.ServerID == "" {
 		return fmt.Errorf("%w: it has no cookie SERVER_ID", ErrAnswer)

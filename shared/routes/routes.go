@@ -31,7 +31,7 @@ func Classes() []Class { return []Class{List, Own, Read, Write} }
 // Version is one version of the API.
 type Version struct {
 	Name   string // the path segment after /api/
-	Target string // the version that the gateway asks the asset service for
+	Target string // the version that the gateway requests from the asset service
 }
 
 // Prefix returns the start of every path of the version: "/api/2.5".
@@ -52,7 +52,7 @@ func Versions() []Version {
 	}
 }
 
-// FindVersion returns the version with a name. The result `ok` is false if no version has this name.
+// FindVersion returns the version with the given name. The result `ok` is false if no version has this name.
 func FindVersion(name string) (v Version, ok bool) {
 	for _, v := range Versions() {
 		if v.Name == name {
@@ -104,11 +104,11 @@ type Route struct {
 	Since     string // the first version that has the route; empty: all versions have it
 }
 
-// Ownership is the last segment of the path that hands an asset over to a new
-// owner (docs/contract.md, "Ownership").
+// Ownership is the last segment of the path for a change of an asset's owner
+// (docs/contract.md, "Ownership").
 const Ownership = "ownership"
 
-// Recovery is the last segment of the path that gives an asset new tokens
+// Recovery is the last segment of the path for new tokens of an asset
 // (docs/contract.md, "Recovery").
 const Recovery = "recovery"
 
@@ -207,8 +207,8 @@ func All() []Route {
 const AnyLanguage = "/assets/:id"
 
 // Site returns the routes of the pages for people, which the search service answers (docs/site.md). Their patterns
-// are whole paths. A page needs a search or several readings, so it costs as much as a page of the feed. GET / is not
-// among the routes: the gateway answers programs there, and passes requests of browsers on.
+// are whole paths. A page with assets needs a search or several reads, so it costs as much as a page of the feed. GET /
+// is not among the routes: the gateway answers programs itself, and passes requests of browsers on.
 func Site() []Route {
 	var all []Route
 	for _, r := range []Route{
@@ -298,7 +298,7 @@ func Public() []PublicPath {
 	}
 }
 
-// IsPublic reports whether Public has this path, or a path above it that is not Exact.
+// IsPublic reports whether Public has the given path, or has a path above it that is not Exact.
 func IsPublic(path string) bool {
 	return slices.ContainsFunc(Public(), func(p PublicPath) bool {
 		return path == p.Path || !p.Exact && strings.HasPrefix(path, p.Path+"/")

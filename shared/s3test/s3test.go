@@ -1,5 +1,5 @@
-// Package s3test gives a test an object store with the API of S3. It is versitygw, a program that others wrote,
-// which keeps its objects in a directory.
+// Package s3test gives a test an object store with the API of S3. The store is versitygw, a program of another project.
+// It keeps its objects in a directory.
 package s3test
 
 import (
@@ -23,7 +23,7 @@ const startTimeout = 20 * time.Second
 // itself find its credentials in the environment.
 type Server struct {
 	Addr string // host and port
-	Dir  string // each bucket is a directory in it, and each object a file
+	Dir  string // the directory of the data; each bucket is a directory in it, and each object is a file
 
 	tb      testing.TB
 	program string

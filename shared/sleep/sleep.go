@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// For waits for the time d, or not at all if d is not positive. It returns false if ctx ends before, and
-// then it does not wait any longer.
+// For waits for the time d. If d is not positive, it does not wait. When ctx ends, it stops waiting and returns false.
 func For(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -1,5 +1,5 @@
-// Package static serves files that are part of the program. It compresses each file only once, at its first
-// compressed answer: otherwise anonymous clients could cause much work.
+// Package static serves files that are part of the program. It compresses each file only once, at the first compressed
+// answer. Otherwise anonymous clients could make the program compress the file for each request.
 package static
 
 import (
@@ -37,7 +37,7 @@ func New(contentType, cache string, content []byte) *File {
 
 func compress(content []byte) []byte {
 	var to bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&to, gzip.BestCompression) // fails for an unknown level only
+	w, _ := gzip.NewWriterLevel(&to, gzip.BestCompression) // fails only for an unknown level
 	_, _ = w.Write(content)                                // writing to a buffer never fails
 	_ = w.Close()
 	return to.Bytes()
@@ -83,8 +83,8 @@ func acceptsGzip(sent []string) bool {
 	return false
 }
 
-// isAt reports whether an If-None-Match names the file's tag (RFC 9110, 13.1.2). The edge adds endings to the tags
-// of compressed answers, and has removed them from these tags.
+// isAt reports whether an If-None-Match names the file's tag (RFC 9110, 13.1.2). The edge adds endings to the tags of
+// compressed answers. It has already removed these endings from the tags in the argument `sent`.
 func (f *File) isAt(sent []string) bool {
 	for tag := range strings.SplitSeq(strings.Join(sent, ","), ",") {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")

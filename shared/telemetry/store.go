@@ -17,8 +17,8 @@ type StoreUse struct {
 	MemoryUsed, MemoryMax int64 // memory that the data use, and the maximum that they may use
 }
 
-// MeasureStore registers metrics of a store until the function `stop` is called. The name says
-// what the store holds. The function `use` is called at each collection.
+// MeasureStore registers metrics of a store until the function `stop` is called. The argument `name`
+// says what the store holds. The function `use` is called at each collection.
 func MeasureStore(
 	meter metric.Meter, name string, use func(context.Context) StoreUse,
 ) (stop func() error, err error) {

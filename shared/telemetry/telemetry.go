@@ -1,10 +1,10 @@
 // Package telemetry makes a service's traces and metrics with OpenTelemetry. Package export sends them to a
-// collector. The two are separate because most packages make telemetry, but only programs need the exporters,
-// which are large.
+// collector. The packages are separate because the exporters are large. Most packages make telemetry, but only
+// programs need the exporters.
 //
-// The edge decides once whether a request is traced, before it makes a span. Code
-// needs no tracer: Child makes a span if the context has a recorded span,
-// and otherwise does nothing.
+// The edge decides once whether a request is traced, before it makes a span. Other
+// code needs no tracer: if the context has a recorded span, Child makes a child of
+// this span, and otherwise it does nothing.
 package telemetry
 
 import (
@@ -27,8 +27,8 @@ type Telemetry struct {
 	share   float64 // share of the edge's requests that are traced, from 0 to 1
 }
 
-// New returns telemetry that uses these providers. With a nil provider, it makes no traces or no metrics. The argument
-// "share" is the share of the edge's requests that are traced, from 0 to 1.
+// New returns telemetry that uses the given providers. If a provider is nil, the telemetry makes no traces or no
+// metrics. The argument `share` is the share of the edge's requests that are traced, from 0 to 1.
 func New(tracers trace.TracerProvider, meters metric.MeterProvider, share float64) *Telemetry {
 	return &Telemetry{tracers: tracers, meters: meters, share: share}
 }
@@ -55,8 +55,8 @@ func (t *Telemetry) Meter() metric.Meter {
 }
 
 // Sampler returns a sampler. A span with a parent is recorded if its parent is recorded. A span without a parent is
-// recorded only if its kind is server: the edge makes it only for a request that Sample chose. Spans of background
-// work have another kind and are not recorded.
+// recorded only if its kind is server. The edge makes such a span only for a request that Sample chose. Spans of
+// background work are of a different kind, so they are not recorded.
 func Sampler() sdktrace.Sampler { return sampler{} }
 
 type sampler struct{}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// filler returns a signature line of size bytes, by a key that nobody knows.
+// filler returns a signature line of the given size in bytes. The line names an unknown key.
 func filler(size int, raw []byte) string {
 	line := "— " + " " + base64.StdEncoding.EncodeToString(raw) + "\n"
 	return strings.Replace(line, "— ", "— "+strings.Repeat("x", size-len(line)), 1)

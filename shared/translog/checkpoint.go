@@ -71,9 +71,8 @@ func Sign(c Checkpoint, keys ...Key) ([]byte, error) {
 	return note.Sign(&note.Note{Text: c.Text()}, signers...)
 }
 
-// Cosign returns the line with a witness's cosignature of a signed checkpoint. The argument `at` is the time that is
-// written into the cosignature. The caller must have verified the checkpoint. The use of the key must be
-// ForWitness.
+// Cosign returns the line with a witness's cosignature of a signed checkpoint. The argument `at` is the time in the
+// cosignature. The caller must have verified the checkpoint. The use of the key must be ForWitness.
 func Cosign(checkpoint []byte, key Key, at time.Time) ([]byte, error) {
 	text, err := cutNote(checkpoint)
 	if err != nil {
@@ -92,8 +91,8 @@ func Cosign(checkpoint []byte, key Key, at time.Time) ([]byte, error) {
 	return bytes.TrimPrefix(signed, []byte(text+"\n")), nil
 }
 
-// cutNote returns the text of a signed note. It refuses two things that note.Open accepts and signed-note does
-// not allow: base64 with stray bits, and notes that are too long.
+// cutNote returns the text of a signed note. It refuses base64 with stray bits, and notes that are too long. The
+// specification signed-note does not allow these, but note.Open accepts them.
 func cutNote(signed []byte) (text string, err error) {
 	split := bytes.LastIndex(signed, []byte("\n\n"))
 	if split < 0 || len(signed) > MaxCheckpoint || !bytes.HasSuffix(signed, []byte("\n")) {
@@ -108,7 +107,7 @@ func cutNote(signed []byte) (text string, err error) {
 	return string(signed[:split+1]), nil
 }
 
-// Unverified returns the checkpoint in a signed checkpoint, and does not verify the signatures.
+// Unverified returns the checkpoint in a signed checkpoint. It does not verify the signatures.
 func Unverified(signed []byte) (Checkpoint, error) {
 	text, err := cutNote(signed)
 	if err != nil {

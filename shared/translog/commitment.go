@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Salt is mixed into a commitment, so that nobody without the salt can guess the
-// asset. The text form of a salt is hexadecimal.
+// Salt is a part of the input of a commitment. Without the salt, nobody can test
+// guesses of the asset. The text form of a salt is hexadecimal.
 type Salt [32]byte
 
 // NewSalt returns a new random salt.
@@ -125,8 +125,8 @@ func dissect(asset []byte) (text []byte, id, modified string, err error) {
 	return text, id, modified, nil
 }
 
-// skip returns the end of the JSON value that begins at an index of a text in
-// canonical form.
+// skip returns the end of the JSON value that begins at the given index. The text
+// must have the canonical form.
 func skip(text []byte, at int) int {
 	for depth, quoted := 0, false; ; at++ {
 		switch c := text[at]; {
@@ -163,9 +163,9 @@ var (
 	ErrMismatch     = errors.New("the asset is not what the leaf commits to")
 )
 
-// Match returns nil if the leaf commits to the asset under the salt. The argument `asset` is the asset as version 2.5
-// of the API shows it to everybody, with id and dateModified. For a withdrawal, Match returns ErrNoCommitment. If the
-// leaf does not commit to the asset, the error has the cause ErrMismatch. If the asset is not a valid JSON object, it
+// Match returns nil if the leaf commits to the asset with the salt. The argument `asset` is the asset as version 2.5 of
+// the API shows it to everybody, with id and dateModified. For a withdrawal, Match returns ErrNoCommitment. If the leaf
+// does not commit to the asset, the error has the cause ErrMismatch. If the asset is not a valid JSON object, the error
 // has the cause ErrAsset.
 func (l Leaf) Match(asset []byte, salt Salt) error {
 	if l.Kind == Withdraw {

@@ -15,8 +15,8 @@ const (
 	goldenWitness = "witness.example/w1+20324abe+BCmsuuFBvMrwsi4alNNNC8c2HlJtC/4SyJeUvJMilm3X"
 )
 
-// seeded returns a key whose seed is 32 bytes, each one more than the byte before; the argument `first` is the first
-// byte.
+// seeded returns a key whose seed is 32 bytes. The argument `first` is the first byte, and each further byte is greater
+// by one.
 func seeded(t testing.TB, use Use, name string, first byte) Key {
 	t.Helper()
 	seed := make([]byte, 32)

@@ -41,8 +41,8 @@ const maxPosition = 253402300799999999
 // docs/log.md gives.
 var ErrLeaf = errors.New("malformed leaf")
 
-// Check returns an error with the cause ErrLeaf that names the first member whose
-// value a leaf cannot have.
+// Check returns an error with the cause ErrLeaf if a member has an invalid value.
+// The error names the first such member.
 func (l Leaf) Check() error {
 	switch {
 	case l.Position < 1 || l.Position > maxPosition:

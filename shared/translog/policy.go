@@ -186,8 +186,8 @@ func (p *Policy) setQuorum(name string) error {
 	return nil
 }
 
-// witnessed reports whether the witness or the group with a name has witnessed a checkpoint. The map `cosigned`
-// has the names of the witnesses that cosigned the checkpoint.
+// witnessed reports whether the witness or the group with the given name has witnessed a checkpoint. The keys of the
+// map `cosigned` are the names of the witnesses that cosigned the checkpoint.
 func (p *Policy) witnessed(name string, cosigned map[string]bool) bool {
 	g := p.groups[name]
 	if len(g.members) == 0 {
@@ -214,10 +214,10 @@ type Cosigner struct {
 	At   time.Time
 }
 
-// Open verifies a signed checkpoint: a log of the policy signed it under its own
-// origin, every signature by a known key is right, and the quorum is reached. If
-// only the quorum is missing, Open returns the checkpoint and an error with the
-// cause ErrQuorum. Other errors have the cause ErrCheckpoint or ErrSignature.
+// Open verifies a signed checkpoint. A log of the policy must have signed it under the
+// log's own origin. Each signature by a known key must be right, and the quorum must be
+// reached. If only the quorum is missing, Open returns the checkpoint and an error with
+// the cause ErrQuorum. Other errors have the cause ErrCheckpoint or ErrSignature.
 func (p *Policy) Open(checkpoint []byte) (Signed, error) {
 	claimed, err := Unverified(checkpoint)
 	if err != nil {

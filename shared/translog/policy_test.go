@@ -10,7 +10,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// policyText returns a policy with six witnesses. The lines in the argument follow at its end.
+// policyText returns a policy with six witnesses and, at its end, the given lines.
 func policyText(t testing.TB, lines string) string {
 	t.Helper()
 	text := "# keys\n\n  log\t" + goldenPublic + "  https://registry.example/log/ \n"

@@ -151,8 +151,8 @@ func CheckInclusion(c Checkpoint, index int64, entry tlog.Hash, path []tlog.Hash
 	return nil
 }
 
-// ErrConsistency is the cause of every error about two checkpoints of which the
-// newer does not continue the older.
+// ErrConsistency is the cause of every error about a checkpoint that does not
+// continue an older checkpoint.
 var ErrConsistency = errors.New("the log is not append-only")
 
 // CheckConsistency returns nil if the proof shows that the newer checkpoint's tree begins with the whole tree
@@ -176,8 +176,8 @@ func CheckConsistency(older, newer Checkpoint, proof []tlog.Hash) error {
 }
 
 // PartReader reads the parts of a log. It reads at most MaxBundle bytes of a part. For a part that it does not
-// have, it returns an error with the cause fs.ErrNotExist. If the missing part is a partial one, the caller
-// asks for the full part instead.
+// have, it returns an error with the cause fs.ErrNotExist. If a partial part is missing, the caller then requests the
+// full part.
 type PartReader interface {
 	ReadPart(ctx context.Context, tile Tile) ([]byte, error)
 }

@@ -26,8 +26,8 @@ func evidence(t testing.TB) []byte {
 	return extra
 }
 
-// proven returns a proof that the golden leaf is at an index of a log with size leaves. The checkpoint has the
-// cosignatures of both witnesses.
+// proven returns a proof that the golden leaf is at the given index of a log. The argument `size` is the number of
+// leaves of the log. The checkpoint has the cosignatures of both witnesses.
 func proven(t testing.TB, index, size int64) Proof {
 	t.Helper()
 	all := leaves(0, size)

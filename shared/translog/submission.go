@@ -15,7 +15,7 @@ const MaxSubmission = MaxCheckpoint + 32 + (maxHashes+1)*45
 
 // Submission is the body of an add-checkpoint request (tlog-witness).
 type Submission struct {
-	Old        int64       // the size that the witness cosigned last, 0 for none
+	Old        int64       // the size that the witness cosigned last; 0: it has cosigned none
 	Proof      []tlog.Hash // proof that the checkpoint continues the log of size Old
 	Checkpoint []byte      // the signed checkpoint
 }

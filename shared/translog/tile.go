@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// TileHeight is the height of a tile: a full one has TileWidth hashes.
+	// TileHeight is the height of a tile. A full tile has TileWidth hashes.
 	TileHeight = 8
 	// TileWidth is the number of hashes of a full tile, and of entries of a full
 	// entry bundle.
@@ -27,7 +27,7 @@ const (
 type Tile struct {
 	Level int   // 0 to 63, or Entries
 	Index int64 // index within the level, from 0
-	Width int   // 1 to TileWidth; a partial one has less than TileWidth
+	Width int   // 1 to TileWidth; in a partial tile less than TileWidth
 }
 
 // IsFull reports whether the tile is full. Full tiles never change.
@@ -97,9 +97,9 @@ func ParsePath(path string) (Tile, error) {
 // ErrPart is the cause of every error about the data of a tile or bundle.
 var ErrPart = errors.New("malformed tile")
 
-// Cut returns the data of the tile, which is the beginning of the argument `data`. The argument has the same part of
-// the tile or a wider part. Cut returns an error with the cause ErrPart if there is too little data, or a bundle is
-// damaged.
+// Cut returns the data of the tile. The argument `data` must have the data of the same tile, or of a tile that differs
+// only in its larger width. Cut returns the beginning of `data`. If the data are too short, or if a bundle is damaged,
+// it returns an error with the cause ErrPart.
 func (t Tile) Cut(data []byte) ([]byte, error) {
 	end := t.Width * tlog.HashSize
 	if t.Level == Entries {
@@ -127,8 +127,8 @@ func AppendEntry(bundle, entry []byte) ([]byte, error) {
 	return append(bundle, entry...), nil
 }
 
-// ParseBundle returns the entries of an entry bundle. Their number must be the argument `width`. The entries share
-// the memory of data. It returns errors with the cause ErrPart.
+// ParseBundle returns the entries of an entry bundle. The argument `width` must be the number of entries. The entries
+// share the memory of `data`. Errors have the cause ErrPart.
 func ParseBundle(data []byte, width int) ([][]byte, error) {
 	entries := make([][]byte, 0, max(0, min(width, TileWidth)))
 	for rest := data; len(rest) > 0; {

@@ -17,12 +17,12 @@ type Part struct {
 	Data []byte
 }
 
-// Tree is the right edge of a log: all that is needed to append to it. It holds
-// the partial tiles and the partial entry bundle. The zero value is an empty log.
-// A Tree is a value: its methods change nothing.
+// Tree is the right edge of a log: the partial tiles and the partial entry bundle.
+// New leaves are appended to these. The zero value is an empty log. A Tree is a
+// value: only UnmarshalBinary changes it.
 //
 // A store keeps all full parts, and the Tree of the newest size. Each part of an earlier size is the
-// beginning of one of these parts (Tile.Cut, Tree.Part).
+// beginning of a full part (Tile.Cut) or of a part in the Tree (Tree.Part).
 type Tree struct {
 	size   int64
 	levels [][]byte // the partial tile of each level
@@ -32,9 +32,9 @@ type Tree struct {
 // Size returns the number of leaves.
 func (t Tree) Size() int64 { return t.size }
 
-// Append returns the tree with more leaves, and the parts that these leaves completed, in a fixed order. The
-// same tree and leaves always give the same result. If a leaf is longer than 65,535 bytes, Append returns an
-// error with the cause ErrPart. It also returns an error if the tree would have more than MaxSize leaves.
+// Append returns the tree with the given leaves appended. It also returns the parts that these leaves completed, in
+// a fixed order. The same tree and leaves always give the same result. If a leaf is longer than 65,535 bytes, Append
+// returns an error with the cause ErrPart. It also returns an error if the tree would have more than MaxSize leaves.
 func (t Tree) Append(leaves [][]byte) (Tree, []Part, error) {
 	if int64(len(leaves)) > MaxSize-t.size {
 		return t, nil, errors.New("the log is full")
@@ -76,8 +76,8 @@ func (t *Tree) push(full []Part, level int, hash tlog.Hash) []Part {
 	return t.push(full, level+1, subtree(data))
 }
 
-// subtree returns the root of a complete subtree. The bytes in data are the hashes of its leaves, whose number
-// is a power of two.
+// subtree returns the root of a complete subtree. The argument `data` has the hashes of the subtree's leaves. The
+// number of leaves must be a power of two.
 func subtree(data []byte) tlog.Hash {
 	if len(data) == tlog.HashSize {
 		return tlog.Hash(data)
@@ -94,7 +94,7 @@ func (t Tree) Root() tlog.Hash {
 	var root tlog.Hash
 	first := true
 	for _, data := range t.levels {
-		// The complete subtrees of a tile, the smallest and rightmost first.
+		// Take the complete subtrees of the tile, from the rightmost and smallest to the leftmost and largest.
 		for n := 1; len(data) > 0; n *= 2 {
 			if len(data)/tlog.HashSize&n == 0 {
 				continue
@@ -150,9 +150,9 @@ func (t Tree) MarshalBinary() ([]byte, error) {
 // ErrTree is the cause of every error about a stored tree that is damaged.
 var ErrTree = errors.New("malformed tree")
 
-// UnmarshalBinary reads what MarshalBinary returned. It checks that the entries
-// hash to the tile of level 0. The caller compares Root with the root that it
-// knows. It returns errors with the cause ErrTree.
+// UnmarshalBinary reads a tree that MarshalBinary returned. It checks that the tile of
+// level 0 has the hashes of the entries. The caller must compare Root with the root that
+// it knows. UnmarshalBinary returns errors with the cause ErrTree.
 func (t *Tree) UnmarshalBinary(data []byte) error {
 	if len(data) < 8 {
 		return fmt.Errorf("%w: %d bytes", ErrTree, len(data))

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// memory is a log in memory: each part by its path, and the checkpoint. It keeps
-// partial parts of the last size only.
+// memory is a log in memory. It has the checkpoint, and each part by its path. It
+// keeps only those partial parts that belong to the last size.
 type memory struct {
 	parts      map[string][]byte
 	checkpoint []byte
@@ -40,7 +40,7 @@ func leaves(from, to int64) [][]byte {
 	return all
 }
 
-// grow returns a log with size leaves. The argument `batch` is the number of leaves that it appends at a time.
+// grow returns a log with the given number of leaves. It appends the leaves in batches of `batch` leaves.
 func grow(t testing.TB, size, batch int64) (Tree, memory) {
 	t.Helper()
 	var tree Tree
@@ -61,7 +61,7 @@ func grow(t testing.TB, size, batch int64) (Tree, memory) {
 	return tree, m
 }
 
-// hashes is a storage for package tlog, whose results the tests compare with ours.
+// hashes is a storage for package tlog. The tests compare the results of package tlog with ours.
 type hashes []tlog.Hash
 
 func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
@@ -72,7 +72,7 @@ func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return all, nil
 }
 
-// reference returns the hashes that package tlog computes for a log with size leaves.
+// reference returns the hashes that package tlog computes for a log with the given number of leaves.
 func reference(t testing.TB, size int64) hashes {
 	t.Helper()
 	var all hashes
@@ -184,7 +184,7 @@ func TestEveryEarlierPartCanBeRead(t *testing.T) {
 				}
 			}
 			small := memory{map[string][]byte{want.Path(): data}, nil}
-			if earlier%97 == 0 { // for some sizes, also compare with a log that grew to this size only
+			if earlier%97 == 0 { // for some sizes, also compare with a log that stopped growing at this size
 				_, m := grow(t, earlier, earlier)
 				if !bytes.Equal(small.parts[want.Path()], m.parts[want.Path()]) {
 					t.Errorf("got another %s of size %d", want.Path(), earlier)

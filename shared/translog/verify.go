@@ -42,7 +42,7 @@ var (
 // Verify verifies a whole log. The newest checkpoint must have valid signatures and the quorum, and must continue the
 // remembered checkpoint. The entries must be leaves in the order of their positions. All tiles and the root must follow
 // from these leaves. Verify returns the checkpoint. Its errors have the causes of Policy.Open, ErrConsistency,
-// ErrTampered, ErrPart, ErrLeaf, ErrOrder, or of the source's errors.
+// ErrTampered, ErrPart, ErrLeaf or ErrOrder, or the causes of the source's errors.
 func (v Verifier) Verify(ctx context.Context, source Source) (Signed, error) {
 	raw, err := source.ReadCheckpoint(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ type bundle struct {
 	err            error
 }
 
-// read reads the bundles of a log in order, some ahead of time. It stops when ctx ends.
+// read reads the bundles of a log in order. It reads at most `Ahead` bundles at the same time. It stops when ctx ends.
 func (w *walk) read(ctx context.Context, size int64) <-chan chan bundle {
 	queue := make(chan chan bundle, max(w.Ahead, 1)-1)
 	go func() {
@@ -139,7 +139,7 @@ func (w *walk) add(ctx context.Context, b bundle) error {
 			return err
 		}
 	}
-	// The older checkpoint may end within this bundle.
+	// The log of the remembered checkpoint may end within this bundle. Then compare its root.
 	if rest := w.Remembered.Size - w.tree.Size(); rest > 0 && rest <= int64(len(entries)) {
 		older, _, err := w.tree.Append(entries[:rest])
 		if err != nil {
@@ -156,7 +156,7 @@ func (w *walk) add(ctx context.Context, b bundle) error {
 	}
 	w.tree = tree
 	for _, part := range full {
-		if part.Tile.Level > 0 { // bundles and tiles of level 0 were compared above
+		if part.Tile.Level > 0 { // entries and tiles of level 0 were compared above
 			if err := w.compare(ctx, part); err != nil {
 				return err
 			}
@@ -181,7 +181,8 @@ func (w *walk) check(index int64, entry []byte) error {
 	return w.Leaf(index, leaf)
 }
 
-// compare reads a part of the log, and compares it with the same part as computed from the leaves.
+// compare reads a part of the log. The argument `part` is the same part, computed from the leaves. The two must be
+// equal.
 func (w *walk) compare(ctx context.Context, part Part) error {
 	data, err := readPart(ctx, w.source, part.Tile)
 	if err != nil {

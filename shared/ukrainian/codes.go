@@ -11,8 +11,9 @@ import (
 // number of an asset, a model, a plate, the number of a house and a decimal number. All ways to write one code have
 // the same key, in texts and in questions (docs/search.md, "Numbers and codes").
 
-// leadingZeros is the least number of digits of a number whose leading zeros do not count. People write the ids
-// of organisations and the codes of property with or without them, but not the numbers of houses and rooms.
+// leadingZeros is the least number of digits of a number whose leading zeros do not count. People write the ids of
+// organisations and the codes of property with or without leading zeros. In the numbers of houses and rooms, leading
+// zeros count.
 const leadingZeros = 5
 
 // mostRuns limits the codes whose runs become keys of a text, too. A run is a part of a code that has only letters or
@@ -50,8 +51,8 @@ func apart(field string) []string {
 	return append(fields, unit...)
 }
 
-// mostLetters is the most Cyrillic letters in a row that a code may have. Words such as "двокімнатна" have
-// more, also with a number before them.
+// mostLetters is the maximum number of Cyrillic letters in a row in a code. Words such as "двокімнатна" have more
+// letters, so they are not codes, even after a number.
 const mostLetters = 4
 
 // isCode reports whether a field is a code: it has a digit, and also a sign or a letter, and all its letters are
@@ -78,8 +79,8 @@ func hasLetter(field string) bool { return strings.ContainsFunc(field, unicode.I
 
 func hasDigit(field string) bool { return strings.ContainsAny(field, "0123456789") }
 
-// oneAlphabet returns a code in which all letters that look alike belong to one script: to Latin if every Cyrillic
-// letter of the code looks like a Latin one, otherwise to Cyrillic.
+// oneAlphabet returns a code in which all letters that look alike belong to one script. The script is Latin if every
+// Cyrillic letter of the code looks like a Latin letter. Otherwise it is Cyrillic.
 func oneAlphabet(code string) string {
 	for _, r := range code {
 		if _, alike := toLatin[r]; !alike && scriptOfRune(r) == cyrillic {
@@ -89,8 +90,8 @@ func oneAlphabet(code string) string {
 	return replace(code, toLatin)
 }
 
-// codeKey returns the key of a code: its letters and digits. It replaces и by і, because models have names in
-// two languages.
+// codeKey returns the key of a code: its letters and digits. It replaces и by і, because people write the names of
+// models in Ukrainian and in Russian.
 func codeKey(code string) string {
 	if !hasLetter(code) {
 		return numberKey(code)
@@ -154,9 +155,9 @@ var (
 	lastLetter = regexp.MustCompile(`^[абвгдежa-e]$`)
 )
 
-// Tokens returns the parts of a question between blanks. If a part is a pasted address with an id, it returns
-// the id instead. It joins the letter of a house to its number. For texts, Each also gives the key of the
-// number and the letter joined.
+// Tokens returns the parts of a question between blanks. If a part is a pasted address with an id, Tokens returns the
+// id instead. It joins the letter of a house to the house's number. For texts, Each also visits the key of the number
+// with the letter.
 func Tokens(text string) []string {
 	var tokens []string
 	wasHouse := false

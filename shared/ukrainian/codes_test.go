@@ -2,8 +2,8 @@ package ukrainian
 
 import "testing"
 
-// TestNumbersAndCodesHaveOneKeyAKind has lists of ways to write the same code. It searches for each way in texts
-// that have another way of the same list. Each search must find the text.
+// TestNumbersAndCodesHaveOneKeyAKind has lists of ways to write the same code. It searches for each way of a list in
+// texts with the other ways of this list. Each search must find the text.
 // Promises: search-numbers
 func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 	for _, kind := range [][]string{
@@ -46,8 +46,8 @@ func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 	}
 }
 
-// TestLettersAfterOtherNumbersStayWords searches for texts in which a letter follows a number that is not the
-// number of a house. So the letter is a separate word. Each text must find itself.
+// TestLettersAfterOtherNumbersStayWords has texts in which a letter follows a number, but the number is not the number
+// of a house. So the letter is a separate word. A search with the same words must find each text.
 func TestLettersAfterOtherNumbersStayWords(t *testing.T) {
 	for _, text := range []string{"A0 A", "1.5 A", "10/2 Б", "12345 В", "x5 C", "7-8 D", "5's A", "5 AB", "5 A-1"} {
 		if !meets(text, text) {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// derivedList has nouns and the stems of adjectives that are made of them, one pair in each line. There is no
-// rule in derivations for these pairs, because it would join too many other words.
+// derivedList has nouns and the stems of adjectives that are made of them, one pair in each line. The variable
+// `derivations` has no rule for these pairs, because such a rule would join too many other words.
 //
 //go:embed derived.txt
 var derivedList string

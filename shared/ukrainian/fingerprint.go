@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Fingerprint returns a hash of the keys of chosen words. Together these words have all endings, signs and letters
-// of the rules. The hash changes when new rules give one of these words different keys.
+// Fingerprint returns a hash of the keys of a fixed list of words. Together these words have all endings, signs and
+// letters of the rules. The hash changes when new rules give one of these words different keys.
 func Fingerprint() string {
 	hash := sha256.New()
 	for _, stem := range []string{"будин", "зем", "ніч", "ходж", "стіль", "книз", "малюн"} {

@@ -27,13 +27,13 @@ func (k *keySet) add(stem string) {
 	}
 }
 
-// finish removes the letters and signs of a stem that only some forms of a word have.
+// finish removes from a stem the letters and signs that only some forms of a word have.
 func finish(stem string) string {
 	stem = smooth.Replace(stem)
 	letters := []rune(stem)
 	out := letters[:0]
 	for i, r := range letters {
-		if i > 0 && r == letters[i-1] && !isVowel(r) { // of two equal consonants only one stays
+		if i > 0 && r == letters[i-1] && !isVowel(r) { // keep only one of two equal consonants
 			continue
 		}
 		out = append(out, r)
@@ -44,8 +44,8 @@ func finish(stem string) string {
 // minStem is the least number of letters of a stem.
 const minStem = 2
 
-// cutEnding returns the stem before the longest ending of a list. ok is false if the word
-// has none.
+// cutEnding returns the stem before the longest ending that the word has from a list. ok is
+// false if the word has none of these endings.
 func cutEnding(word string, endings []string) (stem, ending string, ok bool) {
 	for _, e := range endings {
 		if stem, ok := strings.CutSuffix(word, e); ok && len([]rune(stem)) >= minStem {
@@ -84,8 +84,8 @@ func (k *keySet) nominal(word string) {
 	}
 }
 
-// bare adds the keys of a form without an ending. Its last vowel may be one that other forms
-// lack ("будинок", "будинку") or change ("ніч", "ночі").
+// bare adds the keys of a form without an ending. Other forms of the word may lack the last
+// vowel of this form ("будинок", "будинку"), or change it ("ніч", "ночі").
 func (k *keySet) bare(stem, ending string) {
 	k.add(stem)
 	letters := []rune(stem)
@@ -109,7 +109,8 @@ func (k *keySet) bare(stem, ending string) {
 	}
 }
 
-// softenings maps a consonant at the end of a stem to the consonants from which some endings make it.
+// softenings maps a consonant at the end of a stem to the original consonants. Some endings change the original
+// consonant to this one.
 var softenings = map[rune][]rune{'з': {'г'}, 'ц': {'к'}, 'с': {'х'}, 'ж': {'г'}, 'ч': {'к'}, 'ш': {'х'}}
 
 // softened adds the key of the original stem if the ending may have softened the last consonant of that stem.
@@ -128,7 +129,7 @@ func (k *keySet) softened(stem, ending string) {
 
 func hasVowel(stem string) bool { return strings.ContainsAny(stem, vowels) }
 
-// verbal adds the keys of a verb, which begin with verbMark.
+// verbal adds the keys of a verb. They begin with verbMark.
 func (k *keySet) verbal(word string) {
 	for _, reflexive := range []string{"ся", "сь"} {
 		if short, ok := strings.CutSuffix(word, reflexive); ok && len([]rune(short)) > minStem {
@@ -166,9 +167,9 @@ var verbSoftenings = []struct {
 	{"ч", []string{"т", "к"}}, {"ш", []string{"с", "х"}},
 }
 
-// shortStems are the stems of two consonants that words of three letters have. A stem of two other consonants
-// is never cut out of such a word, because the word is an abbreviation, a preposition or a numeral. So "ПРУ" does
-// not get the same key as "при".
+// shortStems are the stems of two consonants in words of three letters. If the two consonants of such a word are not in
+// this list, the word keeps its ending: it is an abbreviation, a preposition or a numeral. So "ПРУ" does not get the
+// same key as "при".
 var shortStems = []string{"дн", "сн", "пс", "тл", "зл"}
 
 // isWhole reports whether a word has no ending: it is a Roman numeral, or has three letters and would lose its
@@ -182,8 +183,8 @@ func isWhole(word string) bool {
 		!slices.Contains(shortStems, string(letters[:2]))
 }
 
-// derivations are suffixes of adjectives that are made of nouns. The field `least` is the least number of
-// letters of the noun. Adjectives of places are excluded: the name of a region is not the name of a town.
+// derivations are suffixes of adjectives that are made of nouns. The field `least` is the least number of letters of
+// the noun. Adjectives of places get no key of the noun, because the name of a region is not the name of a town.
 var derivations = []struct {
 	suffix string
 	least  int

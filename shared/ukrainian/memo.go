@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// memo remembers the keys of words. Most words of an asset have occurred before: without a
-// memo, a quarter of the time to build an index is spent on the endings of words.
+// memo remembers the keys of words, because most words of an asset have occurred before. Without
+// a memo, the endings of words take a quarter of the time to build an index.
 type memo struct {
 	mu    sync.RWMutex
-	found map[string][]string // keys by the word in its normal form; nobody changes the lists
+	found map[string][]string // the lists of keys by the word in its normal form; the lists never change
 }
 
-// mostRemembered is the number of words that a memo has at most, of about 200 bytes each.
+// mostRemembered is the maximum number of words in a memo. Each word takes about 200 bytes.
 const mostRemembered = 1 << 16
 
 // known remembers words of texts. Words of questions are not remembered, because callers choose them.

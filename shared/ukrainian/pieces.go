@@ -6,16 +6,16 @@ import (
 	"unicode"
 )
 
-// A text is processed in pieces, so that no time is spent on what comes after the words that count.
+// A text is processed in pieces. So the part of a text after the words that count takes no time.
 const (
 	pieceSize = 256     // characters after which a piece ends at the next blank
 	pieceMost = 1024    // a piece with so many characters ends at the next character that no word can have
 	maxRun    = maxWord // maximum number of letters, digits and apostrophes in a row that are kept
-	maxMarks  = maxWord // maximum number of marks in a row of letters that are kept
+	maxMarks  = maxWord // maximum number of marks that are kept in a row of letters
 )
 
-// pieces returns the pieces of a text. If more letters and digits follow each other than a word may have, it
-// drops the rest of them. The characters are not in their normal form yet.
+// pieces returns the pieces of a text. If a row of letters and digits is longer than a word may be, pieces drops the
+// rest of the row. The characters are not in their normal form yet.
 func pieces(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {

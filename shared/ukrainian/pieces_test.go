@@ -120,8 +120,8 @@ func TestTheWordsOfAQuestionAreCountedAsTheyAreCompared(t *testing.T) {
 	}
 }
 
-// TestPiecesAreTheText repeats a sentence a hundred times, which makes a long text. The words of the text must be the
-// words of the sentence, a hundred times.
+// TestPiecesAreTheText makes a long text: a sentence that is repeated a hundred times. The words of the text must be
+// the words of the sentence, a hundred times.
 func TestPiecesAreTheText(t *testing.T) {
 	const sentence = "Нежитлове приміщення «Ганок» №5 — об’єкт, м. Івано-Франківськ (04121000-2); e\u0301té "
 	var got, want []string

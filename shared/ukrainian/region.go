@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// regionNames are the regions of Ukraine: the key, the Ukrainian and the English name, and other spellings in
-// Ukrainian, Russian and English, also colloquial ones. Words such as область are missing, because Place drops
-// them.
+// regionNames are the regions of Ukraine. Each line has the key, the Ukrainian and the English name, and further
+// spellings in Ukrainian, Russian and English, also colloquial ones. The spellings do not have words such as область,
+// because Place drops these words.
 var regionNames = `
 крим = Автономна Республіка Крим = Autonomous Republic of Crimea: автономна республіка крим, ар крим, арк,
 	республіка крим, автономная республика крым, ар крым, крым, crimea, autonomous republic of crimea, krym

@@ -35,8 +35,8 @@ func scriptOfRune(r rune) script {
 	}
 }
 
-// The small letters of the two scripts that look alike: letters at the same index belong together. Letters that
-// look alike only as capitals are among them, because a word may have been written in capitals.
+// The small letters of the two scripts that look alike. Letters at the same index belong together. The lists also have
+// letters that look alike only as capitals, because a word may have been written in capitals.
 const (
 	latinLetters    = "aceiopxykmhtb"
 	cyrillicLetters = "асеіорхукмнтв"
@@ -90,9 +90,9 @@ func replace(word string, letters map[rune]rune) string {
 	}, word)
 }
 
-// lookAlike replaces each Latin letter of a word by the Cyrillic letter that looks like it: somebody may have typed a
-// Ukrainian word with Latin letters. ok is false if the word is not Latin, or if one of its letters looks like no
-// Cyrillic letter.
+// lookAlike replaces each Latin letter of a word by the Cyrillic letter that looks like it, because somebody may have
+// typed a Ukrainian word with Latin letters. ok is false if the word is not Latin, or if it has a letter that does not
+// look like any Cyrillic letter.
 func lookAlike(word string) (other string, ok bool) {
 	if scriptOf(word) != latin {
 		return "", false

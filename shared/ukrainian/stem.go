@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fold returns a word in which letters that people mix up have one form.
+// fold returns a word in which letters that people confuse have one form.
 func fold(word string) string { return folding.Replace(word) }
 
 var folding = strings.NewReplacer("ґ", "г", "ё", "е", "ы", "и", "э", "е", "ъ", "")
@@ -48,7 +48,7 @@ const (
 	`
 )
 
-// infinitives are the endings of infinitives, and of the future that is made of them.
+// infinitives are the endings of infinitives, and of the future tense that is made of infinitives.
 var infinitives = join(each("", "ати яти ити іти їти ути юти ти"),
 	each("ати", future), each("яти", future), each("ити", future), each("іти", future), each("їти", future),
 	each("ути", future), each("юти", future), each("ти", future))

@@ -1,8 +1,8 @@
 // Package ukrainian makes the words of Ukrainian and English texts comparable
 // (docs/search.md, "Words").
 //
-// A word has keys. If two words share a key, they count as forms of one word. A Ukrainian form has several keys
-// where its ending does not show to which word it belongs: "ніч" may belong to "ночі", "сіл" to "села".
+// A word has keys. If two words share a key, they count as forms of one word. If the ending of a Ukrainian form does
+// not show to which word the form belongs, the form has several keys: "ніч" may belong to "ночі", "сіл" to "села".
 package ukrainian
 
 import (
@@ -15,8 +15,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the maximum number of letters of a word. Further letters are dropped before anything else is done with the
-// word, and once more after its characters have got their normal form.
+// maxWord is the maximum number of letters of a word. Further letters are dropped twice: before the characters of the
+// word get their normal form, and after that.
 const maxWord = 40
 
 // maxCode is the maximum number of characters of a code.
@@ -159,7 +159,7 @@ type word struct {
 	isCode bool     // the text has letters and digits with signs between them; the whole text is then a word, too
 }
 
-// count returns how many words the word w adds to a text: its parts, and for a code also the whole.
+// count returns the number of words that w adds to a text: the number of its parts, and for a code one more.
 func (w word) count() int {
 	if w.isCode {
 		return 1 + len(w.parts)
@@ -319,11 +319,11 @@ func isUsual(text string) bool {
 	return true
 }
 
-// maxPlace is how many characters of a place's name count. Further characters are dropped.
+// maxPlace is the maximum number of characters of a place's name. Further characters are dropped.
 const maxPlace = 200
 
-// Place returns the key of the name of a region or a locality: without the words that say
-// what kind of place it is.
+// Place returns the key of the name of a region or a locality. The key does not have the words
+// for a kind of place, such as область.
 func Place(name string) string {
 	name = cut(name, maxPlace)
 	var kept []string

@@ -22,9 +22,9 @@ import (
 // clients is the number of goroutines that send requests at the same time.
 const clients = 64
 
-// BenchmarkRoundTrip compares a Pool with the standard library's two ways to
-// send a request. The server runs in the same process, so its cost is part of
-// every figure. cpu-ns/op is the process's user and system time per request.
+// BenchmarkRoundTrip compares a Pool with the two ways in which the standard library
+// sends a request. The server runs in the same process, so each figure includes its
+// cost. The figure cpu-ns/op is the process's user and system time per request.
 //
 //	go test -run '^$' -bench RoundTrip -count 10 ./shared/upstream | benchstat -col /transport -
 func BenchmarkRoundTrip(b *testing.B) {

@@ -60,9 +60,9 @@ func (c *conn) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, 
 	return resp, true, nil
 }
 
-// send writes a request and reads the head of its answer. The result `failed` is the error of writing. After an error
-// of writing, the function still reads an answer, because the server may have refused the body early. If the body
-// itself could not be read, the function returns immediately: then no answer will come.
+// send writes a request and reads the head of its answer. The result `failed` is the error of writing. After such an
+// error, send still reads an answer, because the server may have refused the body early. But if the body of the request
+// could not be read, send returns immediately, because no answer will come.
 func (c *conn) send(r *http.Request, body io.ReadCloser) (resp *http.Response, failed, err error) {
 	target := r.URL.RequestURI()
 	isPlain := c.kind == readings && httpwire.IsTarget(target)
@@ -102,7 +102,7 @@ func (c *conn) readFinal(r *http.Request) (*http.Response, error) {
 	return nil, errNoFinalAnswer
 }
 
-// isOpen reports whether the server has left an idle connection open and sent
+// isOpen reports whether an idle connection is still open, and the server has sent
 // nothing on it. It does not block.
 func (c *conn) isOpen() bool {
 	plain := c.net
@@ -133,8 +133,8 @@ type answerBody struct {
 	ended   bool
 }
 
-// Outlast replaces the deadline of the request's context by another one, the argument `end`, for the rest of the
-// body. It does nothing once the context has ended.
+// Outlast replaces the deadline of the request's context by the deadline `end`, for the rest of the body. If the
+// context has ended, Outlast does nothing.
 func (b *answerBody) Outlast(end time.Time) {
 	if b.ended || !b.release() {
 		return
@@ -182,7 +182,7 @@ func (b *answerBody) abort() {
 	b.conn.net.Close()
 }
 
-// detach ends the answer's use of the connection. It reports whether the connection has no deadline any more.
+// detach ends the answer's use of the connection. It returns false if the connection still has a deadline.
 func (b *answerBody) detach() bool {
 	b.ended = true
 	b.conn.server.busy.Add(-1)

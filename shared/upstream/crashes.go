@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	crashTime  = 10 * time.Second // how long a request is remembered
+	crashTime  = 10 * time.Second // time for which a request is remembered
 	maxCrashes = 4096             // maximum number of requests that are remembered
 )
 
@@ -24,8 +24,8 @@ func newCrashes() *crashes {
 	return &crashes{seed: maphash.MakeSeed(), last: map[uint64]time.Time{}}
 }
 
-// mayRepeat notes that a request got no answer. It returns false if the same request already got no answer within
-// crashTime, or if too many other requests did.
+// mayRepeat records that a request got no answer. It returns false if the same request got no answer at an earlier try
+// within crashTime. It also returns false if too many different requests got no answer in this time.
 func (c *crashes) mayRepeat(r *http.Request, now time.Time) bool {
 	key := c.key(r)
 	c.mu.Lock()
@@ -37,7 +37,7 @@ func (c *crashes) mayRepeat(r *http.Request, now time.Time) bool {
 	if len(c.last) >= maxCrashes {
 		c.forget(now)
 	}
-	if len(c.last) >= maxCrashes { // one bad request is not the cause of so many crashes; retries would cause more
+	if len(c.last) >= maxCrashes { // no single request caused so many failures; retries would cause more failures
 		return false
 	}
 	c.last[key] = now

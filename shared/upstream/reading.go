@@ -42,8 +42,8 @@ func (c *conn) read(r *http.Request, target string) (*http.Response, error) {
 // requests holds buffers for requests.
 var requests = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 
-// ours are the header fields that appendReading does not copy from the request: it writes them itself, or only a
-// request with a body has them (as in Request.Write).
+// ours are the header fields that appendReading does not copy from the request, as in Request.Write. It either writes
+// them itself, or only a request with a body has them.
 var ours = map[string]bool{
 	"Host": true, "User-Agent": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true,
 }
@@ -79,7 +79,7 @@ const protocol = "HTTP/1.1 "
 
 // parseAnswer parses the head of an answer to a reading. It returns nil if the head is not whole or not plain, or if
 // the length of the body is unknown. Otherwise it returns the size of the head, and the same answer as
-// http.ReadResponse. The answer differs in one thing: if bytes of a body follow, its Body is nil.
+// http.ReadResponse, with one difference: if bytes of a body follow, the field Body is nil.
 func parseAnswer(b []byte, r *http.Request) (resp *http.Response, size int) {
 	end := bytes.Index(b, []byte("\r\n\r\n"))
 	if end < 0 {

@@ -15,8 +15,8 @@ import (
 func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.budget.earn()
 	repeatable, body := isRepeatable(r), r.Body
-	// A request that cannot be repeated must not fail on a stale connection. Nor should a request with a body, because
-	// its body would be sent twice.
+	// A request that cannot be repeated must not fail on a stale connection. A request with a body should not fail on
+	// one either, because the retry would send the body a second time.
 	check := connCheck(!repeatable || hasBody(r))
 	var (
 		tried    []*server
@@ -59,8 +59,8 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// mayRepeat reports whether a request that was sent and not answered may be sent again. A repeat uses up a part of the
-// budget for repeats. If the request was sent on a reused connection, the repeat uses up nothing. The server had
+// mayRepeat reports whether a request that was sent and not answered may be sent again. A retry uses up a part of the
+// budget. But if the request was sent on a reused connection, the retry uses up nothing, because the server had
 // probably closed this connection before the request came.
 func (p *Pool) mayRepeat(r *http.Request, repeatable bool, progress progress) bool {
 	if !repeatable || !p.crashes.mayRepeat(r, time.Now()) {

@@ -18,9 +18,9 @@ import (
 const (
 	dialTimeout = 500 * time.Millisecond // short, so that a dead server costs little time
 	idleTimeout = time.Minute            // half of the time that our servers keep an idle connection
-	freshTime   = 5 * time.Millisecond   // how long after its last use a connection counts as open
+	freshTime   = 5 * time.Millisecond   // time after its last use for which a connection counts as open
 	maxIdle     = 256                    // maximum number of idle connections to one server, for each kind
-	bufferSize  = 8 << 10                // bytes of each buffer of a connection, which has two; a typical asset fits
+	bufferSize  = 8 << 10                // bytes of a buffer; a connection has two buffers; a typical asset fits into one
 )
 
 // server is one server of a service.
@@ -38,9 +38,9 @@ type server struct {
 	retired bool           // if true, the method `keep` closes every connection that it gets
 }
 
-// kind is the kind of requests that a connection carries. Package lean serves a connection fast while it has only
-// readings. After the first other request, the slower net/http serves the connection. So other requests have
-// connections of their own.
+// kind is the kind of requests that a connection carries. As long as a connection carries only readings, package lean
+// serves it. After the first request of the other kind, net/http serves the connection, which is slower. So each kind
+// has its own connections.
 type kind int
 
 const (
@@ -108,14 +108,14 @@ func (s *server) exchange(r *http.Request, body io.ReadCloser, check connCheck) 
 	return nil, sentOnNew, err
 }
 
-// staleConnError wraps the error of a reused connection that the server had closed before. It says nothing
-// about the server's health.
+// staleConnError wraps the error of a reused connection. The server had probably closed the connection before the
+// request came, so the error says nothing about the server's health.
 type staleConnError struct{ error }
 
 func (e staleConnError) Unwrap() error { return e.error }
 
-// record tells the circuit breaker how a request ended. If the client left, or the connection was stale,
-// that is no failure of the server.
+// record tells the circuit breaker how a request ended. A request whose client left, or whose connection was stale,
+// does not count as a failure of the server.
 func (s *server) record(ctx context.Context, err error) {
 	if err == nil {
 		s.breaker.succeed()

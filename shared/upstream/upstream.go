@@ -15,16 +15,16 @@
 //     requests with an Idempotency-Key. As in net/http, an Idempotency-Key
 //     without values makes a request repeatable, and is not sent.
 //
-// A sent request is retried once. The server may have crashed because of it, so
-// the pool does not retry the same request again for 10 s: it must not crash
-// one server after another. A budget allows one retry for ten requests, so
-// retries cannot multiply an overload. Every other failure is returned, since
-// the server may have carried the request out.
+// A sent request is retried once. The server may have crashed because of the
+// request. So for 10 s the pool does not retry the same request again: otherwise
+// it could crash one server after another. A budget allows one retry for ten
+// requests, so retries cannot multiply an overload. Every other failure is
+// returned, since the server may have carried the request out.
 //
 // # Health
 //
-// The pool requests /readyz from each server once a second. A server that is not ready gets requests only if no
-// server is ready. So no request is lost when a service stops, if its /readyz fails for some seconds before.
+// The pool requests /readyz from each server once a second. A server that is not ready gets requests only if no server
+// is ready. So if the /readyz of a server fails for some seconds before the server stops, no request is lost.
 //
 // Each server has a circuit breaker. Five failures in a row open it, and a
 // successful /readyz starts the count anew. An open breaker blocks all requests
@@ -68,8 +68,8 @@ type Config struct {
 	Meter metric.Meter
 }
 
-// Check returns an error unless urls has at least one URL and each consists of
-// a scheme, http or https, and a host.
+// Check returns an error if urls is empty, or if a URL is not made up of a scheme,
+// http or https, and a host.
 func Check(urls []string) error {
 	if len(urls) == 0 {
 		return errors.New("no address is given")

@@ -394,9 +394,8 @@ func TestCheckOfAddresses(t *testing.T) {
 	}
 }
 
-// TestReadingsHaveConnectionsOfTheirOwn sends readings (GET and HEAD) and other requests. A connection that has
-// carried a reading must not carry another kind of request, and the other way round. Otherwise package lean would
-// leave the connection to net/http.
+// TestReadingsHaveConnectionsOfTheirOwn sends readings (GET and HEAD) and other requests. A connection must carry only
+// readings, or only other requests. Otherwise package lean would leave the connection to net/http.
 func TestReadingsHaveConnectionsOfTheirOwn(t *testing.T) {
 	var methods sync.Map // the methods of the requests, by connection
 	s := startServer(t, func(_ http.ResponseWriter, r *http.Request) {

@@ -110,8 +110,8 @@ func (p *Pool) noteReady(s *server, err error) {
 	if err == nil {
 		s.breaker.succeed()
 	} else {
-		// The server may be about to stop, and would close its idle connections
-		// just when a request is sent on them.
+		// The server may be about to stop. It could then close an idle connection
+		// at the moment when a request is sent on the connection.
 		s.closeIdle(time.Now())
 	}
 	was := s.ready.Swap(err == nil)

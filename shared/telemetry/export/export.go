@@ -1,6 +1,6 @@
 // Package export sends a process's traces and metrics to other programs, with OpenTelemetry. The standard
-// OTEL_* variables configure it. Prometheus can fetch the same metrics. Without a collector there are no
-// traces, and almost no cost.
+// OTEL_* variables configure it. Prometheus can fetch the same metrics. Without a collector, the package makes no
+// traces and costs almost nothing.
 package export
 
 import (

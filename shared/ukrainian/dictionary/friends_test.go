@@ -34,8 +34,8 @@ func TestFalseFriendsDoNotMeet(t *testing.T) {
 	expectApart(t, "words with one other letter", byLemma, neighbours(byLemma))
 }
 
-// expectApart searches 2,000 times for a form of one word of a pair, in a text with a form of the other word,
-// and expects a hit in at most 5 percent of the searches. It skips forms that both words have.
+// expectApart makes 2,000 searches. Each searches for a form of one word of a pair, in a text with a form of the other
+// word. At most 5 percent of the searches may find the text. expectApart skips forms that both words have.
 func expectApart(t *testing.T, name string, byLemma map[string][]string, pairs [][2]string) {
 	t.Helper()
 	const questions = 2000
