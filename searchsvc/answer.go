@@ -34,7 +34,7 @@ type envelope struct {
 	Read     *interpreted               `json:"interpreted,omitempty"`
 }
 
-// interpreted says how the words of a question were read, if they were not read as they are written.
+// interpreted says how the search read the words of a question. An answer has it only if newInterpreted returns it.
 type interpreted struct {
 	Steps    []search.Step `json:"steps"`
 	Used     []string      `json:"used"`
@@ -139,7 +139,7 @@ func (s *Server) encoded(ctx context.Context, q search.Query, values url.Values,
 	return dressed(body, values)
 }
 
-// view returns the answer to a question, ready to be encoded. The argument `base` is the start of links.
+// view returns the answer to a question, ready to be encoded. Links to the next page begin with the argument `base`.
 func view(q search.Query, r search.Result, base string) envelope {
 	e := envelope{Data: []json.RawMessage{}, Total: r.Total, Position: r.Position.Offset, Read: newInterpreted(r)}
 	for _, hit := range r.Hits {

@@ -31,11 +31,11 @@ const (
 	anewMost     = 10 * time.Minute // the longest pause before the index is built anew
 	anewRest     = time.Hour        // after an index was kept for this time, the next pause is anewFirst again
 	refreshEvery = 10 * time.Second // how often the view is refreshed; this closes files that a merge has replaced
-	otherTimes   = 3                // the index is built anew after this many answers in a row with other data
+	otherTimes   = 3                // after this many answers in a row with different data, the index is built anew
 )
 
-// keeper keeps the index up to date. It builds the index anew if the index is damaged, or if the registry has
-// other data.
+// keeper keeps the index up to date. It builds the index anew if the index is damaged, or if the registry now has
+// data that differ from the data of the index (replica.ErrOtherData).
 type keeper struct {
 	config   Config
 	source   replica.Source
@@ -207,8 +207,8 @@ func (k *keeper) follow(ctx context.Context, x *index.Index) error {
 	}
 }
 
-// ask repeatedly asks the registry for the end of the feed. It returns ErrOtherData if the registry has other
-// data than the index.
+// ask repeatedly asks the registry for the end of the feed. It returns ErrOtherData if SERVER_ID in the answers
+// differs from the one in the index, otherTimes times in a row.
 func (k *keeper) ask(ctx context.Context, x *index.Index) error {
 	others := 0
 	for ctx.Err() == nil {

@@ -60,7 +60,7 @@ const (
 
 const (
 	userAgent    = "asset-registry-search"
-	leastAnswers = 16 << 20 // least bytes for answers being sent; the largest answer needs about a quarter of them
+	leastAnswers = 16 << 20 // minimum budget of bytes for answers being sent; the largest answer needs a quarter of it
 )
 
 // Server is a running service.

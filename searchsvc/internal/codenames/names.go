@@ -1,4 +1,5 @@
-// Package codenames has the names of codes that an operator supplies (docs/search.md, "Names of codes").
+// Package codenames reads and holds names for codes. An operator supplies the names (docs/search.md, "Names of
+// codes").
 package codenames
 
 import (
@@ -43,7 +44,7 @@ func (n Name) In(lang string) string {
 
 // Lists has the names from the operator's lists. The zero value has no names. Lists never change.
 type Lists struct {
-	of  map[string]map[string]entry // by scheme and key
+	of  map[string]map[string]entry // the outer keys are schemes, the inner keys are results of keyOf
 	tag string
 }
 
@@ -56,8 +57,8 @@ type entry struct {
 // Tag identifies the content of the lists: lists with different names have different tags.
 func (l Lists) Tag() string { return l.tag }
 
-// Of returns the name of a code of a scheme. For a classification, the argument may also be the beginning of a
-// code. Then Of returns the name of that division, group or class.
+// Of returns the name of a code of a scheme. If the scheme is a classification, the argument `code` may also be the
+// beginning of a code. Then Of returns the name of that division, group or class.
 func (l Lists) Of(scheme, code string) Name { return l.of[scheme][keyOf(scheme, code)].Name }
 
 // Each calls the function f for each code of a scheme that has a name, in the order of the codes.
@@ -68,7 +69,7 @@ func (l Lists) Each(scheme string, f func(code string, name Name)) {
 	}
 }
 
-// Classification does what Of does, for a code of a classification whose scheme is not known.
+// Classification does what Of does, if the caller does not know to which classification the code belongs.
 func (l Lists) Classification(code string) Name {
 	for _, scheme := range classifications {
 		if name := l.Of(scheme, code); name != (Name{}) {
@@ -81,8 +82,8 @@ func (l Lists) Classification(code string) Name {
 // classifications are the schemes of classifications. No code belongs to both of them.
 var classifications = []string{"CAV-PS", "CPV"}
 
-// keyOf returns the key under which the name of a code is kept. For a code of a classification, the key is the digits
-// with which all codes below it begin, without zeros at the end. Such a key has at least two digits.
+// keyOf returns the key of a code in the map Lists.of. For a code of a classification, the key has the digits of the
+// code without zeros at the end, but at least two digits. All codes below the code begin with these digits.
 func keyOf(scheme, code string) string {
 	prefix, ok := assetfilter.CodePrefix(code)
 	if !ok || !slices.Contains(classifications, scheme) {
@@ -184,7 +185,7 @@ func (r *reader) add(file string, text []byte) error {
 		if err := json.Unmarshal(text, &names); err != nil {
 			return fmt.Errorf(`it must be an object of codes and names such as {"03111000-2": "Насіння"}: %w`, err)
 		}
-		for _, code := range slices.Sorted(maps.Keys(names)) { // of codes with one key, the last (longest) wins
+		for _, code := range slices.Sorted(maps.Keys(names)) { // if codes have the same key, the last (longest) code wins
 			if code == "" || len(code) > maxCode {
 				return fmt.Errorf("%.100q is no code: a code has 1 to %d bytes", code, maxCode)
 			}

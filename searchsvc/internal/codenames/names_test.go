@@ -45,7 +45,7 @@ func TestCodesHaveNamesAtEachLevelInBothLanguages(t *testing.T) {
 			"Сільськогосподарська продукція та продукція рослинництва"},
 		{"CPV", "0310", "Сільськогосподарська продукція та продукція рослинництва",
 			"Сільськогосподарська продукція та продукція рослинництва"},
-		{"CPV", "03111000-2", "Насіння", "Seeds"}, // the JSON file has another name than the text file, and it counts
+		{"CPV", "03111000-2", "Насіння", "Seeds"}, // the text file has a different name; the JSON file wins
 		{"CPV", "03111000", "Насіння", "Seeds"},
 		{"CPV", "03111100-3", "", "Soya beans"},
 		{"CPV", "03111200-4", "Арахіс", "Арахіс"},

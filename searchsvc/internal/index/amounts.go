@@ -13,7 +13,7 @@ import (
 
 // lists has a list of values for each asset of a segment.
 type lists[T any] struct {
-	spans  [][2]uint32 // by asset: index of its first value, and the index after its last value
+	spans  [][2]uint32 // for each asset: index of its first value, and index after its last value
 	values []T
 }
 
@@ -88,13 +88,13 @@ func amountOf(term string) amount {
 	return amount{numberOf(term[:amountSize-1]), search.Measure(term[amountSize-1])}
 }
 
-// kindAmount is the amount of all items of an asset that have the same code and measure.
+// kindAmount is the sum of the amounts of those items of an asset that have the same code and the same measure.
 type kindAmount struct {
 	amount
 	code uint32 // number of the code in the table of whole codes; noValue: the items have no code
 }
 
-// amounts adds terms for the amount of each item, and for the sum of the amounts of each code and measure.
+// amounts adds two kinds of terms: the amount of each item, and the sum of the amounts for each code and measure.
 func (a *asset) amounts(t *termSet) {
 	type kind struct {
 		code string
@@ -148,13 +148,13 @@ func (c *columns) readKinds(s segment.Segment) (err error) {
 	return err
 }
 
-// sum is the amount of all items with one code, by measure. A 64-bit float represents even the area of Ukraine
-// exactly.
+// sum has the amount of all items with one code, for each measure. A 64-bit float represents even the area of
+// Ukraine exactly.
 type sum [search.Measures]float64
 
 var sumPool pool[sum]
 
-// addSums sets, for each code of a facet, the area and the number of pieces of the found assets.
+// addSums sets the fields Area and Pieces of each code of a facet. They are sums over the found assets.
 func (v *view) addSums(ctx context.Context, level int, matches []match, to []search.Count) error {
 	codes := v.values[facetColumn{search.ByClassification, wholeLevel}]
 	sums, free := sumPool.zeros(len(codes))

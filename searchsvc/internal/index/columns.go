@@ -13,8 +13,8 @@ import (
 	"asset-registry/shared/assetfilter"
 )
 
-// columns has the values of the assets of a segment, by the number of the asset. A segment never changes, so its
-// columns never change.
+// columns has the values of the assets of a segment. The indexes of its slices are the numbers of the assets. A
+// segment never changes, so its columns never change.
 type columns struct {
 	tables     *tables
 	positions  []int64
@@ -33,9 +33,9 @@ type columns struct {
 // different values, each value has a set of assets; otherwise each asset has the number of its value in a table.
 type facetValues struct {
 	totals []total
-	sets   []*roaring.Bitmap // for each value in totals, the assets that have it; nil: the next two fields are used
+	sets   []*roaring.Bitmap // for each element of totals, the assets with its value; nil: the next two fields are used
 	of     []uint32          // for each asset: the number of its value, noValue, or severalValues + an index of lists
-	lists  []uint32          // for assets with several values: first how many values, then the numbers of the values
+	lists  []uint32          // for assets with several values: the number of values, then the numbers of the values
 }
 
 // total is the number of assets of a segment that have a value.
@@ -89,8 +89,8 @@ func (v *facetValues) fillSets(places []uint32, all pairs) error {
 	return err
 }
 
-// fillNumbers replaces the elements of v.of. Before, an element says how many values an asset has. Afterwards,
-// it is the value itself, or the place of a list if the asset has several.
+// fillNumbers replaces the elements of v.of. Before the call, an element is the number of values that an asset has.
+// After it, an element is what the field `of` describes: the value of the asset, or the place of its list.
 func (v *facetValues) fillNumbers(all pairs) error {
 	for n, values := range v.of { // make room for each list
 		v.of[n] = noValue
@@ -213,10 +213,10 @@ func (c facetColumn) valueOf(term string) (value string, ok bool) {
 	}
 }
 
-// table numbers the values of a column from 1 on. Values are only added, so a view can keep using the slice that
-// it took.
+// table numbers the values of a column, beginning with 1. Values are added but never changed or removed, so a view
+// can keep using the slice that it took.
 type table struct {
-	values  []string // by number
+	values  []string // the value with number n is at index n
 	numbers map[string]uint32
 }
 
@@ -244,8 +244,8 @@ func newTables() *tables {
 	return t
 }
 
-// isOvergrown reports whether a table has far more values than there are assets. Then most of its values belong
-// to assets that have changed since.
+// isOvergrown reports whether a table has far more values than there are assets. In such a table, most values belong
+// to assets that no longer have them.
 func (t *tables) isOvergrown(assets int64) bool {
 	for _, one := range t.of {
 		if int64(len(one.values)) > 2*assets+10_000 {
@@ -299,10 +299,10 @@ func readColumns(s segment.Segment, t *tables) (*columns, error) {
 // dropped stands for the new number of an asset that a merge drops.
 const dropped = math.MaxUint64
 
-// mergeColumns makes the columns of a merged segment from the columns of the old segments. For each asset of
-// each old segment, the second argument has the number of the asset in the new segment. If this number is the
-// constant `dropped`, the new segment does not have the asset. Assets keep their order, segment after segment. The last
-// argument has the values of the tables.
+// mergeColumns makes the columns of a merged segment from the columns of the old segments. For each asset of each old
+// segment, the argument `numbers` has the number of the asset in the new segment. If this number is the constant
+// `dropped`, the new segment does not have the asset. Assets keep their order, segment after segment. The argument
+// `values` has the values of the tables.
 func mergeColumns(old []*columns, numbers [][]uint64, values map[facetColumn][]string) (*columns, error) {
 	assets := 0
 	for _, of := range numbers {

@@ -30,7 +30,7 @@ const (
 	maxCode    = 100                  // characters of a code that a hit shows
 	shownItems = 3                    // items that a hit shows
 	maxTerms   = assetfilter.MaxTerms // different words of an asset; searches for further words do not find it
-	maxWords   = 50_000               // words read of an asset, so that reading takes half a second at most
+	maxWords   = 50_000               // words that are read from an asset; reading them takes at most half a second
 	maxTerm    = 64                   // bytes of a word; the rest is cut off
 	maxKey     = assetfilter.MaxTerm
 )
@@ -449,8 +449,8 @@ func pairsOf(first, second []string) (all []string) {
 	return all
 }
 
-// lengths divides titles into classes by their number of words. A title belongs to the first class whose number
-// here is larger than the number of its words.
+// lengths divides titles into classes by their number of words. A title belongs to the first class whose element here
+// is larger than the number of words of the title.
 var lengths = []int{2, 3, 4, 5, 7, 10, 15}
 
 // lengthTerm returns the term, a digit, for titles with the given number of words.

@@ -64,9 +64,9 @@ func backgroundError(err error, dir string) {
 	x.failed.Store(&err)
 }
 
-// verifyFiles compares each file of a snapshot with the checksum at the end of the file. Scorch maps the files
-// into memory without this check. Files that are not of the snapshot are left from a killed process, and scorch
-// removes them.
+// verifyFiles compares the content of each file of a snapshot with the checksum at the end of the file. Scorch maps
+// the files into memory without this check. verifyFiles ignores files outside the snapshot: a killed process left
+// them, and scorch removes them.
 func verifyFiles(snapshot *scorch.IndexSnapshot) error {
 	for _, s := range snapshot.Segments() {
 		if file, ok := s.Segment().(segment.PersistedSegment); ok {

@@ -45,8 +45,8 @@ func (v *view) facets(ctx context.Context, q *plan, matches []match) ([]search.F
 
 var counterPool pool[uint32]
 
-// count counts the found assets by value. It returns a slice for each column. The element at index n says how
-// many found assets have the value with the number n.
+// count counts, for each value of each column, the found assets that have the value. It returns a slice for each
+// column. The element at index n is the count of the value with the number n.
 func (v *view) count(ctx context.Context, columns []facetColumn, matches []match) (
 	counts [][]uint32, free func(), err error,
 ) {
@@ -84,11 +84,11 @@ func (m *match) addTo(ctx context.Context, columns []facetColumn, counts [][]uin
 	return m.add(ctx, m.found, others, ofOthers)
 }
 
-// add adds the found assets of a segment to the counts. If most assets of the segment are found, it takes the totals of
-// the segment and subtracts the assets that are not found.
+// add adds the found assets of a segment to the counts. If most assets of the segment are found, it adds the totals of
+// the segment instead, and then subtracts the assets that are not found.
 func (m *match) add(ctx context.Context, found *roaring.Bitmap, columns []facetColumn, counts [][]uint32) error {
 	isMost := found.GetCardinality() > uint64(m.count)/2
-	var byNumber []int // indexes of the columns whose values have no sets
+	var byNumber []int // indexes of the columns that have no sets (facetValues)
 	for i, column := range columns {
 		values := m.facets[column]
 		if values.sets != nil {

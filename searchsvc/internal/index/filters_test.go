@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// filtered has values for random assets and random filters. The filters write them in several spellings.
+// filtered has values for random assets and random filters. The filters write the values in several spellings.
 var filtered = map[assetfilter.Name][]string{
 	assetfilter.Status:         {"pending", "verification", "active", "complete", "deleted", "draft"},
 	assetfilter.Type:           {"bounce", "claimRights"},

@@ -15,9 +15,9 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// indexFormat returns the format of the index. An index of another format is built anew. The format is a hash of
+// indexFormat returns the format of the index. An index of a different format is built anew. The format is a hash of
 // the table of properties, of the limits, and of samples that the program makes. The samples are the keys of many
-// words, and the terms, the hit and the picture of one asset. So if any of these change, the format changes.
+// words, and the terms, the hit and the picture of one asset. If any of these change, the format changes too.
 var indexFormat = sync.OnceValue(computeFormat)
 
 func computeFormat() string {
@@ -39,8 +39,8 @@ func computeFormat() string {
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// layout is increased by hand for changes that the samples do not show: how scorch stores fields, and what the
-// index's state means.
+// layout must be increased by hand for changes that the samples do not show: changes in the way scorch stores fields,
+// and changes in the meaning of the index's state.
 const layout = 1
 
 // sample returns an asset with a value in each field.

@@ -3,7 +3,7 @@
 //
 // Scorch stores terms with the sets of assets that have them, replaces assets atomically, merges its files, and
 // survives a kill at any moment. This package evaluates searches itself. It works on whole sets, and counts
-// facets in columns, so the time of a search hardly depends on how many assets it finds.
+// facets in columns, so the time of a search hardly depends on the number of assets that it finds.
 package index
 
 import (
@@ -54,8 +54,8 @@ var (
 	formatKey = []byte("format")
 )
 
-// Index is an open index. Any number of goroutines may search it. It implements replica.Store, for one goroutine
-// that changes it.
+// Index is an open index. Any number of goroutines may search it, but only one goroutine may change it. It implements
+// replica.Store.
 type Index struct {
 	dir     string
 	scorch  *scorch.Scorch

@@ -295,7 +295,8 @@ func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 	}
 }
 
-// differ returns how two values differ, or "". Most are equal, and reflect.DeepEqual finds that in a fraction of the time.
+// differ returns the difference between two values, or "". Most values are equal, and reflect.DeepEqual finds this
+// out faster.
 func differ(want, got any) string {
 	if reflect.DeepEqual(want, got) {
 		return ""
@@ -339,7 +340,8 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	}
 	compareFacets(t, want, q, result.Facets)
 	compareSums(t, x, want, q)
-	// Ask some of the questions again, with second tries allowed. They need none, so the answer must be the same.
+	// Ask some of the questions again, with second tries allowed. These questions find assets without second tries, so
+	// the answers must be the same.
 	if free := q; q.Text != "" && result.Total%3 == 1 {
 		asked := result
 		asked.Facets, free.Facets, free.Exact = nil, nil, false
@@ -474,8 +476,8 @@ func compareFacets(t *testing.T, found []simple, q search.Query, got []search.Fa
 	}
 }
 
-// compareSums asks the index for the area and the number of pieces of each code. It also adds them up from the
-// argument "found". Both results must be equal.
+// compareSums asks the index for the area and the number of pieces of each code. It also computes these sums from
+// the argument `found`. Both results must be equal.
 func compareSums(t *testing.T, x *Index, found []simple, q search.Query) {
 	t.Helper()
 	q.Sums, q.Limit, q.Facets = true, 0, []search.FacetName{search.ByClassification}
@@ -514,7 +516,7 @@ func TestADamagedIndexIsRefusedOrEmpty(t *testing.T) {
 			return onFirst(dir, "*.zap", func(name string) error { return os.Truncate(name, 50) })
 		}, false},
 	}
-	// A list that is too short must be noticed. Mapped into memory, it would kill the process.
+	// The index must notice a list that is too short. If it mapped such a list into memory, the process would crash.
 	for tenths := range int64(10) {
 		all = append(all, damage{fmt.Sprintf("the list of segments has %d tenths of its bytes", tenths), func(dir string) error {
 			name := filepath.Join(dir, "root.bolt")

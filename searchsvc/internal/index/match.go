@@ -15,14 +15,14 @@ import (
 type condition struct {
 	field string
 	terms []string
-	begin bool             // each of the terms is a beginning, and stands for at most mostEndings terms
+	begin bool             // each element of `terms` is the beginning of terms, and stands for at most mostEndings
 	of    search.FacetName // the property whose filter this condition is; "": the condition is no filter
 }
 
 // mostEndings is the largest number of terms that a beginning stands for in one segment.
 const mostEndings = 64
 
-// phrase is met by the assets that meet all of its conditions.
+// phrase is met by an asset if the asset meets all conditions of the phrase.
 type phrase []condition
 
 // asked is a word of a question. It is met by the assets that meet at least one of its phrases.
@@ -37,7 +37,7 @@ type plan struct {
 	search.Query
 	reading search.Reading
 	words   []asked
-	pairs   [][]string // for each pair of neighbouring words, its terms of pairField
+	pairs   [][]string // for each pair of neighbouring words: the terms of the pair in pairField
 	filters []condition
 	weigh   []int64 // weight of each word, for the order by relevance
 }
@@ -153,8 +153,7 @@ func (p *part) match(ctx context.Context, q *plan) (match, error) {
 	return m, m.filter(ctx, q, "")
 }
 
-// addApart finds, for each facet of the question, the assets that would be found without the filter by its
-// property.
+// addApart sets m.apart for each facet whose counts must ignore the filter by its own property (search.Query.Apart).
 func (m *match) addApart(ctx context.Context, q *plan) error {
 	for _, name := range q.Facets {
 		if !q.Apart || search.PropertyOf(name).Levels != nil || len(q.Filters.ValuesOf(name)) == 0 {
@@ -175,7 +174,8 @@ func (m *match) addApart(ctx context.Context, q *plan) error {
 	return nil
 }
 
-// filter keeps the found assets that meet all filters. The last argument is a property: its filter is ignored.
+// filter keeps the found assets that meet all filters. It ignores the filter by the property in the argument
+// `without`.
 func (m *match) filter(ctx context.Context, q *plan, without search.FacetName) error {
 	for _, c := range q.filters {
 		if c.of == without {
@@ -197,7 +197,7 @@ func (m *match) filter(ctx context.Context, q *plan, without search.FacetName) e
 	return m.ranges(ctx, q.Filters)
 }
 
-// meeting returns the assets that meet a word. It checks conditions on wordField in the given field instead.
+// meeting returns the assets that meet a word. In conditions on wordField, it replaces wordField by the given field.
 func (p *part) meeting(w asked, field string) (*roaring.Bitmap, error) {
 	set := roaring.New()
 	for _, made := range w.phrases {
@@ -221,8 +221,8 @@ func (p *part) meeting(w asked, field string) (*roaring.Bitmap, error) {
 	return set, nil
 }
 
-// mayMiss says how many words may be missing: one of every five words, but always at least one. So one word may be
-// missing of up to 9 words, and two words of 10.
+// mayMiss says how many words may be missing: one of every five words, but always at least one. For example, of 9
+// words one may be missing, and of 10 words two.
 const mayMiss = 5
 
 // combine keeps the assets that have all words. If words may be missing, it also keeps the assets in which no
@@ -373,8 +373,8 @@ func each(ctx context.Context, set *roaring.Bitmap, visit func(numbers []uint32)
 	}
 }
 
-// weights returns how much each word counts. A rare word counts more. The weight is a small whole number, so a
-// change of one asset hardly ever changes the order of other assets.
+// weights returns the weight of each word of the question. A rare word has a larger weight. The weight is a small
+// whole number, so the change of one asset hardly ever changes the order of the others.
 func weights(matches []match, words int, assets int64) []int64 {
 	weights := make([]int64, words)
 	for w := range weights {

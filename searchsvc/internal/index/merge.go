@@ -10,15 +10,15 @@ import (
 	zap "github.com/blevesearch/zapx/v17"
 )
 
-// merges has the columns of merged segments that no view uses yet. They are made from the columns of the old
-// segments, which is much faster than reading the merged file.
+// merges has the columns of merged segments that no view uses yet. The columns are made from the columns of the old
+// segments, because this is much faster than reading the merged file.
 type merges struct {
 	mu   sync.Mutex
-	made map[string]*columns // by the path of the file
+	made map[string]*columns // the keys are the paths of the merged files
 }
 
-// mostMerges is how many segments may have columns that wait until a view takes them. When there are more, put drops
-// all that wait. The view then reads the columns from the file.
+// mostMerges is the maximum number of merged segments whose columns wait until a view takes them. At this number, the
+// method `put` drops all waiting columns, and views read these columns from the files.
 const mostMerges = 8
 
 func (m *merges) put(path string, c *columns) {
@@ -44,7 +44,7 @@ func (m *merges) take(s segment.Segment) *columns {
 	return c
 }
 
-// format is scorch's file format. It also notices when segments are merged.
+// format is scorch's file format. After each merge of segments, it also calls Index.merged.
 type format struct{ zap.ZapPlugin }
 
 // useFormat makes scorch use the type format, for all indexes.

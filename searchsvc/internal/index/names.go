@@ -14,7 +14,7 @@ import (
 
 // Limits of the names of values.
 const (
-	mostNames    = 64   // spellings of a place's or a custodian's name that are compared in a segment
+	mostNames    = 64   // spellings of the name of a place or a custodian that are compared in a segment
 	mostSaid     = 1024 // descriptions of a code that are compared in a segment
 	keptSaid     = 4    // descriptions of a code that are remembered for a segment
 	mostSayers   = 16   // custodians that are remembered as users of a description, for a segment
@@ -39,7 +39,7 @@ func (v *view) nameOf(property search.FacetName, value string) (name codenames.N
 	return name, err
 }
 
-// commonName returns the most common name of a value in the largest segment that has a name for it.
+// commonName looks for the largest segment with a name for the value. It returns the most common name in this segment.
 func (v *view) commonName(field, value string) (name string, err error) {
 	if field == "" {
 		return "", nil
@@ -101,7 +101,7 @@ func commonName(s segment.Segment, field, value string) (name string, err error)
 // saidName returns the description that most custodians use for a code. It returns "" if fewer than leastSayers
 // custodians use the same one. A custodian counts once, however many assets it describes.
 func (v *view) saidName(field, code string) (string, error) {
-	custodians := map[string]map[uint32]bool{} // by description
+	custodians := map[string]map[uint32]bool{} // the keys are descriptions
 	for i := range v.parts {
 		all, err := v.parts[i].said(field, code)
 		if err != nil {
@@ -125,10 +125,10 @@ func (v *view) saidName(field, code string) (string, error) {
 	return codenames.Tidy(best, maxSaid), nil
 }
 
-// said is a description of a code, as assets of a segment have it.
+// said is a description of a code in the assets of a segment.
 type said struct {
 	name string
-	by   []sayer // of different custodians
+	by   []sayer // at most one for each custodian
 }
 
 // sayer is the number of a custodian who uses a description, and the number of one of the custodian's assets with
@@ -187,8 +187,8 @@ func (p *part) readSaid(field, code string) (all []said, err error) {
 	return slices.Clone(all[:min(len(all), keptSaid)]), nil
 }
 
-// spanOfCode returns the range of the terms that have a code and one of its names. If the argument has only the
-// first digits of a code, it stands for the code of a division, group or class, whose other digits are 0.
+// spanOfCode returns the range of the terms that have a code and one of its names. If the argument has only the first
+// digits of a code, it stands for the code of a division, group or class: the remaining digits of that code are 0.
 func spanOfCode(code string) (start, end string) {
 	if strings.Contains(code, "-") {
 		return code + nameSeparator, code + "\x01"

@@ -99,7 +99,7 @@ func TestRecordsNameACode(t *testing.T) {
 	}
 }
 
-// TestNamesOfRecordsFollowTheRecords gives a code a name by the records of just enough custodians. Then it
+// TestNamesOfRecordsFollowTheRecords makes records of leastSayers custodians, which give a code a name. Then it
 // changes one record, and the name must disappear. The test does this in small and in large columns.
 func TestNamesOfRecordsFollowTheRecords(t *testing.T) {
 	// With many custodians, a column stores a number for each asset. With few, it stores a set for each value.

@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// TestAHitHasThePictureOfItsAsset finds an asset with changing documents, and then a second asset in the same
-// index. Each hit must have the first illustration of its own asset, or no picture.
+// TestAHitHasThePictureOfItsAsset searches for an asset whose documents change, and then for a second asset in the
+// same index. Each hit must have the first illustration of its own asset, or no picture.
 func TestAHitHasThePictureOfItsAsset(t *testing.T) {
 	document := func(n int, more ...string) map[string]string {
 		d := map[string]string{

@@ -50,9 +50,8 @@ func (p place) cursor(q *plan) *search.Cursor {
 
 func comparePlaces(a, b place) int { return cmp.Or(cmp.Compare(b.key, a.key), cmp.Compare(b.at, a.at)) }
 
-// pageBefore returns the cursor of the page that comes before the page with the given places. The given page is
-// empty if the assets after its own cursor no longer match. The page before it then ends with the asset of that
-// cursor.
+// pageBefore returns the cursor of the page that comes before the argument `page`. This argument is empty if no asset
+// after the cursor q.After matches any more. The page before it then ends with the asset of q.After.
 func (q *plan) pageBefore(page []place) *search.Cursor {
 	var c search.Cursor
 	if len(page) > 0 {
@@ -124,7 +123,7 @@ func (v *view) rankAfter(ctx context.Context, q *plan, matches []match, sign int
 type ranking struct {
 	after           rank // places with this rank or a higher one are left out
 	skipped, ranked int64
-	isNoneLast      bool // places with the key 0 come after the others
+	isNoneLast      bool // places with the key 0 come last
 	firsts[place]
 }
 
@@ -152,8 +151,8 @@ func (r *ranking) offer(p *part, keys []int64, sign int64, numbers []uint32) {
 	}
 }
 
-// keys returns the keys of the assets of a segment, by the number of the asset. It returns nil if the order has
-// no keys. The caller calls the function `free` after use.
+// keys returns the keys of the assets of a segment (rank.key). The indexes are the numbers of the assets. keys returns
+// nil if the order has no keys. The caller calls the function `free` after use.
 func (m *match) keys(ctx context.Context, q *plan) (keys []int64, free func(), err error) {
 	free = func() {}
 	switch q.Sort {
@@ -170,15 +169,15 @@ func (m *match) keys(ctx context.Context, q *plan) (keys []int64, free func(), e
 var scorePool pool[int64]
 
 // Points of a score. Points for a word are multiplied by the weight of the word. The points for pairs and for the
-// length of the title are few: for a question of a few words, their sum is less than the points for one word of
-// the least weight. Titles are in classes by length. If a title has all words of the question, it gets byLength for
-// each class with longer titles.
+// length of the title are few: for a question of a few words, their sum is less than the points for one word with
+// the smallest weight. Titles are divided into classes by length. A title that has all words of the question gets
+// byLength once for each class of longer titles.
 const (
 	byTitle  = 64 // the title has the word in any form
 	byForm   = 8  // the title has the word as it was asked
 	byPair   = 8  // the title has two neighbouring words of the question side by side
 	byText   = 16 // the asset has the word anywhere; used only in searches in which words may be missing
-	byLength = 4  // the titles of one class are longer
+	byLength = 4  // for each class of longer titles
 )
 
 // scores returns the score of each found asset of a segment, from the words in its title.
@@ -241,7 +240,7 @@ func (m *match) addTerms(field string, terms []string, weight int64, add func(*r
 	add(set, weight)
 }
 
-// firsts keeps the first values in an order, out of a great many values. It sorts a few at a time.
+// firsts keeps the first values in an order, out of a great many values. Each sort handles at most 2*most values.
 type firsts[T any] struct {
 	most    int
 	compare func(a, b T) int
@@ -250,8 +249,8 @@ type firsts[T any] struct {
 	offered int
 }
 
-// The method `last` returns the last of the kept values. If ok is true, a value that comes after it in the order need
-// not be offered.
+// The method `last` returns the last of the values that the last sort has kept. If ok is true, values that come after
+// it in the order need not be offered.
 func (f *firsts[T]) last() (value T, ok bool) {
 	if !f.full {
 		return value, false

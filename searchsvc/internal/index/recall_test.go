@@ -28,12 +28,11 @@ var showMissed = flag.Bool("missed", false, "show the questions of the tuned par
 // others is the number of assets in the index besides the assets of the list.
 const others = 600
 
-// The least fractions of the questions that must find their asset. leastInTen: among the first ten hits. leastFirst: as
-// the first hit. leastKind: among the first ten hits, for each kind of question.
+// Minimum fractions of the questions that must find their asset.
 const (
-	leastInTen = 0.92
-	leastFirst = 0.80
-	leastKind  = 0.75
+	leastInTen = 0.92 // among the first ten hits
+	leastFirst = 0.80 // as the first hit
+	leastKind  = 0.75 // among the first ten hits, for each kind of question
 )
 
 // listedQuestion is a question of the list, with the assets that it should find.
@@ -42,8 +41,8 @@ type listedQuestion struct {
 	wanted     []string // ids
 }
 
-// isTuned reports whether the question was used to improve the search. A third of the questions was not used, so
-// that the test is honest.
+// isTuned reports whether the question was used to improve the search. A third of the questions was never used. They
+// show how well the search handles questions that it was not made for.
 func (a listedQuestion) isTuned() bool {
 	hash := fnv.New32()
 	hash.Write([]byte(a.text))
@@ -97,7 +96,7 @@ func listed(t *testing.T, f []string) replica.Entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	position -= int64(n) * 3_600_000_000 // makes this asset older than each asset that other() returns
+	position -= int64(n) * 3_600_000_000 // makes this asset older than all assets from the function `other`
 	text, err := json.Marshal(map[string]any{
 		"id": madeID("asset", f[0]), "dateModified": stamp(position), "status": "active", "assetID": numberOfAsset(f[0]),
 		"title": f[1], "description": f[2], "assetType": "bounce",
@@ -211,8 +210,8 @@ func (c *tally) String() string {
 		c.part(c.first), c.reciprocal/float64(max(1, c.asked)))
 }
 
-// TestPeopleFindWhatTheyMean asks the questions of the list. A third of them was not used to improve the search
-// (docs/search.md, "The list"). Enough questions must find their assets.
+// TestPeopleFindWhatTheyMean asks the questions of the list (docs/search.md, "The list"). A third of the questions was
+// not used to improve the search. In both parts of the list, enough questions must find their assets.
 func TestPeopleFindWhatTheyMean(t *testing.T) {
 	x := openList(t)
 	parts := map[string]*tally{"tuned": {}, "held out": {}}
@@ -283,8 +282,8 @@ func TestSuggestionsBeginAsTheQuestion(t *testing.T) {
 	}
 }
 
-// TestSuggestionsAreOfAssetsThatCanBeFound replaces an asset. Its old texts stay in a segment, because another
-// asset of the segment stays. The old texts must not be suggested.
+// TestSuggestionsAreOfAssetsThatCanBeFound replaces an asset. Its old texts stay in a segment, because the segment
+// has a second asset that is not replaced. The old texts must not be suggested.
 func TestSuggestionsAreOfAssetsThatCanBeFound(t *testing.T) {
 	x := openList(t)
 	f := slices.Clone(lines(t, "assets.txt")[0])

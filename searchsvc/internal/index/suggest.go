@@ -77,7 +77,7 @@ func (v *view) completions(text string) (found []suggestion, err error) {
 		}
 		add(property.Field, assetfilter.WholeCode+last, func(term string) string {
 			code := strings.TrimPrefix(term, assetfilter.WholeCode)
-			name, failed := v.saidName(property.Names, code) // a search may find nothing by the operator's own name
+			name, failed := v.saidName(property.Names, code) // searches do not find the names in the operator's lists
 			err = cmp.Or(err, failed)
 			return strings.TrimSpace(code + " " + name)
 		})
@@ -85,7 +85,8 @@ func (v *view) completions(text string) (found []suggestion, err error) {
 	return found, err
 }
 
-// splitLast splits a question before its last word. It returns the last word in its normal form.
+// splitLast splits a question before its last word. It returns the text before the last word, and the normal form of
+// the last word.
 func splitLast(text string) (before, last string) {
 	text = strings.TrimLeft(text, " ")
 	at := strings.LastIndexByte(text, ' ') + 1
@@ -96,9 +97,9 @@ func splitLast(text string) (before, last string) {
 	return text[:at], asked[0].Text
 }
 
-// nameTerms returns the terms by which a name is suggested. Each term begins with the normal form of the name,
-// starting at one of its first words, and ends with the name itself. A name that is too long for a term has no
-// terms.
+// nameTerms returns the terms from which suggestions take a name. Each term begins with the normal form of the name,
+// or of its end from the second, third or fourth word on. Each term ends with the name itself. A name that is too long
+// for a term has no terms.
 func nameTerms(name string) (terms []string) {
 	if name = strings.TrimSpace(name); len(name) > maxKey-maxTerm-len(nameSeparator) {
 		return nil
@@ -128,7 +129,8 @@ func nameIn(term string) string {
 	return name
 }
 
-// begun returns terms of a field that begin with a text, with the number of assets that have them.
+// begun returns terms of a field that begin with a text. For each term, it also returns the number of assets that
+// have the term.
 func (v *view) begun(field, beginning string) (all []suggestion, err error) {
 	from, until := beginningOf(cut(beginning, maxTerm))
 	for i := range v.parts {

@@ -72,8 +72,8 @@ func newView(snapshot *scorch.IndexSnapshot, old *view, merges *merges) (*view, 
 	return v, v.readPosition()
 }
 
-// complete sets the columns of a segment. The argument "was" is the same segment in the older view, or zero. If "was"
-// or "merges" has the columns, complete uses them. Otherwise it reads them from the segment.
+// complete sets the columns of a segment. The argument `was` is the same segment in the older view, or zero. If `was`
+// or `merges` has the columns, complete uses them. Otherwise it reads them from the segment.
 func (v *view) complete(p *part, was part, merges *merges) (err error) {
 	p.columns = cmp.Or(was.columns, merges.take(p.segment))
 	if p.columns == nil || p.columns.tables != v.tables {

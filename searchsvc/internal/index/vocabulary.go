@@ -30,7 +30,7 @@ type vocabulary struct {
 	err     error
 	lookups int
 	near    int
-	opened  map[string][]*reader // by field: a reader for each segment
+	opened  map[string][]*reader // the keys are fields; the values have a reader for each segment
 }
 
 // readers returns, for each segment, a reader of a field.
@@ -132,7 +132,7 @@ type nearTerm struct {
 	count    uint64 // number of assets that have the term
 }
 
-// distances makes automata that find the words which differ from a word by up to two letters.
+// distances returns a builder of automata. An automaton finds the terms that differ from a word by up to two letters.
 var distances = sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
 	return levenshtein.NewLevenshteinAutomatonBuilder(2, true)
 })

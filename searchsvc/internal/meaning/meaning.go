@@ -196,8 +196,8 @@ func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	return changed
 }
 
-// replace replaces a word by the given phrases (by). An asset needs only one of them. People see the text `said`
-// in place of the word.
+// replace replaces a word by the phrases in the argument `by`. An asset needs only one of these phrases. People see
+// the text `said` in place of the word.
 func (q *question) replace(w *word, said string, by ...string) bool {
 	w.By, w.Said, w.isKnown = by, said, true
 	for _, a := range ukrainian.Ask(said) {

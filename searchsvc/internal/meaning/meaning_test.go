@@ -114,7 +114,8 @@ func TestNumbersAndPlacesAreNeverLeftOut(t *testing.T) {
 	}
 }
 
-// TestFewWordsAreCorrected asks with more misspelled words than are corrected, because each is compared with all words.
+// TestFewWordsAreCorrected asks a question with more than mostCorrected misspelled words. Only mostCorrected words may
+// be corrected, because each correction compares the word with all words of the assets.
 func TestFewWordsAreCorrected(t *testing.T) {
 	r, _, err := Read("ексковатор гбраж гбтель санбторій аптбка котбльня", &Synonyms{}, newDictionary(texts),
 		func(search.Reading) (bool, error) { return false, nil })
@@ -148,7 +149,7 @@ func TestTheListOfSynonymsIsLongEnough(t *testing.T) {
 // cursor must have room for it.
 // Promises: search-synonyms
 func TestACursorTakesEachReading(t *testing.T) {
-	var several []string // synonyms of one word in two lines, together more than a reading has for a word
+	var several []string // synonyms of one word, written in two lines; a reading has no room for all of them
 	for letter := range strings.SplitSeq("б в г ґ д ж з к л м н п р с т ф х ц ч ш а е и і о у", " ") {
 		several = append(several, strings.Repeat(letter, 5))
 	}

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// The letters of the keys in the Latin and the Cyrillic layout, in the same order. The Cyrillic layout is the
-// Ukrainian one.
+// The letters on the keys of a keyboard, in the Latin and in the Cyrillic layout, in the same order. The Cyrillic
+// layout is the Ukrainian one.
 const (
 	latinKeys    = "qwertyuiop[]asdfghjkl;'zxcvbnm,.`\\"
 	cyrillicKeys = "йцукенгшщзхїфівапролджєячсмитьбю'ґ"
@@ -59,8 +59,8 @@ func spellings(word string) []string {
 	return append(spell(word, fromRussian), spell(word, intoLatin)...)
 }
 
-// spell returns the spellings of a word by a table. It goes through the word from its start. At each place, it
-// replaces the next letters by each text that the table has for them. Long groups of letters and likely
+// spell returns the spellings of a word that a table produces. It goes through the word from the start. At each
+// place, it replaces the next letters by each text that the table has for them. Long groups of letters and likely
 // spellings come first.
 func spell(word string, table map[string][]string) []string {
 	type draft struct{ made, rest string }
@@ -82,7 +82,7 @@ func spell(word string, table map[string][]string) []string {
 	return slices.DeleteFunc(done, func(spelt string) bool { return spelt == word })
 }
 
-// firstLetters returns pairs: a beginning of a word, and letters that it may stand for.
+// firstLetters returns pairs. Each pair has a beginning of the word, and a text that may replace this beginning.
 func firstLetters(word string, table map[string][]string) (pairs [][2]string) {
 	at := 0
 	for n := range word {
@@ -127,14 +127,14 @@ var fromLatin = table(`
 	y=и,й,і z=з
 `)
 
-// intoLatin has the Latin letters with which names of makers and models are written.
+// intoLatin maps Cyrillic letters to the Latin letters that stand for them in names of makers and models.
 var intoLatin = table(`
 	а=a б=b в=v,w г=g,h ґ=g д=d е=e є=e,ye ж=zh,j з=z,s и=i,y і=i,y ї=yi,i й=y,i,j к=k,c л=l м=m н=n о=o п=p р=r с=s,c т=t
 	у=u,oo ф=f х=h,kh,x ц=c,ts ч=ch ш=sh щ=shch ь= ю=yu,u,iu я=ya,ia ы=y э=e ё=yo ъ= кс=x дж=j,g нд=nd,nd
 `)
 
-// fromRussian has the Ukrainian letters and endings for Russian ones. The index does not distinguish ы and и, or
-// э and е.
+// fromRussian maps Russian letters and endings to Ukrainian letters and endings. The index does not distinguish ы
+// and и, or э and е.
 var fromRussian = table(`
 	о=о,і е=е,і,є,и и=и,і ы=и,і э=е ё=йо,е,ьо ъ= ие=іє,ія,ів ия=ія ая=а яя=я ое=е ее=є ые=і ие=і ый=ий ого=ого ение=ення
 	ание=ання ость=ість ск=ськ цк=цьк ица=иця цо=це це=це ец=ець ств=ств чик=чик щик=щик хозяй=господар г=г нн=нн

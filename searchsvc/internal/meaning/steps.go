@@ -52,8 +52,8 @@ func (q *question) swap(isGood func(other string) bool) (changed bool) {
 	return changed
 }
 
-// retyped returns the words of a text that somebody meant when they typed the token in the wrong layout. Later
-// steps may change the words.
+// retyped returns the words of the argument `text`, which is the argument `token` in the other layout of the
+// keyboard. Later steps may change the words.
 func (q *question) retyped(token, text string) (words []word) {
 	for _, a := range ukrainian.Ask(text) {
 		w := q.newWord(token, a, false)
@@ -63,10 +63,10 @@ func (q *question) retyped(token, text string) (words []word) {
 	return words
 }
 
-// leastCode is the least number of digits that are read as the beginning of a code of property.
+// leastCode is the minimum number of digits of a word that is read as the beginning of a code of property.
 const leastCode = 4
 
-// leastID is the least number of characters that are read as the beginning of an id or of a long code.
+// leastID is the minimum number of characters of a word that is read as the beginning of an id or of a long code.
 const leastID = 8
 
 // readCodes reads numbers as beginnings of ids or of codes of property, and splits the names of models into
@@ -127,7 +127,7 @@ func (w *word) current() string {
 
 // addSynonyms adds phrases of the same meaning to words, up to the limits of a reading.
 func (q *question) addSynonyms() (changed bool) {
-	phrases, letters := search.MaxOthers, search.MaxLetters // what is left of the limits
+	phrases, letters := search.MaxOthers, search.MaxLetters // how many phrases and letters may still be added
 	for i := 0; i < len(q.words); i++ {
 		if q.words[i].Out || q.words[i].isFixed {
 			continue
@@ -257,7 +257,8 @@ func (q *question) leaveOutUnknown() (changed bool) {
 	return changed
 }
 
-// letOneMiss lets assets miss a word, if at least two words remain that are not names of places.
+// letOneMiss reports whether assets may lack one word of the question. They may if the question has at least two
+// words that are neither left out nor fixed, and are not names of places.
 func (q *question) letOneMiss() bool {
 	free := 0
 	for _, w := range q.words {

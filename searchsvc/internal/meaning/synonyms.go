@@ -18,7 +18,7 @@ import (
 var embedded string
 
 // Synonyms has words and phrases with the same meaning. The zero value is empty.
-type Synonyms struct{ entries map[string][]entry } // phrases, by each key of their first word
+type Synonyms struct{ entries map[string][]entry } // the keys are the keys of the first words of the phrases
 
 // entry is a phrase, with other phrases that mean the same.
 type entry struct {
@@ -126,7 +126,7 @@ func nominal(keys []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return strings.HasPrefix(key, "+") })
 }
 
-// keysNow returns the keys of the one word that replaces the word so far. If no word or several words replace it, it
+// keysNow returns the keys of the replacement, if so far the word is replaced by exactly one word. Otherwise it
 // returns the keys of the word as it was asked.
 func (w *word) keysNow() []string {
 	if len(w.By) == 1 {

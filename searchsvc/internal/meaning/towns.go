@@ -55,7 +55,7 @@ func isTown(a ukrainian.Asked) bool {
 	return false
 }
 
-// endingsOfTowns are endings that names of towns have, and hardly any other words.
+// endingsOfTowns are endings that many names of towns have, but hardly any other words have.
 var endingsOfTowns = strings.Fields("ськ цьк піль поль град город")
 
 // looksLikeTown reports whether a word has an ending that is common in names of places.
@@ -64,7 +64,7 @@ func looksLikeTown(text string) bool {
 		slices.ContainsFunc(endingsOfTowns, func(ending string) bool { return strings.HasSuffix(text, ending) })
 }
 
-// isTownOfTwo reports whether two words, by their keys, are the name of a place.
+// isTownOfTwo reports whether two words are the name of a place. The arguments are the keys of the two words.
 func isTownOfTwo(a, b []string) bool {
 	for _, one := range a {
 		for _, two := range b {

@@ -2,8 +2,8 @@ package search
 
 import "asset-registry/shared/assetfilter"
 
-// CodeLevel returns how many digits the codes have that the facet of classifications counts. The facet counts
-// codes that are one level longer than the longest code in the filter.
+// CodeLevel returns the length of the codes that the facet of classifications counts, in digits. The facet counts the
+// codes one level below the longest code in the filter. If there is no such level, it counts the longest codes.
 func (f Filters) CodeLevel() int {
 	longest := 0
 	for _, code := range f.Classifications {

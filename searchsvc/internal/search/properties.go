@@ -46,7 +46,7 @@ var Properties = []Property{
 // Filter returns the filter by a property. The property must have a filter: the field In must not be nil.
 func (p Property) Filter() assetfilter.Filter { return assetfilter.Of(assetfilter.Name(p.Name)) }
 
-// PropertyOf returns the property with a name. There is one for each FacetName.
+// PropertyOf returns the property with the given name. There is a property for each FacetName.
 func PropertyOf(name FacetName) Property {
 	at := slices.IndexFunc(Properties, func(p Property) bool { return p.Name == name })
 	return Properties[at]

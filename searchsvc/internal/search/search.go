@@ -149,9 +149,9 @@ type Hit struct {
 	ID string
 	// Asset is the asset as JSON, of at most MaxHit bytes. It has only these fields: id, dateModified, assetID,
 	// assetType, status, date, title, title_en, description (its beginning), owner,
-	// rectificationPeriod.startDate, assetCustodian (name, identifier.scheme and identifier.id), and of the
-	// first three items description, classification, unit, quantity, and the region, locality and streetAddress
-	// of the address.
+	// rectificationPeriod.startDate, assetCustodian (name, identifier.scheme and identifier.id), and items. It has
+	// at most the first three items. Each item has only these fields: description, classification, unit, quantity,
+	// and address (region, locality and streetAddress).
 	Asset json.RawMessage
 	// Picture is the file id of the first illustration of the asset. It is "" if the asset has no illustration.
 	Picture string

@@ -2,7 +2,7 @@ package search
 
 import "math"
 
-// Measure is what the quantity of an item measures.
+// Measure is the kind of a quantity: an area or a number of pieces.
 type Measure uint8
 
 // The measures. An amount is a number of ten-thousandths of a square metre (Area), or of a piece (Number).

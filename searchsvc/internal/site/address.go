@@ -18,8 +18,8 @@ var (
 	assetNumber = regexp.MustCompile(`(?i)^ua-ar-[a-z0-9-]{1,60}$`)
 )
 
-// mostNamed is how many hits of a search for a number are compared with the number. The asset with this number
-// need not be the first hit, because other assets may have the number as a word.
+// mostNamed is the maximum number of hits of a search for a number that are compared with the number. The asset with
+// this number need not be the first hit, because other assets may have the number as a word.
 const mostNamed = 20
 
 // assetPath returns the path of the page of an asset.
@@ -91,8 +91,8 @@ func repeated(path, query string) string {
 }
 
 // backFrom returns the query for a link to an asset. With this query, the page of the asset can link back to a
-// page of a search. If the address of that page is too long, the link leads to the first page of the search.
-// The result is "" if the search has no conditions, or if even the address of its first page is too long.
+// page of a search. If the query of that page is too long, the link back leads to the first page of the search.
+// The result is "" if the search has no conditions, or if even the query of its first page is too long.
 func backFrom(q search.Query) string {
 	query := q.Values().Encode()
 	if len(query) > mostQuery && q.After != nil {

@@ -66,8 +66,9 @@ func (c *comparison) compare(path string, before, after *value) {
 	}
 }
 
-// pairs returns pairs of elements, one of each list, that belong together. Elements with the same id belong
-// together. If two elements of one list share an id, elements at the same index belong together instead.
+// pairs returns pairs of an element of the list `before` and an element of the list `after`. The elements of a pair
+// have the same id. If an id is missing, or not unique in its list, they have the same index instead. An element of a
+// pair is nil if its list has no such element.
 func pairs(before, after []*value) [][2]*value {
 	was, distinctBefore := byID(before)
 	is, distinctAfter := byID(after)
@@ -96,7 +97,8 @@ func pairs(before, after []*value) [][2]*value {
 	return all
 }
 
-// byID returns the elements of a list by their ids. distinct reports whether no two elements have the same id.
+// byID returns the elements of a list in a map whose keys are ids. The result `distinct` reports whether each element
+// has an id, and no two elements have the same id.
 func byID(list []*value) (all map[string]*value, distinct bool) {
 	all = make(map[string]*value, len(list))
 	for _, e := range list {

@@ -15,8 +15,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// dataPath is the last part of the path of the page about whole copies; the first part is the language. A path
-// without a language redirects to the page in the language of the browser.
+// dataPath is the last part of the path of the page about whole copies; the first part is the language. dataPath
+// alone redirects to the page in the language of the browser.
 const dataPath = routes.Data
 
 // dataPage is the body of the page about whole copies (docs/data.md, "The catalogue").

@@ -22,7 +22,7 @@ const (
 	asText  form = iota
 	asTime       // a time, shown in the time zone of Kyiv
 	asDay        // a date, in the time zone that the sender wrote
-	asWord       // a value of a list; the table words has its names
+	asWord       // a value of a list; the map `words` has the names of the value
 	asPhone      // a telephone number
 	asMail
 	asLink
@@ -33,14 +33,14 @@ const (
 	asBytes
 )
 
-// field has the name of a field of a record for people, and how a page shows its text.
+// field describes a field of a record: its name for people, and the form in which a page shows its text.
 type field struct {
 	name text
 	form form
 }
 
-// fields are the fields of a record, by name. A field whose name ends in _en or _ru is the same field in that
-// language. A test compares the table with the fields of client.Asset.
+// fields has the fields of a record; the keys are their names. A field whose name ends in _en or _ru is the same field
+// in that language. A test compares the map with the fields of client.Asset.
 var fields = map[string]field{
 	"id":                        {text{"Ідентифікатор", "Identifier"}, asCode},
 	"assetID":                   {text{"Номер у реєстрі", "Number in the registry"}, asText},
@@ -219,7 +219,7 @@ func cutLast(path string) (before, last string, cut bool) {
 	return path[:at], path[at+1:], true
 }
 
-// languages has the endings that fields get for each language.
+// languages maps the endings of names of fields to the endings that the labels of these fields get.
 var languages = map[string]text{
 	"_en": {" (англійською)", " in English"}, "_ru": {" (російською)", " in Russian"},
 }

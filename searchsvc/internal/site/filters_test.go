@@ -51,8 +51,8 @@ func TestAFilterHasAllItsValues(t *testing.T) {
 	}
 }
 
-// TestFiltersAreAskedAsFacetsHaveThem sends filters in the spellings that people use, also of numbers. The search
-// must get them in the form of facets.
+// TestFiltersAreAskedAsFacetsHaveThem sends values of filters, also numbers, in the spellings that people use. The
+// search must get the values in the form that facets have.
 func TestFiltersAreAskedAsFacetsHaveThem(t *testing.T) {
 	f := newFound()
 	s := newSite(t, newRegistry(whole), f)

@@ -101,8 +101,8 @@ func (f *foundWords) in(text string) (pieces []piece) {
 	return pieces
 }
 
-// The method `next` returns where the next found word of a text begins and ends. It searches from the given index on.
-// Both results are 0 if no word follows.
+// The method `next` returns where the next found word of a text begins and ends. It starts at the index `after`. Both
+// results are 0 if no found word follows.
 func (f *foundWords) next(text string, after int) (from, until int) {
 	if len(f.keys) == 0 && len(f.beginnings) == 0 {
 		return 0, 0

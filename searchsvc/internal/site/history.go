@@ -11,7 +11,7 @@ import (
 // history is a part of the public changes of a record, the newest change first.
 type history struct {
 	Changes []change
-	Older   int64 // revision from which the next page goes on; 0: there are no older changes
+	Older   int64 // newest revision on the next page; 0: there are no older changes
 	State   historyState
 }
 
@@ -39,9 +39,9 @@ type change struct {
 	Unknown  bool  // the content before the change is not known
 }
 
-// history reads a page of the public changes of a record, from a revision down; revision 0 stands for the newest
-// one. It keeps only two states of the record in memory. Changes that cannot be read are left out, and State
-// says so.
+// history reads a page of the public changes of a record. The page begins with the revision `from`, and continues with
+// older revisions. Revision 0 stands for the newest revision. history keeps only two states of the record in memory.
+// Changes that cannot be read are left out, and the field State says so.
 func (s *Site) history(ctx context.Context, l Lang, id string, from int64) history {
 	ctx, cancel := context.WithTimeout(ctx, pastWithin)
 	defer cancel()
@@ -86,8 +86,8 @@ func (s *Site) history(ctx context.Context, l Lang, id string, from int64) histo
 	}
 }
 
-// The method `before` returns the public change before another one. The result has Revision 0 if there is no earlier
-// change. Changes that were not public have no leaf in the log, and are skipped.
+// The method `before` returns the public change before the change `newer`. The result has Revision 0 if there is no
+// earlier public change. Changes that were not public have no leaf in the log, and are skipped.
 func (s *Site) before(ctx context.Context, id string, newer past, reads *int) (past, error) {
 	if newer.Kind == "publish" || newer.Kind == "import" {
 		return past{}, nil

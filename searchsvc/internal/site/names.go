@@ -7,9 +7,9 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// codeName returns the name of a code from the operator's lists, and the language of the name. If the English
-// name is missing, it returns the Ukrainian one. It returns "" twice if the lists have no name for the code. If
-// scheme is "", the code is one of a classification.
+// codeName returns the name of a code from the operator's lists, and the language of the name. If the English name is
+// missing, it returns the Ukrainian one. Both results are "" if the lists have no name for the code. If the scheme is
+// "", codeName looks for the code in each classification.
 func codeName(l Lang, names codenames.Lists, scheme, code string) (said string, lang Lang) {
 	name := names.Of(scheme, code)
 	if scheme == "" {
@@ -36,8 +36,8 @@ func (c cursor) withName(parts []part) []part {
 	return append(parts, part{Text: " — "}, part{Text: name, Lang: string(lang)})
 }
 
-// codeByName returns a part that shows the code of a classification by the name that the operator's lists have for
-// it. The part is empty if the lists have no name.
+// codeByName returns a part for the code of a classification. The part shows the name that the operator's lists have
+// for the code, in place of the code. It is empty if the lists have no name.
 func (c cursor) codeByName() part {
 	name, lang := codeName(c.l, c.names, c.v.string("scheme"), c.v.string("id"))
 	if name == "" {

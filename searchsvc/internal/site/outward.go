@@ -48,8 +48,8 @@ func (l Links) Validate() error {
 	return err
 }
 
-// checkOutward checks that a template is an address with https. The template must have placeholders, only with
-// the given names, and only after the host.
+// checkOutward checks that a template is an address with https. The template must have at least one placeholder. All
+// placeholders must have one of the given names, and must stand after the host.
 func checkOutward(setting, text string, names ...string) error {
 	var said []string
 	for _, name := range names {

@@ -72,8 +72,8 @@ func TestPagesLeadToMapsAndSales(t *testing.T) {
 	mustHave(t, body, "UA-LR-1")
 }
 
-// TestFaultyTemplatesAreRefused configures templates of links. A template must be refused if its links could
-// lead to another site than the operator means.
+// TestFaultyTemplatesAreRefused configures templates of links. A template must be refused if its links could lead to
+// a site that the operator did not mean.
 func TestFaultyTemplatesAreRefused(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
 		{"https://sales.example/lots/{identifier}", ""},

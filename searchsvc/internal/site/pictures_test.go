@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestThePageShowsPictures has a document that is an illustration, and others that differ from it in exactly one way.
-// The page must show only pictures of illustrations that can be read.
+// TestThePageShowsPictures has a readable illustration, and further documents that differ from it in one property
+// each. The page must show only pictures of illustrations that can be read.
 func TestThePageShowsPictures(t *testing.T) {
 	file := func(n int) string { return fmt.Sprintf("%032x", n) }
 	document := func(n int, more ...string) map[string]any {

@@ -13,8 +13,8 @@ import (
 	"asset-registry/searchsvc/internal/codenames"
 )
 
-// record is a record of an asset as a page shows it. Except for Facts, it has each value of the asset exactly
-// once, because the script that checks the record relies on that.
+// record is a record of an asset as a page shows it. Its fields except Facts together have each value of the asset
+// exactly once, because the script that checks the record relies on this.
 type record struct {
 	Title, Lead part
 	Number      []part
@@ -44,7 +44,7 @@ type thing struct {
 // item is an item of the asset.
 type item struct {
 	thing
-	Number   int // place in the record, from 1 on
+	Number   int // place in the record; the first item has 1
 	Quantity []part
 	Map      template.URL // address of a map; "": no link
 }
@@ -100,7 +100,7 @@ func (c cursor) in(name string) cursor {
 	return cursor{c.l, c.names, c.v.get(name), join(c.path, name)}
 }
 
-// The method `outside` adds to the part a link to an address outside the registry. If the address is "", it adds no
+// The method `outside` makes the part a link to an address outside the registry. If the address is "", it adds no
 // link.
 func (p part) outside(to template.URL) part {
 	if to != "" {
@@ -270,7 +270,7 @@ func documents(versions []cursor) []document {
 	slices.Reverse(versions) // of two versions with the same time, the later one in the record comes first
 	slices.SortStableFunc(versions, func(a, b cursor) int { return modified(b).Compare(modified(a)) })
 	var all []document
-	at := map[string]int{} // index in the list all, by id of the document
+	at := map[string]int{} // maps the id of a document to its index in the list `all`
 	for _, v := range versions {
 		id := v.v.string("id")
 		if i, known := at[id]; known && id != "" {

@@ -25,8 +25,8 @@ const (
 	pastWithin  = 2 * time.Second // time limit for reading all past records of one page
 	listWithin  = 5 * time.Second // time limit for reading one page of the feed, for the sitemap
 	maxReading  = 8               // pages that may read records at the same time
-	waitToRead  = time.Second     // how long a page waits until it may read
-	maxTitle    = 300             // characters of a title in other places than the record
+	waitToRead  = time.Second     // time limit for waiting until a page may read
+	maxTitle    = 300             // characters of a title outside the record, such as in the head of a page
 	perPage     = 10              // changes of a record on a page
 	feedEntries = 1000            // entries in one part of the sitemap
 )

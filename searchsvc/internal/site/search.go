@@ -50,7 +50,7 @@ type foundPage struct {
 	Next    string // path of the next page; "": this is the last page
 	Prev    string // path of the page before; "": this is the first page
 	First   string // path of the first page; "": this is the first page, or Prev leads to it
-	Page    int64  // number of the page: the number of pages before it, plus one
+	Page    int64  // number of the page; the first page has 1
 	Pages   int64
 	Clear   string // path of the search without filters
 	Counts  string // path of the statistics of the same search
@@ -59,7 +59,7 @@ type foundPage struct {
 	IsCut   bool   // the files do not have all assets that the search finds
 	Sorts   []choice
 	Units   []choice // units for the range of quantities
-	Rows    []choice // choices of how many assets a page shows
+	Rows    []choice // choices of the number of assets on a page
 	IsBegun bool     // the search has a text or a filter
 	Read    reading
 	Tries   []link // other searches to try; empty if something was found
@@ -67,7 +67,7 @@ type foundPage struct {
 	Missing string // words that no asset has; "" if something was found
 }
 
-// reading says with which words the index was searched, if they are not the words of the question.
+// reading has the words with which the index was searched, if they are not the words of the question.
 type reading struct {
 	Used, LeftOut string
 	IsPartial     bool   // assets may lack one of the words
@@ -83,7 +83,7 @@ type hit struct {
 	Lead                               string
 	Status                             client.Status
 	Class, Place, Quantity, Custodian  string // Class, Place and Quantity are of the first item
-	IsFirst                            bool   // the asset has more items than the first
+	IsFirst                            bool   // the asset has more than one item
 	ClassLang                          string
 	Modified                           time.Time
 	Marked                             []piece // Title in pieces
@@ -213,7 +213,7 @@ func tidied(f search.Filters) search.Filters {
 }
 
 // narrowest removes each chosen code that has another chosen code below it. With both codes, the search would find all
-// assets with the upper one, and the lower one would not narrow it.
+// assets with the upper code, and the lower code would have no effect.
 func narrowest(codes []string) []string {
 	return slices.DeleteFunc(slices.Clone(codes), func(code string) bool {
 		prefix, _ := assetfilter.CodePrefix(code)
@@ -534,7 +534,7 @@ func unitsOf(l Lang, q search.Query) (all []choice) {
 
 const rowsParam = "limit"
 
-// rowChoices has the choices of how many assets a page shows.
+// rowChoices has the numbers of assets on a page that people can choose.
 var rowChoices = []int{search.DefaultLimit, 50, search.MaxLimit}
 
 // rowsIn returns the chosen number of assets on a page, or the default if the number is not one of rowChoices.

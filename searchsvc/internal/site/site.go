@@ -162,8 +162,8 @@ type request struct {
 
 type handler func(w http.ResponseWriter, r request) error
 
-// page returns a handler that calls the function `next`. If next returns an error, the handler shows a page about
-// it.
+// page returns a handler that calls the function `next`. If `next` returns an error, the handler shows a page about
+// the error.
 func (s *Site) page(l Lang, next handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), pageWithin)
@@ -175,7 +175,7 @@ func (s *Site) page(l Lang, next handler) http.Handler {
 	})
 }
 
-// baseURL returns the public address with which links to the registry start: the one that the gateway reports.
+// baseURL returns the public address with which links to the registry start. The gateway reports this address.
 func (s *Site) baseURL(r *http.Request) string {
 	if base := r.Header.Get(httpserver.BaseURLHeader); base != "" {
 		return base

@@ -197,8 +197,8 @@ func TestTextsKeepTheirDirection(t *testing.T) {
 	}
 }
 
-// TestHarmIsFound calls the function "harm" with pages. It must find everything that TestForeignTextsDoNoHarm relies
-// on.
+// TestHarmIsFound calls the function `harm` with pages. The function must find everything that
+// TestForeignTextsDoNoHarm relies on.
 func TestHarmIsFound(t *testing.T) {
 	for _, c := range []struct {
 		body   string
@@ -506,8 +506,8 @@ func files(body string) (addresses []string) {
 	return addresses
 }
 
-// TestFilesOfAPageAreFound calls the function "files" with a small page. It must return the addresses of all files
-// that TestTheFirstPageIsSmall adds to the size of a page.
+// TestFilesOfAPageAreFound calls the function `files` with a small page. The function must return the addresses of all
+// files that TestTheFirstPageIsSmall adds to the size of a page.
 func TestFilesOfAPageAreFound(t *testing.T) {
 	got := files(`<link rel="stylesheet" href="/site/a.css?1"><a href="/uk/"><script defer src="/site/b.js"></script>`)
 	if want := []string{"/site/a.css?1", "/site/b.js"}; !slices.Equal(got, want) {
@@ -515,7 +515,7 @@ func TestFilesOfAPageAreFound(t *testing.T) {
 	}
 }
 
-// zipped returns the size of a text after gateways have compressed it.
+// zipped returns the size of a text in bytes after the compression that gateways use.
 func zipped(t *testing.T, text string) int {
 	t.Helper()
 	var sent bytes.Buffer

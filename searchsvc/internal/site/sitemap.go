@@ -59,7 +59,7 @@ func (s *Site) walk(ctx context.Context) ([]int64, error) {
 			return p.starts, nil
 		}
 		if err != nil {
-			p.starts, p.next = nil, client.Position{} // begin again, because the registry may now have other data
+			p.starts, p.next = nil, client.Position{} // begin again, because the registry may now have different data
 			return nil, asFault(err)
 		}
 		if page.Len() < feedEntries {

@@ -17,7 +17,7 @@ var statisticsOf = []search.FacetName{
 }
 
 const (
-	figuresFor = 30 * time.Second // how long counts of all assets are used before they are counted again
+	figuresFor = 30 * time.Second // time for which the counts of all assets are used before they are made again
 	maxMonths  = 24
 )
 
@@ -188,8 +188,8 @@ func newBars(l Lang, q search.Query, f search.Facet, whole search.FacetName) bar
 	return chart
 }
 
-// sumOf returns a sum of areas or pieces, and a link to the assets that it adds up. The query q is the search of
-// the row.
+// sumOf returns a sum of areas or of pieces, and a link to the assets that it covers. The query q is the search of the
+// row.
 func sumOf(l Lang, q search.Query, number float64, unit search.Unit, sort search.Sort) to {
 	if q.Filters.Quantity == (search.Quantities{}) {
 		q.Filters.Quantity.Unit = unit

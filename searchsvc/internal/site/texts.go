@@ -1,6 +1,7 @@
 package site
 
-// texts has the texts of all pages, by name. A test compares the names with those in the templates.
+// texts has the texts of all pages; the keys are their names. A test compares the keys with the names in the
+// templates.
 var texts = map[string]text{
 	"site.name":   {"Реєстр активів", "Asset registry"},
 	"site.locale": {"uk_UA", "en_GB"},
@@ -407,7 +408,7 @@ var texts = map[string]text{
 	"problem.home":       {"До пошуку", "To the search"},
 }
 
-// nouns has the nouns that follow a number, by name.
+// nouns has the nouns that follow a number; the keys are their names.
 var nouns = map[string]noun{
 	"asset":  {forms{"актив", "активи", "активів"}, forms{"asset", "", "assets"}},
 	"day":    {forms{"день", "дні", "днів"}, forms{"day", "", "days"}},

@@ -28,8 +28,8 @@ var embedded embed.FS
 // Root is the beginning of the paths of style sheets, scripts and pictures.
 const Root = "/site/"
 
-// files returns the embedded files by their paths. It makes them once in a process. A file with other content
-// has another path, so browsers may keep files.
+// files returns the embedded files; the keys are their paths. It makes them once in a process. If the content of a
+// file changes, its path changes too, so browsers may cache files for a year.
 var files = sync.OnceValue(func() map[string]*static.File {
 	all := map[string]*static.File{}
 	for name, contentType := range map[string]string{
@@ -268,8 +268,8 @@ func isAt(r request, tag string) bool {
 	return false
 }
 
-// build returns a hash of the templates and texts, so that the tags change when another version of the program
-// runs.
+// build returns a hash of the templates and texts. It is a part of the tags of pages, so the tags change when a
+// different version of the program runs.
 var build = sync.OnceValue(func() string {
 	hash := sha256.New()
 	entries, err := embedded.ReadDir("templates")
@@ -287,8 +287,8 @@ var build = sync.OnceValue(func() string {
 	return hex.EncodeToString(hash.Sum(nil)[:6])
 })
 
-// tagAt sets the tag of a page that depends only on the index, and reports whether the client has the page. The
-// tag is weak, because the page may have a few changes after the position in the tag.
+// tagAt sets the tag of a page that depends only on the index, and reports whether the client has the page. The tag
+// is weak, because the page may already contain a few changes that come after the position in the tag.
 func (s *Site) tagAt(w http.ResponseWriter, r request) (has bool) {
 	p := s.config.Searcher.State().Position
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q %q",
