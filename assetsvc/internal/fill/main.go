@@ -1,5 +1,5 @@
 // Command fill writes listed assets into the file of an asset service while the service is stopped, many times
-// faster than the API does. Each asset is made from an example: it has the same fields, with other ids, words
+// faster than the API does. Each asset is made from an example: it has the same fields, with different ids, words
 // and digits. Nobody knows the tokens of these assets, so nobody can change them. Benchmarks use the command
 // (deploy/bench/copy).
 package main

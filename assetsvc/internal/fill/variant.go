@@ -63,8 +63,8 @@ func (v *variant) vary(name string, value record.Value) record.Value {
 	return value
 }
 
-// member returns a random variant of the value of a member. The string argument is the name of the field that holds
-// the object with this member.
+// member returns a random variant of the value of a member. The argument `of` is the name of the field whose value
+// is the object with this member.
 func (v *variant) member(of string, m record.Member) record.Value {
 	switch {
 	case of == "identifier" && m.Name == "id":
@@ -100,7 +100,7 @@ func isID(text string) bool {
 }
 
 // words returns a text with a random word in place of each word of the given text. A word with digits keeps its
-// form and gets other digits.
+// form, but its digits change.
 func (v *variant) words(text string) string {
 	varied := strings.Fields(text)
 	for i, word := range varied {
@@ -113,7 +113,7 @@ func (v *variant) words(text string) string {
 	return strings.Join(varied, " ")
 }
 
-// digits returns a text with other digits. No new digit is 0, so a number never begins with 0.
+// digits replaces each digit of a text by a random digit. No new digit is 0, so a number never begins with 0.
 func (v *variant) digits(text string) string {
 	varied := []byte(text)
 	for i, c := range varied {

@@ -46,8 +46,8 @@ func (d *database) explained(err error) error {
 	return err
 }
 
-// authentications is the text by which explained recognizes some errors. If one connection of a pool fails to log in,
-// the driver closes the pool's other connections with an error that contains this text.
+// authentications is the text by which the method `explained` recognizes some errors. If one connection of a pool
+// fails to log in, the driver closes the pool's other connections with an error that contains this text.
 const authentications = "auth error: "
 
 // unauthorized is MongoDB's error code for a user without a role.
@@ -65,10 +65,10 @@ func (e explainedError) Unwrap() error { return e.cause }
 // placed are the commands that read or write data with the concern "majority".
 var placed = []string{"find", "aggregate", "getMore", "insert", "update", "delete", "findAndModify"}
 
-// sees remembers the operation time of an answer if no answer had a later one. Later reads wait until their server
-// has reached this time, so it must be a time that a majority has reached. The function therefore ignores the
-// answers to failed commands, to writes without a majority, and to commands without a read concern, such as hello
-// and killCursors.
+// The method `sees` remembers the operation time of an answer, unless an earlier answer had a later time. Later
+// reads wait until their server has reached this time, so it must be a time that a majority has reached. Therefore
+// the method ignores the answers to failed commands, to writes without a majority, and to commands without a read
+// concern, such as hello and killCursors.
 func (d *database) sees(e *event.CommandSucceededEvent) {
 	if !slices.Contains(placed, e.CommandName) {
 		return
@@ -81,7 +81,7 @@ func (d *database) sees(e *event.CommandSucceededEvent) {
 	}
 }
 
-// listening returns a monitor that reports to d. It also reports to the other monitor, unless that is nil.
+// The method `listening` returns a monitor that reports to d, and to the monitor `other` if that is not nil.
 func (d *database) listening(other *event.CommandMonitor) *event.CommandMonitor {
 	if other == nil {
 		other = &event.CommandMonitor{}

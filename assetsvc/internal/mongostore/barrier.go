@@ -38,8 +38,8 @@ type round struct {
 
 func newBarrier(send func(context.Context) error) *barrier { return &barrier{send: send} }
 
-// wait waits for a barrier that is sent after the call. It returns the error of the barrier. If ctx ends first,
-// it returns the error of ctx; after close, it returns errClosed.
+// wait waits for a barrier that is sent after the call. It returns the error of the barrier. If ctx ends first, it
+// returns the error of ctx. After a call of the method `close`, it returns errClosed.
 func (b *barrier) wait(ctx context.Context) error {
 	r, err := b.join()
 	if err != nil {

@@ -57,8 +57,8 @@ func newCensus(db *database, now func() time.Time, log *slog.Logger) *census {
 // shared returns the collection of the census.
 func (c *census) shared() *mongo.Collection { return c.db.assets.Database().Collection("census") }
 
-// keep updates the census until ctx is done. The database must be opened. The function "failed" gets each error; the
-// census is then unknown until the next success.
+// keep updates the census until ctx is done. The database must be opened. The function `failed` gets each error;
+// the census is then unknown until the next success.
 func (c *census) keep(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(censusLook)
 	defer tick.Stop()

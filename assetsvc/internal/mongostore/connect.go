@@ -60,7 +60,7 @@ const (
 // errAddress hides the driver's error, which may quote a password.
 var errAddress = errors.New("the address of the MongoDB store is malformed")
 
-// errNotOpened is returned as long as DNS has not answered with the names of the servers.
+// errNotOpened is returned until DNS has answered with the names of the servers.
 var errNotOpened = errors.New("DNS does not tell the servers of the MongoDB store yet")
 
 // connect returns the database that uri names, or "assetregistry" if uri names no database. It does not wait for a

@@ -53,7 +53,7 @@ func newDocument(w feed.Write, r registry.Record) document {
 	}
 }
 
-// update returns the update that changes the document of an asset. The last parameter is the new list of former
+// update returns the update that changes the document of an asset. The parameter `former` is the new list of former
 // places.
 func update(w feed.Write, r registry.Record, former feed.Trail) bson.D {
 	change := bson.D{

@@ -189,7 +189,7 @@ func (f feedStore) Write(
 	return applied, nil
 }
 
-// apply applies the writes whose guards hold, and returns how many those are.
+// apply applies the writes whose guards hold, and returns the number of these writes.
 func (f feedStore) apply(ctx context.Context, writes []feed.Write) (applied int, err error) {
 	former, err := f.formerOf(ctx, writes)
 	if err != nil {

@@ -87,7 +87,7 @@ func fill(t *testing.T, uri string, assets int) {
 	}
 }
 
-// measured lets clients call the function "do" for some time, and adds a line with the result to the table.
+// measured lets clients call the function `do` for some time, and adds a line with the result to the table.
 func measured(t *testing.T, table *strings.Builder, name string, clients int, do func(context.Context, int) error) {
 	t.Helper()
 	var mu sync.Mutex

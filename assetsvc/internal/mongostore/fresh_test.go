@@ -18,7 +18,7 @@ import (
 func TestConformanceWithFreshReads(t *testing.T) {
 	server := mongotest.Start(t)
 	var mu sync.Mutex
-	addresses := map[string]string{} // by name of the database: a test may open a database again
+	addresses := map[string]string{} // the keys are names of databases; a test may open a database again
 	storetest.Run(t, func(t *testing.T, name string, now func() time.Time) registry.Store {
 		t.Helper()
 		mu.Lock()

@@ -161,7 +161,7 @@ func (i *Import) Check(ctx context.Context, records []registry.Record) error {
 	return nil
 }
 
-// read returns the stored assets with the ids of records, by id.
+// read returns the stored assets with the ids of `records`. The keys are the ids.
 func (i *Import) read(ctx context.Context, records []registry.Record) (map[string]registry.Record, error) {
 	ids := make([]string, len(records))
 	for at, r := range records {

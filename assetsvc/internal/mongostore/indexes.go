@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// pageIndex is the index for pages of one mode, allIndex the index for pages of all modes. They contain all
+// pageIndex is the index for pages of one mode. allIndex is the index for pages of all modes. They contain all
 // fields of an entry except its body, so MongoDB reads no document to find the entries of a page.
 var (
 	pageIndex = only("listed", "test", "position", "size", "_id")
@@ -23,7 +23,7 @@ var (
 // body.
 var ownIndex = only("owner", "position", "test", "state", "size", "_id")
 
-// recordIndex finds changes of all assets in their order, logIndex the changes of one asset.
+// recordIndex finds the changes of all assets in their order. logIndex finds the changes of one asset.
 var (
 	recordIndex = only("shown", "at")
 	logIndex    = only("ids", "at")

@@ -69,7 +69,8 @@ func (m *metrics) recordClock(ctx context.Context, now feed.Clock, fenced int) {
 	m.refused.Add(ctx, 0) // so that the count 0 is reported before the first refusal
 }
 
-// timed returns a function that calls the function `send`, and records how long this call takes: the time of a barrier.
+// timed returns a function that calls the function `send`, and records the duration of this call as the time of a
+// barrier.
 func (m *metrics) timed(send func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		begun := time.Now()

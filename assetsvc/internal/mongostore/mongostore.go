@@ -82,10 +82,10 @@ type Options struct {
 	Owner func(registry.Record) (string, error)
 
 	// FreshReads makes Get, Page and Log show every change that any process has acknowledged before, even while
-	// MongoDB elects a primary. Each read waits for a barrier, and reads that wait at the same time share one.
-	// Without FreshReads, a primary that was voted out and does not know it yet may answer reads from its old
-	// state for some seconds. If the barrier fails, the read fails. On a server that belongs to no replica set,
-	// every barrier fails.
+	// MongoDB elects a primary. Each read waits for a barrier, and reads that wait at the same time share a barrier.
+	// If the barrier fails, the read fails. Without FreshReads, a primary that was voted out and does not know it yet
+	// may answer reads from its old state for some seconds. On a server that belongs to no replica set, every barrier
+	// fails.
 	FreshReads bool
 }
 

@@ -207,8 +207,8 @@ func inMode(mode registry.Mode, test bool) bool {
 	return mode == registry.All || test == (mode == registry.Test)
 }
 
-// merge returns the first q.Limit entries of both lists together. An asset that moved during the reads may be in both
-// lists, or twice in the list `moved`. The result has only one entry of this asset.
+// merge returns the first q.Limit entries of both lists together. If an asset moved during the reads, it may be in
+// both lists, or twice in the list `moved`. The result has only one entry of this asset.
 func merge(q registry.Query, found, moved []document) []document {
 	there := make(map[string]bool, len(found))
 	for _, d := range found {

@@ -214,7 +214,7 @@ type ofPage struct{}
 // position that it had before.
 // Promises: feed-whole
 func TestAnAssetMovesWhileAPageIsRead(t *testing.T) {
-	queries, at := 0, 0 // the asset changes before the query with the number at
+	queries, at := 0, 0 // the asset changes before the query whose number is `at`
 	var change func()
 	uri := mongotest.Start(t).URI(t, "while")
 	other := openWith(t, uri, Options{Lease: time.Hour})

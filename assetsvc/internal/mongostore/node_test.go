@@ -25,7 +25,7 @@ type node struct {
 	timeless bool              // answers have no operation time, like the answers of a single server
 	deposed  uint32            // operation time when the node was voted out; 0: the node is the primary
 	found    bool              // linearizable reads reach the new primary
-	answers  map[string]bson.D // answers to earlier reads, by command.asks
+	answers  map[string]bson.D // answers to earlier reads; the keys are values of command.asks
 	reads    []arrival         // in the order in which they arrived
 }
 

@@ -6,7 +6,7 @@ const (
 	// maxNumbers is the largest count of numbers in one reservation. Numbers that are reserved but not used when
 	// the process ends are never used.
 	maxNumbers = 64
-	// maxDays is the largest number of days for which a process keeps reserved numbers.
+	// maxDays limits the days for which a process keeps reserved numbers. If it has more, a new reservation drops all.
 	maxDays = 7
 )
 
@@ -15,7 +15,7 @@ const (
 // few numbers unused.
 type numbers struct {
 	take func(ctx context.Context, day string, count int) (first int, err error)
-	turn chan struct{} // locks the next field; a caller waits for the lock until its context ends
+	turn chan struct{} // locks the field `have`; a caller waits for the lock until its context ends
 	have map[string]stock
 }
 

@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// fillPiece is how many assets the method fillPiece changes in one call.
+// fillPiece is the maximum number of assets that one call of the method `fillPiece` changes.
 const fillPiece = 200
 
 // errFilling is returned for a page of a broker's list while fillOwners is still working.

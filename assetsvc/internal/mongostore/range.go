@@ -29,8 +29,8 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 			{Key: "_id", Value: bson.D{{Key: "$gte", Value: q.From}, {Key: "$lte", Value: last}}},
 			{Key: "listed", Value: true},
 		}
-		// Assets that were created since the first read are read, too. So the limit may end the page before the
-		// id in last.
+		// The second read also finds assets that were created since the first read. So the limit may end the page before
+		// the id in `last`.
 		found, err := s.db.byID(ctx, within, q.Limit, "position", "body")
 		for _, d := range found {
 			page.Entries = append(page.Entries, registry.Entry{ID: d.ID, Position: d.Position, Body: d.Body})

@@ -14,9 +14,9 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// boundedReads is how often Get tries to read an asset within the limit of bytes. It tries again if the asset was too
-// large in the first read and has become small enough since. A client that changes the size all the time can cause no
-// more reads than this.
+// boundedReads is the maximum number of attempts of Get to read an asset within the limit of bytes. Get tries again
+// if the asset was too large in the first read and has become small enough since. The maximum is for a client that
+// changes the size of an asset all the time.
 const boundedReads = 2
 
 // Get returns an asset. It returns registry.ErrNotFound if the asset does not exist, and registry.ErrLarge if its
@@ -82,9 +82,9 @@ func (s *Store) size(ctx context.Context, id string) (int64, error) {
 	return found.Size, err
 }
 
-// find returns the given fields of an asset, or registry.ErrNotFound. The parameter `fields` must include revision and
-// removed; if it is empty, all fields are returned. For a removed asset, find returns its fields and
-// registry.ErrRemoved.
+// find returns the given fields of an asset, or registry.ErrNotFound. The parameter `fields` must include the
+// fields `revision` and `removed`; if it is empty, all fields are returned. For a removed asset, find returns its
+// fields and registry.ErrRemoved.
 func (s *Store) find(ctx context.Context, id string, fields bson.D) (found document, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		return s.db.assets.FindOne(ctx, withID(id), options.FindOne().SetProjection(fields)).Decode(&found)
@@ -215,7 +215,7 @@ func (d *database) page(
 // addBodies adds the bodies to the entries of a page. If an asset is no longer at the position of its entry, the
 // asset has changed since the entries were read, and addBodies marks the entry as moved.
 func (d *database) addBodies(ctx context.Context, q registry.Query, entries []document) error {
-	at := make(map[int64]*document, len(entries)) // by position, which no two assets share
+	at := make(map[int64]*document, len(entries)) // the keys are positions; no two assets share a position
 	var positions bson.A
 	for i := range entries {
 		if e := &entries[i]; !e.moved {

@@ -22,7 +22,7 @@ type batchRecord struct {
 	At      int64             `bson:"at"`  // first position of the batch, or position of the imported change
 	Shown   bool              `bson:"shown,omitempty"`
 	IDs     []string          `bson:"ids"`         // assets that the batch changes
-	Changes map[string]noted  `bson:"c"`           // by asset
+	Changes map[string]noted  `bson:"c"`           // the keys are ids of assets
 	Wholes  map[string][]byte `bson:"w,omitempty"` // Revision.Whole of some changes; the keys are ids of assets
 }
 

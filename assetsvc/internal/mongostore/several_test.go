@@ -191,7 +191,7 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 }
 
 // TestABatchOfADeadWriterIsSettled lets a writer die after the store has applied one of its two changes. Once the
-// watcher of another process has closed the batch, the record must have that change only.
+// watcher of another process has closed the batch, the record must have only the applied change.
 func TestABatchOfADeadWriterIsSettled(t *testing.T) {
 	uri := mongotest.Start(t).URI(t, "dead")
 	s := openWith(t, uri, Options{Lease: time.Hour})

@@ -16,8 +16,8 @@ import (
 var errCommand = errors.New("the command failed")
 
 // tracing returns a monitor that measures each command. If the trace is recorded, it also makes a span for the
-// command. The span has the names of the command and the collection, but no content of documents. If the
-// argument `also` is not nil, this monitor gets the start of each command, too.
+// command. The span has the names of the command and the collection, but no content of documents. If the monitor
+// `also` is not nil, it gets the start of each command, too.
 func tracing(operations *telemetry.Operations, also *event.CommandMonitor) *event.CommandMonitor {
 	var spans sync.Map // by request id: the trace.Span of each command under way
 	end := func(ctx context.Context, e event.CommandFinishedEvent, err error) {

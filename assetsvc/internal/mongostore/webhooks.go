@@ -193,8 +193,8 @@ func (d *database) orStale(ctx context.Context, id string, err error) error {
 	return err
 }
 
-// takePlace stores a new endpoint in a free place of its broker. Each place has at most one endpoint. If
-// a broker has n endpoints without a place, his last n free places count as taken.
+// takePlace stores a new endpoint in a free place of its broker. Each place has at most one endpoint. If a broker
+// has n endpoints without a place, the broker's last n places count as taken.
 func (d *database) takePlace(ctx context.Context, h hook) error {
 	tried := map[string]bool{}
 	for range webhook.MaxOfBroker {

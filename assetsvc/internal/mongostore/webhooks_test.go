@@ -90,8 +90,8 @@ func TestSeveralStoresKeepTheBoundOfABroker(t *testing.T) {
 		open(t, server, "hooks", time.Now))
 }
 
-// TestWebhooksWithoutAPlaceCount stores webhooks without the field place, as imports do. They too must count towards
-// the largest number of webhooks that a broker may have.
+// TestWebhooksWithoutAPlaceCount stores webhooks without the field `place`, as imports do. They too must count
+// towards the largest number of webhooks that a broker may have.
 func TestWebhooksWithoutAPlaceCount(t *testing.T) {
 	s := open(t, mongotest.Start(t), "", time.Now)
 	const imported = 5
