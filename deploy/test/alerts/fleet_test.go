@@ -37,8 +37,8 @@ import (
 type fleet struct {
 	url, adminURL string
 	adminKey      string
-	metrics       map[string]string // URL of the metrics of each job
-	more          map[string]string // URLs of the metrics of further processes with other settings, by command
+	metrics       map[string]string // the keys are jobs, the values are URLs of their metrics
+	more          map[string]string // the same for further processes with different settings; the keys are commands
 	collected     string            // URL at which the collector exports the services' metrics
 	mongo         *mongotest.Server
 	jaeger        *jaeger
@@ -70,7 +70,7 @@ func buildCollector(t *testing.T, dir string) {
 	}
 }
 
-// address returns an address of this machine that nobody listens at.
+// address returns an address of this machine at which no process listens.
 func address(t *testing.T) string {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
@@ -260,7 +260,7 @@ type jaeger struct {
 	addr string
 
 	mu       sync.Mutex
-	services map[string]map[string]bool // services by trace
+	services map[string]map[string]bool // the keys are ids of traces, and then names of services
 }
 
 func startJaeger(t *testing.T) *jaeger {
@@ -300,7 +300,7 @@ func (j *jaeger) Export(_ context.Context, r *collectortrace.ExportTraceServiceR
 	return &collectortrace.ExportTraceServiceResponse{}, nil
 }
 
-// The method `in` returns the services that took part in a trace.
+// The method `in` returns the services that took part in the given trace.
 func (j *jaeger) in(trace string) map[string]bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

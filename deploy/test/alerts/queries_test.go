@@ -15,7 +15,7 @@ import (
 
 // query is an expression in a rule or a dashboard.
 type query struct {
-	where string // where the expression is, as a text for people
+	where string // describes the place of the expression, for people
 	expr  parser.Expr
 	shown []string // labels that the texts next to the expression show
 }
@@ -108,7 +108,7 @@ var (
 	values    = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 )
 
-// parse parses an expression. Variables of a dashboard in it are replaced by a pattern that matches everything.
+// parse parses an expression. It replaces variables of a dashboard by a pattern that matches everything.
 func parse(t *testing.T, where, text string) parser.Expr {
 	t.Helper()
 	text = variables.ReplaceAllString(duration.ReplaceAllString(text, "5m"), ".*")
@@ -173,8 +173,8 @@ next:
 	return found
 }
 
-// faults returns what is wrong with a query: a selector that matches no series, or a label that no selected series
-// has, although the query groups by it or shows it.
+// faults returns the faults of a query. A selector must match some series. A label that the query groups by,
+// matches on or shows must be a label of some selected series.
 func (s series) faults(q query) []string {
 	look := &look{series: s, where: q.where}
 	look.need("shows", q.shown, look.labels(q.expr))
@@ -196,7 +196,7 @@ func (k *look) need(what string, wanted, there []string) {
 	}
 }
 
-// labels returns the labels that the result of an expression has. It records faults.
+// labels returns the labels that the result of an expression has. It records the faults that it finds.
 func (k *look) labels(e parser.Expr) (has []string) {
 	switch e := e.(type) {
 	case *parser.VectorSelector:

@@ -303,7 +303,7 @@ func crowd(n int, each func(int)) {
 type Witness struct {
 	mu     sync.Mutex
 	took   []time.Duration // how long each successful read took
-	failed map[string]int  // number of failed reads, by the reason
+	failed map[string]int  // numbers of failed reads; the keys are the reasons
 }
 
 // Watch starts a witness that reads perSecond times per second until ctx is done.
@@ -367,7 +367,7 @@ func (w *Witness) note(took time.Duration, failed string) {
 	w.took = append(w.took, took)
 }
 
-// Share returns the share of reads, from 0 to 1, that got their answer within a given time.
+// Share returns the share of reads, from 0 to 1, that got their answer within the given time.
 func (w *Witness) Share(within time.Duration) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Confinement limits the memory of a process. If this machine allows it, a control group enforces the limit. If
-// not, Confinement sets GOMEMLIMIT, and the caller must compare Peak with the limit.
+// Confinement limits the memory of a process. If this machine allows it, a control group enforces the limit.
+// Otherwise, Confinement sets GOMEMLIMIT, and the caller must compare Peak with the limit.
 type Confinement struct {
 	limit int64
 	group string // directory of the control group; "" if there is no group

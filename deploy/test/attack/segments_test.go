@@ -18,9 +18,9 @@ const (
 	copyShare    = 4  // whole copies that one address may read at once (docs/contract.md, "Whole copies")
 )
 
-// TestStandaloneWithstandsReadersOfSegments starts clients that ask for segments of the snapshot, whole and in parts,
-// and for whole copies. They read nothing of the answers. The registry must keep its bounds, and still answer other
-// clients.
+// TestStandaloneWithstandsReadersOfSegments starts clients that ask for segments of the snapshot, whole and in
+// parts, and for whole copies. They read nothing from the answers. The registry must keep its bounds, and must
+// still answer other clients.
 // Promises: whole-bounds
 func TestStandaloneWithstandsReadersOfSegments(t *testing.T) {
 	bin, addr, data := build(t), freeAddr(t), t.TempDir()
@@ -66,7 +66,7 @@ func TestStandaloneWithstandsReadersOfSegments(t *testing.T) {
 	}}, []member{one})
 }
 
-// buffered is how many bytes of an answer the kernel buffers at most.
+// buffered is the maximum number of bytes of an answer that the kernel buffers.
 const buffered = 512 << 10
 
 // fillSegments publishes one small asset, and assets of nearly 1 MB that zstd cannot make

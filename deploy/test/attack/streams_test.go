@@ -51,7 +51,7 @@ func (r *Registry) holdWhileChanging(ctx context.Context, s Streams) *Outcome {
 	return o
 }
 
-// fieldList returns a list of fields. Each n gives another list.
+// fieldList returns a list of fields. Each n gives a different list.
 func fieldList(n int) string {
 	names := []string{"title", "status", "assetID", "owner", "items", "decisions", "assetCustodian", "description"}
 	var list []string

@@ -56,7 +56,7 @@ func (r *Registry) keep(ctx context.Context, size int) (path string, err error) 
 }
 
 // Upload lets clients send bodies until ctx is done. The parameter `body` is a function that makes the body of each
-// request. Each answer must have one of the statuses, or refuse the upload with 429 or 503.
+// request. Each answer must have one of the given statuses, or refuse the upload with 429 or 503.
 func (r *Registry) Upload(ctx context.Context, clients int, body func() io.Reader, statuses ...int) *Outcome {
 	var o Outcome
 	crowd(clients, func(int) {

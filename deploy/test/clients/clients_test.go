@@ -73,7 +73,7 @@ var plan = append([]byte("%PDF-1.4\n"), bytes.Repeat([]byte("x"), 1_000_000)...)
 // D9).
 var refusedPage = step{"upload", map[string]any{"refused": 403.0}}
 
-// otherData is the step "other data" of the clients that may send cookies.
+// otherData is the step "other data", which only clients that can send cookies report.
 var otherData = step{"other data", map[string]any{"unheard": 404.0, "heard": 1.0, "first": "Asset 1",
 	"write": "five entrances"}}
 
@@ -141,8 +141,8 @@ func (s *stage) env() []string {
 	return []string{"REGISTRY=" + s.api.URL, "CONTROL=" + s.control.URL, "PYTHONDONTWRITEBYTECODE=1"}
 }
 
-// example returns all code blocks in a language from the README in a folder. The address of the registry is
-// replaced by the address of the proxy.
+// example returns all code blocks in a language from the README in a folder. It replaces the address of the
+// registry by the address of the proxy.
 func (s *stage) example(folder, language string) string {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "README.md"))

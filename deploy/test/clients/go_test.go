@@ -39,10 +39,10 @@ type goScenario struct {
 	broker, broker3, reader *client.Client
 
 	mu       sync.Mutex
-	refusals []int // status of each failed try since the last call of refused; 0 if there was no whole answer
+	refusals []int // status of each failed try since the last call of `refused`; 0 if there was no whole answer
 }
 
-// client returns a client whose failed tries are recorded in refusals.
+// client returns a client that records its failed tries in g.refusals.
 func (g *goScenario) client(key string) *client.Client {
 	c, err := client.New(client.Config{
 		URL: g.stage.api.URL, Key: client.Secret(key), Transport: g, Retry: client.Retry{Tries: 20},
@@ -376,7 +376,7 @@ func (g *goScenario) startOver(position client.Position) fields {
 	return got
 }
 
-// otherData sends a cookie that belongs to other data than the registry has. The client must start over.
+// otherData sends a cookie that belongs to a different data set. The client must start over.
 func (g *goScenario) otherData(position client.Position, id string, owner client.Secret) {
 	position.ServerID = "gone"
 	got := g.startOver(position)

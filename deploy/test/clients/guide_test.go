@@ -15,8 +15,8 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// Examples in `continued` continue where the examples of the previous guide ended. The guide "recovery" has such an
-// example and then a whole program, which is in `load`.
+// The variable `continued` names guides and examples. Each example continues where the one before it ended. The
+// variable `load` names the second example of the guide "recovery", which is a whole program.
 var (
 	continued = []string{"first-asset", "tokens", "lots", "deletion", "recovery/0", "feed", "errors"}
 	load      = "recovery/1"

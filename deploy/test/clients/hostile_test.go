@@ -206,7 +206,7 @@ type hostile struct {
 	listener net.Listener
 
 	mu    sync.Mutex
-	seen  map[string]int // number of requests by case
+	seen  map[string]int // numbers of requests; the keys are names of cases
 	conns []net.Conn
 }
 

@@ -108,8 +108,8 @@ func TestGoClientFollowsStreams(t *testing.T) {
 	})
 }
 
-// liveClient returns a client that can read streams. It does not use goScenario as its transport, which reads an answer
-// to its end before it returns the answer.
+// liveClient returns a client that can read streams. Its transport is not goScenario, because goScenario returns an
+// answer only after it has read the whole answer.
 func (g *goScenario) liveClient() *client.Client {
 	c, err := client.New(client.Config{URL: g.stage.api.URL, Retry: client.Retry{Tries: 20}})
 	g.must(err)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// retryAfter is the Retry-After that an injected refusal has, in seconds.
+// retryAfter is the value of Retry-After in injected refusals, in seconds.
 const retryAfter = 1
 
 // fault is the failure of one request.

@@ -25,8 +25,8 @@ var compiling struct {
 	done bool
 }
 
-// compiled copies the package of the TypeScript client to a directory, and compiles it there. It is the same
-// directory for all tests. A program in that directory imports the package as "asset-registry".
+// compiled copies the package of the TypeScript client to the directory `workshop`, and compiles it there, once for
+// all tests. A program in this directory imports the package as "asset-registry".
 func compiled(t *testing.T) (dir, installed string) {
 	t.Helper()
 	dir, err := workshop()

@@ -115,7 +115,7 @@ func TestOnlyAssetServicesReachTheWitnesses(t *testing.T) {
 	}
 }
 
-// TestHealthyContainersAreLookedAtRarely checks that health checks are rare. Each of them starts a process;
+// TestHealthyContainersAreLookedAtRarely checks that health checks are rare, because each of them starts a process.
 // BenchmarkProbes measures the cost.
 func TestHealthyContainersAreLookedAtRarely(t *testing.T) {
 	probes := 0

@@ -131,7 +131,7 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 				c.prepare(t, s)
 				s.killBefore(t, step)
 				file := filepath.Join(s.dir, "b", c.file)
-				if _, err := s.script(c.script, file); err == nil { // it ended before the command at which it is killed
+				if _, err := s.script(c.script, file); err == nil { // the script ended before it could be killed
 					if step < 3 {
 						t.Errorf("got %d steps, want more", step-1)
 					}

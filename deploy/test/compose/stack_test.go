@@ -39,8 +39,8 @@ type stack struct {
 	excused time.Time // until this time, requests may fail because of a fault that has ended
 }
 
-// start starts the stack without data, as a new operator does, and removes the stack when the test ends. Each of the
-// given settings ("NAME=value") is added to the settings of all tests, or replaces the one of the same name.
+// start starts the stack without data, as a new operator does, and removes the stack when the test ends. The given
+// settings ("NAME=value") are added to the settings of all tests. They replace settings with the same names.
 func start(t testing.TB, settings ...string) *stack {
 	t.Helper()
 	compose := strings.Fields(os.Getenv("COMPOSE"))
@@ -153,8 +153,8 @@ func (s *stack) container(t testing.TB, name string) string {
 	return all[n-1]
 }
 
-// trouble records that a fault begins. The returned function records its end. Requests may also fail for some time
-// after the end. The parameter "felt" of the returned function says how long.
+// trouble records that a fault begins. The returned function records the end of the fault. After the end, requests
+// may still fail for the time in the parameter `felt`.
 func (s *stack) trouble() (over func(felt time.Duration)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +167,7 @@ func (s *stack) trouble() (over func(felt time.Duration)) {
 	}
 }
 
-// troubled reports whether a request that was sent at a given time may fail.
+// troubled reports whether a request that was sent at the time `since` may fail.
 func (s *stack) troubled(since time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,7 +57,7 @@ exec | run)
 esac
 `
 
-// tools are the programs that the commands for containers call, by name.
+// tools has the programs that the commands for containers call. The keys are the names of the programs.
 var tools = map[string]string{
 	// Redis has its default port in the container, but another port here.
 	"redis-cli": `#!/bin/bash
@@ -192,7 +192,7 @@ func (s *standIn) must(t *testing.T, name string, args ...string) {
 	}
 }
 
-// mustFail runs a script. The script must fail, and its output must contain the given reason (why).
+// mustFail runs a script. The script must fail, and its output must contain the text in the parameter `why`.
 func (s *standIn) mustFail(t *testing.T, why, name string, args ...string) {
 	t.Helper()
 	text, err := s.script(name, args...)

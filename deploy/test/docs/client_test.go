@@ -45,7 +45,7 @@ func TestTheGoClientHasEveryField(t *testing.T) {
 	for _, c := range []struct {
 		name string // a schema, such as "Asset", or a property of a schema, such as "Created.data"
 		of   any
-		skip string // path of documents, whose previous versions and thumbnails are not compared
+		skip string // path of documents; their previous versions and thumbnails are not compared
 	}{
 		{name: "Asset", of: client.Asset{}, skip: "documents"},
 		{name: "Entry", of: client.Asset{}, skip: "documents"},
@@ -75,7 +75,7 @@ func TestTheGoClientHasEveryField(t *testing.T) {
 
 const refPrefix = "#/components/schemas/"
 
-// describe puts the type of every field into a map, by the field's dotted path.
+// describe adds the type of every field to a map. The keys are the dotted paths of the fields.
 func (s *schema) describe(all map[string]*schema, path string, to map[string]string) {
 	if name, found := strings.CutPrefix(s.Ref, refPrefix); found {
 		name, property, nested := strings.Cut(name, "/properties/")
@@ -112,7 +112,7 @@ func (s *schema) describe(all map[string]*schema, path string, to map[string]str
 	}
 }
 
-// kinds has, for some types of the client, the type in the OpenAPI document.
+// kinds maps some types of the client to types in the OpenAPI document.
 var kinds = map[reflect.Type]string{
 	reflect.TypeFor[client.Decimal]():   "number",
 	reflect.TypeFor[client.Timestamp](): "string time",

@@ -158,7 +158,7 @@ func unit(s config.Setting) string {
 	return "text"
 }
 
-// forms are the names of the forms that values have, by their Go types.
+// forms maps Go types to the names of the forms that their values have.
 var forms = map[string]string{
 	"bool": "switch", "int": "number", "int64": "number", "time.Duration": "duration", "duration": "duration",
 	"kong.ConfigFlag": "file", "slog.Level": "level",
@@ -181,8 +181,8 @@ func sentence(help string) string {
 // width is the length of the longest line in the document, in characters.
 const width = 136
 
-// fold breaks a text into lines. The parameter `first` is put before the first line, and the parameter `next` before
-// each other line.
+// fold breaks a text into lines. The parameter `first` is put before the first line, and the parameter `next`
+// before each further line.
 func fold(first, next, text string) string {
 	var lines []string
 	line := first

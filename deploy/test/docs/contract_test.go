@@ -104,7 +104,7 @@ func TestContractListsEveryStep(t *testing.T) {
 	}
 }
 
-// list returns the names in a cell, which are separated by commas.
+// list returns the names in a cell. Commas separate them.
 func list(cell string) []string { return strings.Split(strings.TrimSpace(cell), ", ") }
 
 func TestContractListsEveryWritableField(t *testing.T) {

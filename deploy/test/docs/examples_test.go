@@ -74,8 +74,8 @@ func newPlace(t *testing.T, args ...string) place {
 	return p
 }
 
-// run runs examples in one shell and returns what they print. Only the addresses in them are changed. A request
-// that is answered with a status of 400 or more makes the run fail.
+// run runs examples in one shell, with the addresses of the place, and returns the output. It fails the test if a
+// request gets a status of 400 or more.
 func (p place) run(t *testing.T, blocks []string) string {
 	t.Helper()
 	script := "set -euo pipefail\ncurl() { command curl --fail-with-body --show-error \"$@\"; }\n" + strings.Join(blocks, "\n")

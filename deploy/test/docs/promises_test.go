@@ -15,7 +15,7 @@ import (
 var promising = []string{"docs/contract.md", "docs/log.md", "docs/mirrors.md", "docs/search.md",
 	"docs/snapshot.md"}
 
-// promiseNothing are phrases that promise nothing although they contain a strong word, grouped by the reason.
+// promiseNothing has phrases that promise nothing although they contain a strong word. The keys are the reasons.
 var promiseNothing = map[string][]string{
 	"a heading, or a list of other texts": {"the fields of each object", "change the asset at all", "| all fields;",
 		"any other key", "against all assets", "All settings are in"},

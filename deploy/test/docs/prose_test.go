@@ -21,8 +21,8 @@ func badStarts(text string) (found []string) {
 	return found
 }
 
-// ambiguous returns each "may not" with the words before it: a prohibition and a doubt look the same. "May or may not"
-// is clear.
+// ambiguous returns each "may not" with the words before it. Such a text may be a prohibition or a doubt. "May or
+// may not" is clear.
 func ambiguous(text string) []string {
 	return mayNot.FindAllString(strings.ReplaceAll(text, "may or may not", ""), -1)
 }

@@ -159,8 +159,8 @@ func TestQuotedMessagesExist(t *testing.T) {
 	}
 }
 
-// TestTheCommitWithTheUpgradesExists checks that the documents name the commit that a refused store names, and that
-// the history has it. A copy of the sources without the whole history cannot tell.
+// TestTheCommitWithTheUpgradesExists checks that the documents name the same commit as dataformat, and that the
+// commit is in the history. In a shallow copy of the repository, it does not check the history.
 func TestTheCommitWithTheUpgradesExists(t *testing.T) {
 	for _, name := range []string{"docs/operations.md", "docs/contributing.md"} {
 		text, err := os.ReadFile(filepath.Join(root, name))

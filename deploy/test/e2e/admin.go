@@ -256,8 +256,8 @@ func testManyChanges(t *testing.T, o *office) {
 	}
 }
 
-// testSearch searches for keys by text and by state, reads a list of keys page by page, and searches for a broker. Each
-// search must find all that match and nothing else.
+// testSearch searches for keys by text and by state, reads a list of keys page by page, and searches for a broker.
+// Each search must find exactly the keys or brokers that match.
 func testSearch(t *testing.T, o *office) {
 	broker := o.broker(t)
 	var ids []string

@@ -78,8 +78,8 @@ func testReadAgain(t *testing.T, a api) {
 var ageForm = regexp.MustCompile(`^[0-9]+$`)
 
 // lasting returns the headers that stay the same when a request is repeated. It leaves out the identifiers and the
-// time of the request, and the number of requests left. It also leaves out the header Age, which only a mirror sends:
-// the age grows with time, and becomes small again when the mirror asks the registry.
+// time of the request, and the number of remaining requests. It also leaves out the header Age, which only a mirror
+// sends: the age grows with time, and becomes small again when the mirror asks the registry.
 func lasting(h http.Header) http.Header {
 	h = h.Clone()
 	for _, name := range []string{

@@ -13,8 +13,8 @@ import (
 // auditor remembers every checkpoint that a log has shown it.
 type auditor struct {
 	mu    sync.Mutex
-	roots map[int64]string // root of the tree, by the size of the log
-	forks []string         // two different checkpoints with the same size, or a malformed one
+	roots map[int64]string // roots of the tree; the keys are sizes of the log
+	forks []string         // checkpoints that differ from an earlier one of the same size, and malformed ones
 }
 
 // watch reads checkpoints until the registry stops answering.

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// testCluster sends the cookie SERVER_ID back, as the synchroniser of a platform does. A write with the cookie of
-// other data must be refused (docs/contract.md, "Server cookie").
+// testCluster sends the cookie SERVER_ID back, as the synchroniser of a platform does. A write with the cookie of a
+// different data set must be refused (docs/contract.md, "Server cookie").
 func testCluster(t *testing.T, a api) {
 	first := a.do(t, call{method: "HEAD", path: "/api/0/spore"}).must(t, 200)
 	cookie, _, _ := strings.Cut(first.header.Get("Set-Cookie"), ";")
@@ -46,9 +46,9 @@ func testCluster(t *testing.T, a api) {
 	}
 }
 
-// startOver reads the feed with the cookie of another data set. A synchroniser sends such a cookie after the registry
-// was restored from a backup. The registry must refuse a later page, with a new cookie in the answer. It must send the
-// first page.
+// startOver reads the feed with the cookie of another data set. A synchroniser sends such a cookie after the
+// registry was restored from a backup. The registry must refuse a later page, and set a new cookie in this answer.
+// It must send the first page.
 func (a api) startOver(t *testing.T, cookie string) {
 	t.Helper()
 	gone := map[string]string{"Cookie": "SERVER_ID=gone"}

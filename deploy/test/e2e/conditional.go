@@ -188,8 +188,8 @@ func testRepeatsAtOnce(t *testing.T, a api) {
 	}
 }
 
-// testRevisions changes an asset twice and reads its revisions. Each must have its author and its changes. Only the
-// owner and the administrator may read them (docs/contract.md, "Revisions").
+// testRevisions changes an asset twice and reads its revisions. Each revision must have its author and its changes.
+// Only the owner and the administrator may read them (docs/contract.md, "Revisions").
 // Promises: revisions, keys-needed
 func testRevisions(t *testing.T, a api) {
 	c := a.create(t, validAsset())

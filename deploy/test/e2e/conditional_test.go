@@ -26,7 +26,7 @@ func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
 	const kills, clients = 6, 12
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
-	answered := map[string]string{} // answer by Idempotency-Key; "" if none came
+	answered := map[string]string{} // the keys are Idempotency-Keys; the value is "" if no answer came
 	for kill := range kills {
 		registry := standalone(t, addr, dir, &processes.Output{})
 		var mu sync.Mutex

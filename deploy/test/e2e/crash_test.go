@@ -30,7 +30,7 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 	auditor := &auditor{roots: map[int64]string{}}
 	var shown atomic.Int64 // number of entries that followers read under load
 	for i := range kills {
-		want := (i + 1) * writers // acknowledged writes, and entries, to wait for before this kill
+		want := (i + 1) * writers // minimum number of acknowledged writes, and of entries, before this kill
 		registry := standalone(t, addr, dir, &processes.Output{})
 		ledger.check(t, a)
 		for j, f := range followers {
@@ -101,8 +101,8 @@ func TestACrashDuringTheFirstStartIsHarmless(t *testing.T) {
 	}
 }
 
-// chase follows the feed until the registry stops answering. The parameter `shown` is a counter: chase adds the
-// number of entries that it reads.
+// chase follows the feed until the registry stops answering. It adds the number of entries that it reads to the
+// counter `shown`.
 func (f *follower) chase(t *testing.T, shown *atomic.Int64) {
 	for {
 		var got struct {
@@ -210,13 +210,13 @@ func send(a api, method, path, token string, body, into any) int {
 	return sendBy(a, "broker", method, path, token, body, into)
 }
 
-// sendAs sends a request with any key and returns the status, or 0 if no answer came.
+// sendAs sends a request with the given key and returns the status, or 0 if no answer came.
 func sendAs(a api, key, method, path string, body any) int {
 	var answer any
 	return sendBy(a, key, method, path, "", body, &answer)
 }
 
-// sendBy does what send does, with any key.
+// sendBy does what send does, but with the given key.
 func sendBy(a api, key, method, path, token string, body, into any) int {
 	text, err := json.Marshal(body) // nil becomes null, which a GET ignores
 	if err != nil {

@@ -64,8 +64,8 @@ func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 	return to
 }
 
-// isRefused checks that the registry does not start on dir, and that it prints one line, which contains the given
-// text (says).
+// isRefused checks that the registry does not start on dir, and that it prints one line, which contains the text in
+// the parameter `says`.
 func isRefused(t *testing.T, dir, says string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -331,8 +331,8 @@ func awaitAnswer(t *testing.T, a api, path string, status int, text string) {
 	}
 }
 
-// changePart changes a part of the public log, stored in the file assets.db at path. If the function `change` returns
-// nil, the part is removed.
+// changePart changes a part of the public log in the file assets.db at path. If the function `change` returns nil,
+// the part is removed.
 func changePart(t *testing.T, path string, key []byte, change func([]byte) []byte) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)

@@ -99,8 +99,8 @@ func TestAFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	}
 }
 
-// TestAFullDiskUnderTokensStopsOwnersOnly puts the file tokens.db alone on a disk, and fills that disk. Changes by
-// owners must be refused with 503, but reads and creations must work.
+// TestAFullDiskUnderTokensStopsOwnersOnly puts the file tokens.db on a disk of its own, and fills this disk.
+// Changes by owners must be refused with 503, but reads and creations must work.
 func TestAFullDiskUnderTokensStopsOwnersOnly(t *testing.T) {
 	t.Parallel()
 	small, dir := disktest.New(t, 24), filepath.Join(t.TempDir(), "data")

@@ -300,8 +300,8 @@ func (f *keptFile) send(t *testing.T, to string) (*http.Response, string) {
 	return f.ask(t, "POST", to, "broker", contentType, form)
 }
 
-// form returns the content type and the body of a form with the file. The strings are further fields of the form: a
-// name, its text, the next name, and so on.
+// form returns the content type and the body of a form with the file. The argument `fields` has the names of
+// further fields, each followed by its text.
 func (f *keptFile) form(t *testing.T, fields ...string) (contentType string, body io.Reader) {
 	t.Helper()
 	var b bytes.Buffer

@@ -157,7 +157,7 @@ func parts(t *testing.T, c *goclient.Client, asset goclient.Asset, token goclien
 	mustBe(t, c.Health(ctx))
 }
 
-// takeOver gives the asset to another broker, and reads from its revisions who changed it.
+// takeOver gives the asset to another broker. The revisions of the asset must show who changed it.
 func takeOver(t *testing.T, from, to *goclient.Client, created goclient.Created) {
 	ctx, id := t.Context(), created.Asset.ID
 	made, err := to.CreateTransfer(ctx)

@@ -27,8 +27,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// canaries are values of hidden fields, by the path of the field in an asset. No other field has these values, so a
-// canary in an answer shows that a hidden field leaked.
+// canaries has values of hidden fields. The keys are the paths of the fields in an asset. No other field has these
+// values, so a canary in an answer shows that a hidden field leaked.
 var canaries = map[string]string{
 	"assetCustodian.contactPoint.name":                "Таємничук",
 	"assetCustodian.contactPoint.telephone":           "+380449998877",
@@ -63,8 +63,8 @@ func withCanaries() fields {
 }
 
 // TestHiddenFieldsAreNowhere hides all groups of fields. It then looks for their values in everything that the
-// registry shows without a key (docs/contract.md, "Hidden fields"). One more registry shows locations, because GeoJSON
-// has no asset without one.
+// registry shows without a key (docs/contract.md, "Hidden fields"). A second registry shows locations, because
+// GeoJSON has no asset without a location.
 // Promises: hidden
 func TestHiddenFieldsAreNowhere(t *testing.T) {
 	t.Parallel()
@@ -196,7 +196,7 @@ func testHiddenInMaps(t *testing.T, a api) {
 	shown.expectNone(t, c)
 }
 
-// hashes are hashes in hexadecimal. By chance, one could contain a postal code.
+// hashes finds hashes, which are removed from texts. By chance, a hash may contain a postal code.
 var hashes = regexp.MustCompile(`[0-9a-f]{64}`)
 
 // wholeCopies waits for whole copies that contain the asset, and adds their files and descriptions.
@@ -236,7 +236,7 @@ func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 		if got.status != http.StatusOK {
 			t.Errorf("%s: got %d, want 200", path, got.status)
 		}
-		s.add(path, hashes.ReplaceAllString(got.text, "")+c.id) // no description names an asset
+		s.add(path, hashes.ReplaceAllString(got.text, "")+c.id) // the id is added, because no description names an asset
 	}
 	a.expectCatalogue(t)
 }
@@ -320,7 +320,7 @@ func (a api) expectTags(t *testing.T, c created) {
 // shownTexts are the texts that the registry shows without a key.
 type shownTexts struct {
 	mu sync.Mutex
-	in map[string]string // texts by the place that shows them
+	in map[string]string // the keys are the places that show the texts
 
 	hidden         map[string]string // the canaries that no text may contain
 	showsLocations bool              // GeoJSON has the asset
@@ -333,7 +333,7 @@ func (s *shownTexts) add(place, text string) {
 }
 
 // want checks that a text contains all canaries. It is for texts of readers who may see the hidden fields. Without
-// it, the test would pass if nobody ever saw a canary.
+// this check, the test would pass if nobody ever saw a canary.
 func (s *shownTexts) want(t *testing.T, place, text string) {
 	t.Helper()
 	for path, value := range canaries {

@@ -52,7 +52,7 @@ func importFile(t *testing.T, prefix string, rows int) (file, folder string) {
 // have one public asset with its document, and the file of tokens must have the asset's token.
 func (a api) imported(t *testing.T, prefix, access string, rows int) {
 	t.Helper()
-	found := map[string]string{} // asset ids by reference
+	found := map[string]string{} // ids of assets; the keys are references
 	for path := "/me/assets?limit=1000&opt_fields=reference,status"; ; {
 		got := a.do(t, call{method: "GET", path: path, key: "broker"}).must(t, 200)
 		entries := list(got.json["data"])
@@ -82,7 +82,7 @@ func (a api) imported(t *testing.T, prefix, access string, rows int) {
 	}
 }
 
-// tokensOf returns the owner tokens in a file of tokens, by the id of the asset.
+// tokensOf returns the owner tokens in a file of tokens. The keys are ids of assets.
 func tokensOf(t *testing.T, access string) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(access)
@@ -165,8 +165,8 @@ func (a api) load(t *testing.T, ctx context.Context, file, folder, access string
 	return l.Run(ctx, source, checked)
 }
 
-// TestAnImportThatIsStoppedAtEachStep stops an import at each of its requests. It stops before the request or after
-// it. In a third case it also cuts the last written line in half. When the same import runs again, it must complete.
+// TestAnImportThatIsStoppedAtEachStep stops an import at each of its requests, either before or after the request.
+// In a third case, it also cuts the last written line in half. When the same import runs again, it must complete.
 // Each row must then have one asset with one document, and its tokens.
 func TestAnImportThatIsStoppedAtEachStep(t *testing.T) {
 	t.Parallel()
@@ -322,8 +322,8 @@ func TestAnImportWaitsForTheLimits(t *testing.T) {
 }
 
 // TestAnImportWithoutTokens imports a row whose reference belongs to an asset that another program has created. The
-// import must fail and name the asset, because it has no tokens for it. Then an administrator gives the asset new
-// tokens, and the import must complete.
+// import must fail and name the asset, because the import does not have the asset's tokens. Then an administrator
+// gives the asset new tokens, and the import must complete.
 func TestAnImportWithoutTokens(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")

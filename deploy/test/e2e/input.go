@@ -58,8 +58,8 @@ func testTransferInEachState(t *testing.T, a api) {
 	})
 }
 
-// inEachState calls the function `do` with a new asset in each state. The created asset holds the answer to its
-// creation, not its present state.
+// inEachState calls the function `do` with a new asset in each state. The argument c holds the answer to the
+// creation, not the present state of the asset.
 func (a api) inEachState(t *testing.T, do func(c created, state string)) {
 	t.Helper()
 	steps := []func(c created){

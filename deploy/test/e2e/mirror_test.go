@@ -384,8 +384,8 @@ func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
 	last.do(t, call{method: "GET", path: asset.of("proof")}).must(t, 200)
 }
 
-// TestMirrorsBeginAnewWithOtherData starts a registry with other data at the same address. The mirrors must make
-// their clients start over, as the registry does.
+// TestMirrorsBeginAnewWithOtherData starts a registry with different data at the same address. The mirrors must
+// make their clients start over, as the registry does.
 func TestMirrorsBeginAnewWithOtherData(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)

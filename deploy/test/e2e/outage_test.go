@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// TestAnOutageIsLoggedOnceAndNotPerRequest stops Redis while it sends health checks and writes. Each service must log
-// the start and the end of the outage. Health checks must leave no line in the log.
+// TestAnOutageIsLoggedOnceAndNotPerRequest sends health checks and writes while Redis is stopped. Each service must
+// log the start and the end of the outage. Health checks must leave no line in the log.
 // Promises: retry-after
 func TestAnOutageIsLoggedOnceAndNotPerRequest(t *testing.T) {
 	redis, output := redistest.Start(t), &processes.Output{}

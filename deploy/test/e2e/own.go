@@ -33,7 +33,7 @@ func testOwn(t *testing.T, a api) {
 	draft := a.create(t, validAsset())
 	published := a.publish(t, validAsset())
 	test := a.create(t, validAsset().set("mode", "test"))
-	// Other scenarios create assets of the same broker. mine returns only the assets of this scenario.
+	// Other scenarios create assets of the same broker. The function `mine` returns only the assets of this scenario.
 	mine := func(key, query string) (found []string) {
 		for _, id := range a.ownIDs(t, key, query) {
 			if slices.Contains([]string{draft.id, published.id, test.id}, id) {

@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// illustration returns a PNG of 1,600 x 800 pixels. No two have the same bytes.
+// illustration returns a PNG of 1,600 x 800 pixels. Each call returns different bytes.
 func illustration(t *testing.T) string {
 	t.Helper()
 	p := image.NewRGBA(image.Rect(0, 0, 1600, 800))

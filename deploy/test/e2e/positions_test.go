@@ -23,7 +23,7 @@ func TestARepeatGetsTheFirstAnswerInAnotherZone(t *testing.T) {
 	first := a.do(t, creation).must(t, 201)
 	c := created{first, text(first.data()["id"]), text(at(first.json, "access.token"))}
 	a.patch(t, c, fields{"title": "інша"}).must(t, 200)
-	for _, zone := range []string{"-11:00", "+14:00"} { // in these zones, the date is another day
+	for _, zone := range []string{"-11:00", "+14:00"} { // the dates in these two zones always differ
 		if err := p.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func (k *acknowledged) upTo(position string) map[string]string {
 }
 
 // writeUntil starts four brokers, which change their assets until the channel `stop` is closed. It adds each
-// acknowledged change to the given list (known).
+// acknowledged change to the list `known`.
 func (a api) writeUntil(t *testing.T, stop <-chan struct{}, f fields, known *acknowledged) (wait func()) {
 	t.Helper()
 	var writers sync.WaitGroup

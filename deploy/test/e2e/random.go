@@ -40,9 +40,9 @@ func mayMove(role, from, to string) bool {
 	return false
 }
 
-// testRandomCalls sends random requests, valid and invalid, with any key. Each walker uses another asset. No
+// testRandomCalls sends random requests, valid and invalid, with any key. Each walker uses a different asset. No
 // request may get a 5xx answer, and a refused request must change nothing. The state of an asset must change only
-// in the ways that are in the table above (moves). The feed must list every change.
+// as the variable `moves` allows. The feed must list every change.
 func testRandomCalls(t *testing.T, a api) {
 	seed := randtest.Uint64()
 	const walkers, steps = 6, 120

@@ -65,7 +65,7 @@ func checkLongLife(t *testing.T, record []any, c created) {
 	equal(t, "path of the creation", at(creation, "changes.0.path"), any(""))
 }
 
-// records reads the records of several assets. It returns them by the id of the asset.
+// records returns the records of several assets. The keys are ids of assets.
 func (a api) records(t *testing.T, assets []created) map[string][]any {
 	t.Helper()
 	all := map[string][]any{}

@@ -67,7 +67,7 @@ func testReferences(t *testing.T, a api) {
 }
 
 // testReferenceRaces creates an asset under the same reference many times at the same time. Only one asset may be
-// created. It then repeats a creation that has both a reference and an Idempotency-Key. Both answers must be equal.
+// created. A creation with both a reference and an Idempotency-Key is then sent twice. Both answers must be equal.
 // Promises: reference-once, reference-tokens
 func testReferenceRaces(t *testing.T, a api) {
 	reference, key := rand.Text(), rand.Text()

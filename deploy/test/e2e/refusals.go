@@ -318,7 +318,7 @@ func testUnknown(t *testing.T, a api) {
 	}
 }
 
-// testStates tries changes of an asset's state, by callers who may make them and by callers who are not allowed to
+// testStates tries changes of an asset's state, by callers who are allowed to make them and by callers who are not
 // (docs/contract.md, "States").
 func testStates(t *testing.T, a api) {
 	as := func(key string, c created, status string) answer {

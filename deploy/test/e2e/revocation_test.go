@@ -145,8 +145,8 @@ func TestRevocationReachesEveryGateway(t *testing.T) {
 	checkRaces(t, output)
 }
 
-// letIn waits until a gateway accepts a key, at most 30 s: the gateway perhaps has not noticed yet that requests are
-// no longer swallowed.
+// letIn waits at most 30 s until a gateway accepts a key. The gateway may need this time to notice that requests
+// are no longer swallowed.
 func letIn(t *testing.T, g api, secret string) {
 	t.Helper()
 	for began := time.Now(); g.do(t, call{method: "GET", path: "/api/2.5/me", key: secret}).

@@ -24,7 +24,7 @@ type drill struct {
 	cookie string  // the cookie SERVER_ID from before the rotation
 
 	repeat     call // a creation from before the rotation; the test sends it again
-	repeatable any  // id of the created asset; nil once the registry takes the second sending for a new creation
+	repeatable any  // id of the created asset; nil if the test does not repeat the creation any more
 }
 
 // begin creates data that is sealed with the old secret.
@@ -214,7 +214,7 @@ func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	backup, restored := filepath.Join(t.TempDir(), "backup.tar"), filepath.Join(t.TempDir(), "restored")
 	mustRun(t, "backup", "--data", dir, "--to", backup)
 	mustRun(t, "restore", "--from", backup, "--data", restored)
-	// The registry needs the old secret to recognize the repeat. The old secret is gone.
+	// Without the old secret, the registry does not recognize the repeat.
 	dir, d.repeatable = restored, nil
 	registry = run()
 	d.holds(t, "finished")

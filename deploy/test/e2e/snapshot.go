@@ -19,7 +19,7 @@ import (
 // copied is what a client has read of a snapshot.
 type copied struct {
 	date, position string
-	assets         map[string]string // the JSON text of each asset, by id
+	assets         map[string]string // JSON texts of assets; the keys are their ids
 }
 
 // testSnapshot reads the newest snapshot and follows the feed from its position

@@ -253,7 +253,7 @@ const clientStreams = 32
 // separately.
 const maxGateways = 4
 
-// testStreamLimit opens as many streams as one key may have, and more. Only the further ones must be refused.
+// testStreamLimit opens as many streams as one key may have, and more. Only the additional streams must be refused.
 func testStreamLimit(t *testing.T, a api) {
 	const key = "broker4t" // no other scenario follows the feed with this key
 	path := "/assets?offset=" + url.QueryEscape(a.now(t))
@@ -293,8 +293,8 @@ func testStreamLimit(t *testing.T, a api) {
 }
 
 // awaitBookmark follows the test assets while other scenarios change real assets. The returned function waits for a
-// bookmark whose position is later than the position of a real asset. With such a bookmark, a client that resumes
-// need not read past the real assets again.
+// bookmark whose position is later than the position of a real asset. A client that resumes from such a bookmark
+// does not read past the real assets again.
 func (a api) awaitBookmark(t *testing.T) (check func(*testing.T)) {
 	t.Helper()
 	start := a.now(t)

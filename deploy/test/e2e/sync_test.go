@@ -130,7 +130,7 @@ func (v *verifying) equalCopy(t *testing.T, dir string) {
 	}
 }
 
-// entries returns the whole feed as the text of each entry, by the id of its asset.
+// entries returns the text of each entry of the whole feed. The keys are ids of assets.
 func (v *verifying) entries(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -145,7 +145,7 @@ func (v *verifying) entries(t *testing.T) map[string]string {
 }
 
 // TestACopyThatWasMadeWrongIsFound damages the files from which a copy is made, and the copy itself. It also puts a
-// registry with other data at the same address. Each of these faults must be reported.
+// registry with different data at the same address. Each of these faults must be reported.
 // Promises: copy-whole, copy-files, copy-verified
 func TestACopyThatWasMadeWrongIsFound(t *testing.T) {
 	t.Parallel()
@@ -224,7 +224,7 @@ func damageSegments(t *testing.T, data string) {
 	}
 }
 
-// forge changes the stored data of an asset in a copy. It replaces one text (the parameter `part`) by another.
+// forge changes the stored data of an asset in a copy. It replaces the text `part` by the text `by`.
 func forge(t *testing.T, dir, id, part, by string) {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(dir, "copy.db"), 0o600, nil)

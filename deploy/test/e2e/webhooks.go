@@ -407,7 +407,7 @@ func before(t *testing.T, c created) string {
 }
 
 // testLateDelivery uploads a file after its document was added. The sums of the file are a change of the asset, so
-// a webhook must send it. The registry must be allowed to send to this machine.
+// a webhook must send this change. The registry must be allowed to send to this machine.
 func testLateDelivery(t *testing.T, a api) {
 	r := a.receive(t, fields{})
 	f := &keptFile{api: a, content: rand.Text(), asset: a.publish(t, validAsset())}

@@ -104,11 +104,11 @@ type history struct {
 	seen   map[place]time.Time // when the first follower saw an entry at this place
 
 	unknown map[string]string  // changes without a clear answer: the description that was sent -> the asset
-	doubts  map[string][]int64 // for changes without a clear answer: the ticks of the requests, by asset
+	doubts  map[string][]int64 // ticks of the requests of such changes; the keys are ids of assets
 
 	lives   []*live
 	rare    owned            // the one test asset that changes during the run
-	lasts   map[string]owned // drafts that are published at the end of the run, by mode
+	lasts   map[string]owned // drafts that are published at the end of the run; the keys are modes
 	changed atomic.Int64     // when the test asset changed last, in Unix seconds
 }
 

@@ -106,8 +106,8 @@ func newFleet(t *testing.T) (*mongotest.Server, *fleet) {
 	return server, &fleet{bin: build(t), store: store, dir: t.TempDir(), production: server.Real}
 }
 
-// check runs the load and the faults on as many asset services as count says. If the MongoDB server is a real one,
-// the services connect to all members of its replica set, and elections are among the faults.
+// check runs the load and the faults on `count` asset services. If the MongoDB server is a real one, the services
+// connect to all members of its replica set, and elections are among the faults.
 func check(t *testing.T, count int) {
 	server, fleet := newFleet(t)
 	if server.Real {
@@ -142,8 +142,8 @@ func TestFeedOfMirrorsUnderFaults(t *testing.T) {
 		&network{})
 }
 
-// checkOn starts as many services of a fleet as count says, and runs the load and the faults on them. The parameter
-// `size` has the numbers of writers and assets; checkOn sets its other fields.
+// checkOn starts `count` services of a fleet, and runs the load and the faults on them. The parameter `size` has
+// the numbers of writers and assets; checkOn sets its other fields.
 func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network) {
 	t.Helper()
 	services := &services{signer: signer(t), client: client()}

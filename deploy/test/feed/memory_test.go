@@ -56,7 +56,7 @@ func newFresh(t *testing.T, s *services, count int) *fresh {
 	return f
 }
 
-// run makes at least a given number of reads (the argument `reads`). Meanwhile, there must be at least one change for
+// run makes at least as many reads as the argument `reads` says. Meanwhile, there must be at least one change for
 // every thousand reads.
 func (f *fresh) run(ctx context.Context, readers, writers int, reads int64) {
 	ctx, cancel := context.WithCancel(ctx)

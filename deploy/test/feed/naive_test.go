@@ -24,12 +24,12 @@ type naive struct {
 	// naive adds a change to the record first. Then it refuses the change if another request has changed the asset.
 	ahead bool
 	apart bool // naive extends a record, and does not check whether another request has changed it
-	hides bool // an asset is off the list while a change of it is stored
+	hides bool // naive takes an asset off the list while it stores a change of the asset
 	fan   *fan // sends the feed to followers; nil if there are no streams
 
 	mu      sync.Mutex
 	assets  map[string]naiveAsset
-	records map[string][]map[string]any // by the id of the asset, the newest change first
+	records map[string][]map[string]any // the keys are ids of assets; the newest change comes first
 }
 
 type naiveAsset struct {
@@ -110,7 +110,7 @@ func (n *naive) save(w http.ResponseWriter, r *http.Request, id string) {
 	reply(w, status, map[string]any{"data": a, "access": map[string]any{"token": "t"}})
 }
 
-// extend stores a record to which one change is added.
+// extend adds a change to a record, and stores the result.
 func (n *naive) extend(record []map[string]any, before, after naiveAsset) {
 	change := map[string]any{"op": "replace", "path": "/description", "value": after.Description}
 	if before.ID == "" {
@@ -157,7 +157,7 @@ func (n *naive) list(w http.ResponseWriter, r *http.Request) {
 		"prev_page": map[string]any{"path": prev}})
 }
 
-// page returns the assets after an offset, at most as many as limit says. The caller holds the lock.
+// page returns at most `limit` assets after an offset. The caller holds the lock.
 func (n *naive) page(offset string, limit int, descending bool) (all []naiveAsset) {
 	for _, a := range n.assets {
 		if a.Status != "" && (offset == "" || (a.DateModified > offset) != descending && a.DateModified != offset) {

@@ -27,7 +27,7 @@ func (o *operation) UnmarshalJSON(text []byte) error {
 	return decoder.Decode((*plain)(o))
 }
 
-// apply returns the value after the operation. It may also change the value that it was given.
+// apply returns the value after the operation. It may also change its argument.
 func (o operation) apply(value any) (any, error) {
 	if o.Path == "" {
 		if o.Op == "remove" {

@@ -115,8 +115,8 @@ func validate(m message) error {
 	return nil
 }
 
-// torn returns the error for a stream that has ended with err. The bool parameter says whether the end was inside a
-// message.
+// torn returns the error for a stream that has ended with err. The parameter `inside` says whether the end was
+// inside a message.
 func torn(err error, inside bool) error {
 	if err == io.EOF && inside {
 		return errTorn

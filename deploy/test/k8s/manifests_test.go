@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Folders that an operator may apply besides base, production and stores. Each is production with one component.
+// Folders that an operator may apply besides base, production and stores. Each adds one component to production.
 const (
 	withFiles     = "../test/k8s/testdata/files"
 	withSearch    = "../test/k8s/testdata/search"
@@ -29,7 +29,7 @@ const (
 
 var withServices = []string{"base", "production", withFiles, withSearch, withSnapshots}
 
-// manifests holds the YAML texts of a folder's objects by kind and name, such as "Service gateway".
+// manifests holds the YAML texts of a folder's objects. The keys are kind and name, such as "Service gateway".
 type manifests map[string]string
 
 // build returns the manifests of a folder of deploy/k8s.
@@ -173,7 +173,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	}
 }
 
-// faults are edits of manifests, each with a part of the message that must report it: the server's, or a rule's.
+// faults are edits of manifests. Each has a part of the message, of the server or of a rule, that must report it.
 var faults = []struct{ in, old, new, want string }{
 	{"Deployment gateway", "minReadySeconds:", "minReadySecond:", "unknown field"},
 	{"Deployment gateway", "matchLabels:\n      app.kubernetes.io/name: gateway", "matchLabels:\n      app: gateway",

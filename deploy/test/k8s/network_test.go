@@ -117,7 +117,7 @@ func pairs(lines ...string) (all []string) {
 	return all
 }
 
-// TestOnlyTheWantedConnectionsAreAllowed also leaves out one policy at a time. Each must make a difference.
+// TestOnlyTheWantedConnectionsAreAllowed also removes each policy in turn. Each removal must make a difference.
 func TestOnlyTheWantedConnectionsAreAllowed(t *testing.T) {
 	production := append(slices.Clone(wanted), "edge to gateway:http")
 	for dir, lines := range map[string][]string{

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// compile writes a copy of the package that contains the mutants, and compiles the tests with the copy instead of the
-// original. The function "change" returns the source of a file with its mutants.
+// compile writes a copy of the package that contains the mutants, and compiles the tests with the copy instead of
+// the original. The function `change` returns the source of a file with its mutants.
 func (t *trial) compile(change func(file string, source []byte) ([]byte, error)) error {
 	files, err := filepath.Glob(t.tests[0] + "/*.go")
 	if err != nil {
@@ -59,8 +59,8 @@ func (t *trial) compile(change func(file string, source []byte) ([]byte, error))
 	return nil
 }
 
-// replace writes a text into a new file, which the compiler reads instead of the original file. It adds the names of
-// both files to the map "with".
+// replace writes a text into a new file, which the compiler reads instead of the original file. It adds the names
+// of both files to the map `with`.
 func (t *trial) replace(with map[string]string, file string, text []byte) error {
 	path, err := filepath.Abs(file)
 	if err != nil {

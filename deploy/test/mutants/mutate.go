@@ -240,8 +240,8 @@ func (m *maker) result(of *ast.FuncType, r *ast.ReturnStmt) {
 	}
 }
 
-// released are methods whose calls are never left out, because tests of behaviour could not notice it. The race
-// detector notices a lock that is missing.
+// released are methods whose calls are never left out, because tests of behaviour do not notice a missing call. The
+// race detector notices a missing lock.
 var released = []string{"Lock", "Unlock", "RLock", "RUnlock", "cancel", "Close", "Stop", "End", "Rollback"}
 
 // statements adds mutants that leave out a call, an assignment, or a send, defer or go statement.

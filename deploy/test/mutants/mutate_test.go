@@ -166,8 +166,8 @@ func TestTheGuardsOfStoresAreThere(t *testing.T) {
 	}
 }
 
-// TestALostGuardOfAStoreIsFound leaves out guards. For one of them, no test fails, and tryStores must count that
-// one. A row for a guard that is not in the source must be an error.
+// TestALostGuardOfAStoreIsFound leaves out guards. For one guard, no test fails, and tryStores must count this
+// guard. A row for a guard that is not in the source must be an error.
 func TestALostGuardOfAStoreIsFound(t *testing.T) {
 	rows := "p/p.go | TestOdd | n%2 == 0 | false | an even number is refused\n" +
 		"p/p.go | TestOdd | n < 0 | false | a negative number is refused\n" +
@@ -199,8 +199,8 @@ func TestALostGuardOfAStoreIsFound(t *testing.T) {
 	}
 }
 
-// TestNothingOutlivesATest starts a process in a new process group, as a shell does, and lets its parent end.
-// endSession must kill it.
+// TestNothingOutlivesATest starts a process in a new process group, as a shell does. The parent of this process
+// ends, and endSession must kill the process.
 func TestNothingOutlivesATest(t *testing.T) {
 	parent := exec.Command("bash", "-c", "set -m; sleep 600 >/dev/null 2>&1 & echo $!")
 	parent.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

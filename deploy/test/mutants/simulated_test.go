@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// onlySimulated has the guards of simulations that are in no store, and where they are instead.
+// onlySimulated has the guards of simulations that no store has. The values are the reasons.
 var onlySimulated = map[string]string{
 	"hasty":  "the sender of webhooks waits for the former worker of an endpoint",
 	"early":  "a receiver of webhooks answers once it has the message, and no receiver is ours",
@@ -57,8 +57,8 @@ func TestEachSimulatedGuardIsLeftOutOfAStore(t *testing.T) {
 	}
 }
 
-// unmatched returns a fault for each guard that is simulated but not in a store, unless it has a reason, for each that
-// is in a store but not simulated, and for each reason that is not needed.
+// unmatched returns a fault for each simulated guard that is neither in a store nor in the map `only`, for each
+// guard of a store that is not simulated, and for each entry of `only` that is not needed.
 func unmatched(simulated []string, guards []guard, only map[string]string) (faults []string) {
 	stored := map[string]bool{}
 	for _, g := range guards {

@@ -63,7 +63,7 @@ func newAuthority(t *testing.T, plain string, seconds int) *authority {
 	return a
 }
 
-// start starts the authority. Like a real one, it rejects some requests although they are right.
+// start starts the authority. Like a real authority, it rejects some correct requests.
 func (a *authority) start(t *testing.T) {
 	t.Helper()
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")

@@ -222,7 +222,7 @@ func plain(schema tree) tree {
 	return schema
 }
 
-// The method `both` follows two references, and returns the schemas. The result named again says whether the same pair
+// The method `both` follows two references, and returns the schemas. The result `again` says whether the same pair
 // was compared before.
 func (c *comparison) both(direction string, old, new any) (was, now tree, again bool) {
 	pair := fmt.Sprint(direction, object(old)["$ref"], object(new)["$ref"])
@@ -233,7 +233,7 @@ func (c *comparison) both(direction string, old, new any) (was, now tree, again 
 	return follow(c.old, old), follow(c.new, new), again
 }
 
-// narrower reports the values that the first schema (wide) permits, but the second one (narrow) does not.
+// narrower reports the values that the schema `wide` permits, but the schema `narrow` does not.
 func (c *comparison) narrower(at string, wide, narrow tree, verb string) {
 	for _, keyword := range []string{"type", "enum"} {
 		if narrow[keyword] == nil {

@@ -101,7 +101,7 @@ func aboutFiles(t *testing.T, r *registry, o operation) (all []expected) {
 	return all
 }
 
-// ranged has the headers with which a GET of a file gets other statuses than 200.
+// ranged has headers with which a GET of a file does not get 200. The keys are the statuses that it gets instead.
 var ranged = map[int]string{
 	206: "Range: bytes=0-1", 416: "Range: bytes=9999-", 304: "If-None-Match: *", 412: `If-Match: "x"`,
 }

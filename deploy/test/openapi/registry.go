@@ -21,10 +21,10 @@ import (
 // requestTimeout limits the time of one request.
 const requestTimeout = 30 * time.Second
 
-// streamFor is how long the method "send" reads a stream.
+// streamFor is how long the method `send` reads a stream.
 const streamFor = 20 * time.Millisecond
 
-// maxAnswer is how many bytes of an answer are read at most.
+// maxAnswer is the maximum number of bytes that are read from an answer.
 const maxAnswer = 16 << 20
 
 // registry is a running registry and the documents that describe it.
@@ -105,7 +105,7 @@ func (r *registry) must(ctx context.Context, status int, method, path, key, toke
 	return got, err
 }
 
-// created is the part of an answer to a creation that a value of type place needs.
+// created is the answer to a creation, with only the members that a value of type place needs.
 type created struct {
 	Access struct{ Token, Transfer string }
 	Data   struct{ ID string }

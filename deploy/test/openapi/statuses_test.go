@@ -96,7 +96,7 @@ func awaitSearch(t *testing.T, r *registry) {
 	awaitNot(t, r, "/api/2.5/search", http.StatusServiceUnavailable)
 }
 
-// awaitNot repeats a GET until its status is not the given one any more.
+// awaitNot repeats a GET until its status differs from the given one.
 func awaitNot(t *testing.T, r *registry, path string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
@@ -309,7 +309,7 @@ func repeatRemoved(t *testing.T, r *registry) request {
 }
 
 // newReferenced creates an asset under a reference. It returns the same request again, and the same request with
-// other fields.
+// different fields.
 func newReferenced(t *testing.T, r *registry) (again, other request) {
 	t.Helper()
 	_, again = newDraft(t, r)

@@ -173,7 +173,7 @@ func (s *story) handOver(ctx context.Context) error {
 	return s.remember(ctx, a)
 }
 
-// follow follows the feed from the last position, with the cookie of that time, until the feed has the asset.
+// follow follows the feed from the last position, with the cookie in this position, until the feed has the asset.
 func (s *story) follow(ctx context.Context, id, when string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

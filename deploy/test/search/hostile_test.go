@@ -25,7 +25,7 @@ func costly() []string {
 	for i := range 10 {
 		fmt.Fprintf(&many, "&region=%d&locality=%d&custodian=%d&owner=%d&type=%d", i, i, i, i, i)
 	}
-	var long strings.Builder // as many filters as a query may have, each as long as an address allows
+	var long strings.Builder // the maximum number of filters of a query, each as long as an address allows
 	for i := range 10 {
 		for _, name := range []string{"region", "locality", "custodian", "owner", "type"} {
 			fmt.Fprintf(&long, "&%s=%d%s", name, i, strings.Repeat("x", 199))
@@ -41,8 +41,8 @@ func costly() []string {
 	}
 }
 
-// TestHostileSearchersDelayOthersAndNothingElse sends costly queries from many clients. Meanwhile it sends a simple
-// query, which must be answered, perhaps late.
+// TestHostileSearchersDelayOthersAndNothingElse sends costly queries from many clients. Meanwhile it sends simple
+// queries. They may be answered late, but some must be answered.
 func TestHostileSearchersDelayOthersAndNothingElse(t *testing.T) {
 	s := newStage(t)
 	for i := range 50 {

@@ -15,7 +15,7 @@ import (
 type testCommand struct {
 	text     string
 	packages []string          // folders, relative to the root
-	patterns map[string]string // values of -run, -skip, -bench and -fuzz, by flag
+	patterns map[string]string // values of -run, -skip, -bench and -fuzz; the keys are the flags
 }
 
 var (

@@ -25,7 +25,7 @@ type read struct {
 // parsed caches the result of the function `packages`.
 var parsed map[string]read
 
-// packages parses the tests of all packages, and returns them by folder.
+// packages parses the tests of all packages. The keys are folders.
 func packages(t *testing.T) map[string]read {
 	t.Helper()
 	if parsed != nil {

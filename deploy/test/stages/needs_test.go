@@ -61,8 +61,8 @@ func TestNoSkipIsSilent(t *testing.T) {
 	}
 }
 
-// TestRandomNumbersHaveASeed checks that tests take random numbers from package randtest, or from a generator with a
-// seed that they print. Otherwise nobody could repeat a failure. Benchmarks are free.
+// TestRandomNumbersHaveASeed checks that tests take random numbers from package randtest, or from a generator with
+// a seed that they print. Otherwise nobody could repeat a failure. Benchmarks are exempt.
 func TestRandomNumbersHaveASeed(t *testing.T) {
 	seeded := 0
 	for _, p := range packages(t) {
@@ -148,7 +148,7 @@ func TestAMissingNeedIsToldAtTheEnd(t *testing.T) {
 		{"", "good passed, lacks passed", 0, true},
 		{"true", "good passed, lacks FAILED, FAILED: lacks", 1, false},
 	} {
-		outer := filepath.Join(t.TempDir(), "missing") // of the stage that runs the script, as "test" does
+		outer := filepath.Join(t.TempDir(), "missing") // report of the stage that runs the script, as the stage "test" does
 		cmd := script(t.Context(), t, t.TempDir(), "good lacks")
 		cmd.Env = append(cmd.Env, "CI="+c.ci, "MISSING="+missing, "NOT_TESTED="+outer)
 		printed, err := cmd.CombinedOutput()

@@ -1,6 +1,5 @@
-// Command collector is an OpenTelemetry collector of those parts that
-// ../otelcol.yaml uses, in the version of the image in docker-compose.yml: what
-// that file is tested with.
+// Command collector is an OpenTelemetry collector with only the parts that deploy/observability/otelcol.yaml uses.
+// The tests run it with that file. Its version is that of the image in docker-compose.yml.
 package main
 
 import (

@@ -44,7 +44,7 @@ func (b *browser) axeFindings() []string {
 		b.t.Fatal(err)
 	}
 	if !evaluate[bool](b, `"axe" in window`) {
-		// The content policy of the page does not apply to this script.
+		// DevTools runs this script, so the content policy of the page does not apply to it.
 		evaluate[chromedp.Void](b, script+"; undefined")
 	}
 	return ask(b, chromedp.Evaluate[[]string](findings, chromedp.EvalAwaitPromise))

@@ -94,7 +94,7 @@ func (b *browser) complaints() []string {
 	return found
 }
 
-// mustBeContent checks that the browser has reported no message since the last call of complaints.
+// mustBeContent checks that the browser has reported no message since the last call of `complaints`.
 func (b *browser) mustBeContent() {
 	b.t.Helper()
 	if found := b.complaints(); len(found) > 0 {
@@ -138,8 +138,8 @@ func (b *browser) click(selector string) {
 	b.follow(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// fill fills in fields, found by name. It first waits for the field with autofocus to get the focus. If another
-// field had the focus at that moment, the browser would log a message.
+// fill fills in fields of a form. The keys are their names. It first waits until the field with autofocus has the
+// focus. If a different field had the focus at that moment, the browser would log a message.
 func (b *browser) fill(fields map[string]string) {
 	b.t.Helper()
 	for !evaluate[bool](b,

@@ -47,8 +47,8 @@ func (b *browser) acme() {
 	b.mustSay("Created.", "ТОВ «Акме»")
 }
 
-// TestAKeyFromItsCreationToItsRevocation takes one key through every page that is about keys. No page may show a
-// secret twice.
+// TestAKeyFromItsCreationToItsRevocation takes one key through every page that is about keys. The console must show
+// each secret only once.
 func TestAKeyFromItsCreationToItsRevocation(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)
@@ -261,7 +261,7 @@ func TestAReloadWithoutScriptRepeatsNothing(t *testing.T) {
 	}
 	b.click(".rows tbody a")
 	b.click(`a[href$="/revoke"]`)
-	for range 2 { // meanwhile, the gateway may report that the key was used, so the first try may fail
+	for range 2 { // a reported use makes the console ask for the key's name, so the first try may fail
 		if b.asksName() {
 			b.fill(map[string]string{"confirm": "quiet"})
 		}

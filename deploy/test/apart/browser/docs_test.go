@@ -98,7 +98,7 @@ func (b *browser) watch() *hosts {
 	return h
 }
 
-// mustBeOnly checks that the pages have sent requests to one host only.
+// mustBeOnly checks that the pages have sent requests only to the given host.
 func (h *hosts) mustBeOnly(t *testing.T, host string) {
 	t.Helper()
 	h.mu.Lock()

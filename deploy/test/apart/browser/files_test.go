@@ -30,8 +30,8 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// fileSite is a registry with hostile files, and three kinds of further paths: the same files as a naive server
-// sends them, a page that embeds all of them, and the paths that the scripts in the files request.
+// fileSite is a registry with hostile files. It also serves the same files as a naive server sends them, a page
+// that embeds all files, and the paths that the scripts in the files request.
 type fileSite struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -43,8 +43,8 @@ type fileSite struct {
 // hostile is a file that an attacker uploads.
 type hostile struct{ name, declared, text string }
 
-// hostiles returns hostile files. When the script of a file runs, it requests /canary/ with the prefix and the name
-// of the file.
+// hostiles returns hostile files. When the script of a file runs, it requests the path that consists of /canary/,
+// the prefix and the name of the file.
 func hostiles(prefix string) []hostile {
 	script := func(name string) string { return `new Image().src="/canary/` + prefix + name + `";` }
 	tag := func(name string) string { return "<script>" + script(name) + "</script>" }
@@ -66,8 +66,8 @@ func hostiles(prefix string) []hostile {
 	}
 }
 
-// byNaive are the hostile files whose scripts run in a browser if a server sends the files with the type that they
-// were declared with.
+// byNaive lists the hostile files whose scripts run in a browser if a server sends each file with the type that its
+// uploader has declared.
 var byNaive = []string{
 	"naive-html", "naive-javascript", "naive-polyglot-gif", "naive-polyglot-pdf", "naive-polyglot-png", "naive-svg", "naive-xhtml",
 }
@@ -241,9 +241,9 @@ func seen(t *testing.T) []hostile {
 	return []hostile{{"plan.pdf", "application/pdf", redPDF("")}, {"photo.png", "image/png", redPNG(t)}}
 }
 
-// TestFilesInChromium opens a page with hostile files: some come from a naive server, the others from the file
-// service. Scripts may run only in the files of the naive server. Then it opens a PDF and a photo, and the browser
-// must show them (docs/files.md, D6).
+// TestFilesInChromium opens a page with hostile files from a naive server and from the file service. No script in a
+// file of the file service may run. Then it opens a PDF and a photo, and the browser must show them (docs/files.md,
+// D6).
 func TestFilesInChromium(t *testing.T) {
 	s := startFileSite(t)
 	b := open(t, s.URL)
@@ -262,8 +262,7 @@ func TestFilesInChromium(t *testing.T) {
 	}
 }
 
-// judge checks that the scripts of the files in byNaive have run, and no other scripts. The naive server has sent
-// the files in byNaive.
+// judge checks that exactly the scripts of the files in byNaive have run. The naive server has sent these files.
 func (s *fileSite) judge(t *testing.T) {
 	t.Helper()
 	if got := s.ran(); !slices.Equal(got, byNaive) {

@@ -44,7 +44,7 @@ func TestTheKeyboardAloneIsEnough(t *testing.T) {
 	b.mustSay("typed", "Levels\nall")
 	b.tabTo(`a[href$="/revoke"]`)
 	b.press("\r")
-	for range 2 { // the gateway may report at this moment that the key was used; then the first try fails
+	for range 2 { // a reported use makes the console ask for the key's name, so the first try may fail
 		if b.asksName() {
 			b.tabTo("#confirm")
 			b.run(chromedp.KeyEvent("typed"))

@@ -36,7 +36,7 @@ func (f *forger) set(forge func([]byte) []byte, paths ...string) {
 	f.paths, f.forge = paths, forge
 }
 
-// The method `between` returns a handler that passes requests to the handler next, and forges the answers.
+// The method `between` returns a handler that passes requests to the handler `next`, and forges the answers.
 func (f *forger) between(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
@@ -63,7 +63,7 @@ func (f *forger) between(next http.Handler) http.Handler {
 type publicSite struct {
 	*registry
 	base   string
-	asset  string // id of the asset that fill creates last
+	asset  string // id of the asset that `fill` creates last
 	forger *forger
 }
 
@@ -354,8 +354,8 @@ func TestAddressesThatPeopleQuote(t *testing.T) {
 	b.mustBeContent()
 }
 
-// TestTheFirstScreenOfAPhone checks that the facts which people look for are visible without scrolling. It then
-// follows the list of sections by keyboard.
+// TestTheFirstScreenOfAPhone checks that the most important facts are visible without scrolling. It then follows
+// the list of sections by keyboard.
 func TestTheFirstScreenOfAPhone(t *testing.T) {
 	s := startSite(t)
 	b := open(t, s.base)
@@ -377,7 +377,7 @@ func TestTheFirstScreenOfAPhone(t *testing.T) {
 	b.run(chromedp.KeyEvent("\r"))
 	b.wait(`location.hash === "#check"`)
 	b.run(chromedp.KeyEvent("\t"))
-	b.mustFocus("#check-button") // the first element behind the beginning of the section
+	b.mustFocus("#check-button") // the first element in the section that can have the focus
 	b.mustBeContent()
 }
 

@@ -14,7 +14,7 @@ type property struct {
 	status                                  string // the state to which the method `make` moves the asset
 }
 
-// properties are assets as a real registry has them.
+// properties are assets like those of a real registry.
 var properties = []property{
 	{"Нежитлова будівля загальною площею 1 284,6 м²", "Non-residential building, 1,284.6 m²",
 		"Двоповерхова адміністративна будівля 1978 року.\nПід’єднано електрику та воду. Потребує ремонту покрівлі.",
@@ -67,8 +67,8 @@ func (p property) create(t *testing.T) string {
 	return string(body)
 }
 
-// fill creates an asset for each element of properties, in its state. It begins with the last element. It returns
-// the id of the asset for the first element, which is created last.
+// fill creates the assets in `properties`, the last one first. It returns the id of the first asset in
+// `properties`, which it creates last.
 func (r *registry) fill(t *testing.T) (id string) {
 	t.Helper()
 	for at := len(properties) - 1; at >= 0; at-- {

@@ -10,8 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// addGarages publishes one asset for each number in a range. Their titles have the same beginning, and then the
-// number.
+// addGarages publishes one asset for each number in a range. Each title is the same text, followed by the number.
 func (s *publicSite) addGarages(t *testing.T, from, to int) {
 	t.Helper()
 	for n := from; n <= to; n++ {
@@ -120,8 +119,8 @@ func TestFiltersWorkByKeyboard(t *testing.T) {
 	b.mustBeContent()
 }
 
-// TestEachStateOfTheSearchIsAccessible opens the pages as they look after choices of a reader, on both screens and
-// in both colours. Each page must fit the screen, be legible and be accessible.
+// TestEachStateOfTheSearchIsAccessible opens pages on which a reader has made choices, on both screens and in both
+// colours. Each page must fit the screen, be legible and be accessible.
 func TestEachStateOfTheSearchIsAccessible(t *testing.T) {
 	s := startSite(t)
 	s.addGarages(t, 1, 45)
@@ -154,7 +153,7 @@ func TestEachStateOfTheSearchIsAccessible(t *testing.T) {
 			if state.click != "" {
 				b.click(state.click)
 			}
-			if !strings.HasPrefix(state.name, "rows-") { // readers choose this, so the page may be long
+			if !strings.HasPrefix(state.name, "rows-") { // readers choose so many rows themselves, so this page may be long
 				b.mustBeReached(name)
 			}
 			evaluate[int](b, `document.querySelectorAll("details").forEach(d => d.open = true) ?? 0`)

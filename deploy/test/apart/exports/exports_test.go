@@ -62,8 +62,8 @@ func send(t *testing.T, method, url, token, body string) []byte {
 	return text
 }
 
-// start starts a registry, creates an asset for each of texts, and waits until a search finds all of them. It
-// returns the address of the registry.
+// start starts a registry, creates an asset for each element of `texts`, and waits until a search finds all of
+// them. It returns the address of the registry.
 func start(t *testing.T, args ...string) string {
 	t.Helper()
 	addr, err := porttest.FreeAddr()

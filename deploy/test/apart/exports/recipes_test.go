@@ -121,8 +121,8 @@ func startPostgreSQL(t *testing.T) (env []string) {
 	}
 }
 
-// startWithCopies starts a registry, and waits until its whole copies have an asset for each of texts. It returns the
-// address of the registry.
+// startWithCopies starts a registry, and waits until its whole copies have an asset for each element of `texts`. It
+// returns the address of the registry.
 func startWithCopies(t *testing.T, args ...string) string {
 	t.Helper()
 	base := strings.TrimSuffix(start(t, append(args, "--snapshot-interval", "1s")...), "/api/2.5/")

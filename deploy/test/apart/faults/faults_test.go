@@ -59,7 +59,7 @@ func (w *wire) poison(t *testing.T, toxic string) {
 	}
 }
 
-// faults are ways to break the proxy. Each lasts until its function `heal` is called.
+// faults are ways to break the proxy. The function `do` begins a fault, and returns a function that ends it.
 var faults = []struct {
 	name string
 	do   func(t *testing.T, w *wire) (heal func())
@@ -179,7 +179,7 @@ func (l *ledger) work(t *testing.T, during time.Duration) {
 	working.Wait()
 }
 
-// recovers waits until a change works and the feed lists it, at most 30 s. The service must recover without a
+// recovers waits at most 30 s until a change succeeds and the feed lists it. The service must recover without a
 // restart.
 func (l *ledger) recovers(t *testing.T) {
 	t.Helper()

@@ -52,7 +52,7 @@ func TestMoves(t *testing.T) {
 		if said := r.must("check", "--files"); !strings.Contains(said, fmt.Sprintf("files: %d,", count)) {
 			t.Errorf("got %q, want %d whole files", said, count)
 		}
-		// Remove the files at the old place. Nothing may need them any more.
+		// Remove the files at the old place. The registry must not need them any more.
 		for _, before := range []string{kept, filepath.Join(r.data, "files")} {
 			if before != way.dir {
 				for _, path := range blobs(t, before) {

@@ -161,8 +161,8 @@ func (r *registry) get(path string) answer {
 	return a
 }
 
-// form returns the content type and the body of a form with a file and further fields. The argument `fields` has the
-// name of each field, and after it the value.
+// form returns the content type and the body of a form with a file and further fields. The argument `fields` has
+// the names of these fields, each followed by its value.
 func (r *registry) form(name, text string, fields ...string) (contentType string, form io.Reader) {
 	r.t.Helper()
 	var b bytes.Buffer

@@ -94,7 +94,7 @@ func (m *made) content(t testing.TB) (names []string, content map[string][]byte)
 }
 
 // TestEachVerifierFindsTamperings applies random tamperings to a log. Our verifier must find all of them. The
-// programs verify.py and fsck check only some of the tamperings, and must find these.
+// programs verify.py and fsck get only some of the tamperings, and must find these.
 // Promises: verify-parts
 func TestEachVerifierFindsTamperings(t *testing.T) {
 	m := newLog(t, 600)
@@ -121,8 +121,8 @@ func TestEachVerifierFindsTamperings(t *testing.T) {
 				t.Errorf("got no error of verify.py for %s: %s", change.name, change.what)
 			}
 		}
-		// Leave out the tamperings that fsck cannot find: it does not know witnesses, and it accepts base64 with stray
-		// bits, and partial tiles with stray bytes.
+		// Leave out the tamperings that fsck cannot find: it does not know witnesses, and it accepts stray bits in base64
+		// and stray bytes in partial tiles.
 		if n < 100 && change.name != "checkpoint" && change.what != longer {
 			if err := m.check(t, prefix); err == nil {
 				t.Errorf("got no error of fsck for %s: %s", change.name, change.what)

@@ -19,7 +19,7 @@ import (
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// receivers are the receivers of all webhooks, on one server. Each has a different path.
+// receivers are the receivers of all webhooks, on one server. Each receiver has a path of its own.
 type receivers struct {
 	t      *testing.T
 	server *httptest.Server

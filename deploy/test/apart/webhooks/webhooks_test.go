@@ -53,7 +53,7 @@ const (
 )
 
 // TestHealthyReceiversGetEachChange starts webhooks. A tenth of them have dead receivers, and another tenth have
-// slow ones. It prints how soon the other receivers get a change, but does not fail when they get it late.
+// slow ones. It prints how soon the healthy receivers get a change, but does not fail if they get it late.
 func TestHealthyReceiversGetEachChange(t *testing.T) {
 	registry := startRegistry(t, 200)
 	r, nobody := newReceivers(t), silent(t)

@@ -23,8 +23,8 @@ func main() {
 	}
 }
 
-// run drops all databases of one test run on the server at uri. The second parameter is the run: the names of its
-// databases begin with this text and a hyphen.
+// run drops all databases of one test run on the server at uri. Their names begin with the text in the parameter
+// `of` and a hyphen.
 func run(uri, of string) (err error) {
 	if uri == "" || of == "" {
 		return errors.New("MONGODB_URI or MONGODB_RUN is not set")

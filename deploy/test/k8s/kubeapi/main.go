@@ -1,8 +1,8 @@
 // Command kubeapi says what a Kubernetes API server would answer to requests that create objects. It runs the
-// server's own code, without a cluster. It reads a JSON object of manifests (YAML texts by name) from standard input,
-// and writes a JSON object of answers by the same names. An answer is the reason of the refusal or the warning, or ""
-// if the server takes the manifest silently. It is a program and a module of its own because the server's code takes
-// minutes to compile. deploy/test/tool.sh keeps the program.
+// server's own code, without a cluster. It reads manifests (YAML texts) from standard input, as a JSON object with
+// a name for each, and writes an answer for each name in the same form. An answer is the reason of the refusal or
+// the warning, or "" if the server takes the manifest silently. kubeapi is a separate module, because the server's
+// code takes minutes to compile. deploy/test/tool.sh keeps the program.
 package main
 
 import (
@@ -54,7 +54,7 @@ func main() {
 	}
 }
 
-// strategies are the server's rules for new objects of each kind. A Secret is refused: no manifest holds one.
+// strategies are the server's rules for new objects. There are none for a Secret, because no manifest has one.
 var strategies = map[string]rest.RESTCreateStrategy{
 	"ConfigMap":               configmap.Strategy,
 	"Deployment":              deployment.Strategy,

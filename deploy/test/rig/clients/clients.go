@@ -33,7 +33,7 @@ type Clients struct {
 
 	mu         sync.Mutex
 	assets     []*owned
-	outcomes   map[string]int // number of requests by kind and status
+	outcomes   map[string]int // numbers of requests; the keys are kind and status
 	slowest    time.Duration
 	violations []string
 	missed     int // number of requests that were not sent, because all clients were busy
@@ -48,8 +48,8 @@ type owned struct {
 }
 
 // New returns clients of the registry at base ("http://host:port"). They send requests through registry, a load
-// balancer that must not repeat requests. The function `troubled` reports whether there was a fault at a given time or
-// later. If there was a fault after a request began, the request is allowed to fail.
+// balancer that must not repeat requests. The function `troubled` reports whether there was a fault at the given
+// time or later. If there was a fault after a request began, the request is allowed to fail.
 func New(base string, registry http.RoundTripper, troubled func(since time.Time) bool) *Clients {
 	return &Clients{Key: "broker", base: base, registry: registry, troubled: troubled, outcomes: map[string]int{}}
 }
@@ -294,8 +294,8 @@ func (c *Clients) CheckKept(ctx context.Context) (int, error) {
 	return len(c.assets), errors.Join(lost...)
 }
 
-// follow reads the whole feed. It returns all DateModified values that the feed has for each asset, by the asset's
-// id.
+// follow reads the whole feed. It returns all values of DateModified that the feed has for each asset. The keys are
+// ids of assets.
 func follow(ctx context.Context, registry *client.Client) (map[string][]client.Timestamp, error) {
 	fed := map[string][]client.Timestamp{}
 	for page, err := range registry.Pages(ctx, client.Feed{Mode: client.AllModes, Limit: 1000}) {

@@ -32,8 +32,8 @@ func init() {
 	}
 }
 
-// Exchange is a complete request and its answer. The answer is complete, too, except for a stream: of a stream it is
-// the beginning.
+// Exchange is a complete request and its complete answer. If the answer is a stream, Exchange has only the
+// beginning of the stream.
 type Exchange struct {
 	Request *http.Request // its body is not read
 	Sent    []byte        // body of the request
@@ -51,8 +51,8 @@ type Document struct {
 
 	mu       sync.Mutex
 	compiled map[string]*jsonschema.Schema
-	whole    map[string]int // number of exchanges that openapi3filter has checked, by operation and status
-	seen     map[string]int // number of all exchanges, by operation and status
+	whole    map[string]int // numbers of exchanges that openapi3filter has checked; the keys are operation and status
+	seen     map[string]int // numbers of all exchanges; the keys are operation and status
 }
 
 // Parse reads the JSON text of a document in which all paths are below prefix ("/api/2.5"). It fails if the
@@ -191,9 +191,9 @@ func (d *Document) checkUnknown(x Exchange, why error) error {
 	}
 }
 
-// wholly is how many exchanges of each operation and status openapi3filter checks. It is slow, because it compiles
-// every schema each time. For later exchanges, schemas that were compiled once do the same checks, except for the
-// types of headers.
+// wholly is the number of exchanges of each operation and status that openapi3filter checks. This library is slow,
+// because it compiles every schema each time. For later exchanges, schemas that were compiled once do the same
+// checks, except for the types of headers.
 const wholly = 20
 
 // checkAnswer checks status, headers and body of an answer.

@@ -6,10 +6,9 @@
 // conditional updates can both win. Therefore devmongo lets one command through at a
 // time.
 //
-// It has no transactions, change streams, $expr, pipeline updates, Decimal128 or
-// replica sets. The tests of the MongoDB store put members of a replica set before it.
-// It uses indexes for ids, booleans and ranges of whole numbers only (source.sh), so it
-// is no measure of speed. It survives kill -9, but no loss of power.
+// It has no transactions, change streams, $expr, pipeline updates, Decimal128 or replica sets. The tests of the
+// MongoDB store put members of a replica set before it. It uses indexes only for ids, booleans and ranges of whole
+// numbers (source.sh), so it is no measure of speed. It survives kill -9, but no loss of power.
 package main
 
 import (
@@ -94,8 +93,8 @@ func run(ctx context.Context, addr, dir string) error {
 	return nil
 }
 
-// serve forwards a client's commands to FerretDB until the client leaves or ctx is
-// done. turn is the lock of all clients.
+// serve forwards a client's commands to FerretDB until the client leaves or ctx is done. The parameter `turn` is
+// the lock that all clients share.
 func serve(ctx context.Context, turn *sync.Mutex, client net.Conn, socket string) error {
 	defer client.Close()
 	server, err := net.Dial("unix", socket)
@@ -120,7 +119,7 @@ func serve(ctx context.Context, turn *sync.Mutex, client net.Conn, socket string
 	}
 }
 
-// exchange sends a command and waits for its answer, under the lock turn.
+// exchange sends a command and waits for its answer. Meanwhile, it holds the lock `turn`.
 func exchange(turn *sync.Mutex, server net.Conn, command []byte) (answer []byte, err error) {
 	turn.Lock()
 	defer turn.Unlock()
@@ -146,7 +145,7 @@ func exchangeOne(server net.Conn, command []byte) ([]byte, error) {
 	return readMessage(server)
 }
 
-// gone returns nil for an error that means that the client has left, else the error.
+// gone returns nil if an error means that the client has left. Otherwise it returns the error.
 func gone(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -35,10 +35,10 @@ func readMessage(r io.Reader) ([]byte, error) {
 
 const (
 	opMsg      = 2013 // opcode of all messages but the first of a connection
-	bodyOffset = 21   // of the document: 16 bytes of header, 4 of flags, 1 for the kind of section
+	bodyOffset = 21   // offset of the document, after 16 bytes of header, 4 of flags and 1 for the kind of section
 )
 
-// edited returns a message whose document edit has changed.
+// edited returns a message whose document was changed by the function `edit`.
 func edited(message []byte, edit func(bson.D) bson.D) ([]byte, error) {
 	document, length, err := documentOf(message)
 	if err != nil || document == nil {
@@ -53,8 +53,8 @@ func edited(message []byte, edit func(bson.D) bson.D) ([]byte, error) {
 	return changed, nil
 }
 
-// documentOf returns the document of a message and its length; nil if the message has
-// another form.
+// documentOf returns the document of a message and its length. The document is nil if the message has a different
+// form.
 func documentOf(message []byte) (document bson.D, length uint32, err error) {
 	if binary.LittleEndian.Uint32(message[12:]) != opMsg {
 		return nil, 0, nil
@@ -64,8 +64,8 @@ func documentOf(message []byte) (document bson.D, length uint32, err error) {
 	return document, length, err
 }
 
-// The function `singly` returns commands that create one index each instead of one that creates several:
-// FerretDB fails to create several at once if they exist. Others stay as they are.
+// The function `singly` splits a command that creates several indexes, because FerretDB fails to create several at
+// once if they exist. It returns any other command unchanged.
 func singly(command []byte) (commands [][]byte, err error) {
 	document, _, err := documentOf(command)
 	if err != nil || len(document) == 0 || document[0].Key != "createIndexes" {

@@ -210,8 +210,8 @@ func Standalone(ctx context.Context, bin, addr, dir string, output *Output, args
 	return Start(ctx, addr, output, filepath.Join(bin, "registry"), args...)
 }
 
-// Search starts a search service for the registry at the given address (of). The service keeps its index in the
-// directory dir.
+// Search starts a search service for the registry at the address `of`. The service keeps its index in the directory
+// dir.
 func Search(ctx context.Context, bin, addr, of, dir string, output *Output, args ...string) (*Process, error) {
 	args = append([]string{"--addr", addr, "--of", of, "--data", dir}, args...)
 	return Start(ctx, addr, output, filepath.Join(bin, "searchsvc"), args...)
@@ -316,7 +316,7 @@ type service struct {
 	args       []string
 }
 
-// freeAddrs returns n addresses on which nobody listens.
+// freeAddrs returns n addresses at which no process listens.
 func freeAddrs(n int) ([]string, error) {
 	addrs := make([]string, n)
 	for i := range addrs {

@@ -18,9 +18,9 @@ var plainName = regexp.MustCompile(`^\w+$`)
 // comparisons are the operators of SQL for MongoDB's operators.
 var comparisons = map[string]string{"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
-// The function `where` returns the clauses of SQL for a query, and the query without the parts that must
-// not go to SQLite: it may find too many documents, because the handler checks each one
-// again, but never too few. So it sorts and counts only if it checks the whole filter.
+// The function `where` returns SQL clauses for a query, and the query without the parts that must not go to SQLite.
+// The clauses never find too few documents. They may find too many, because the handler checks each document again.
+// So they sort and count only if they check the whole filter.
 func where(query *backends.QueryParams) (clause, order string, args []any, rest *backends.QueryParams) {
 	conditions, args, whole := conditionsOf(query.Filter)
 	if len(conditions) > 0 {
@@ -47,10 +47,9 @@ func where(query *backends.QueryParams) (clause, order string, args []any, rest 
 // column returns the expression for a field, as in an index.
 func column(field string) string { return fmt.Sprintf("%s->>%q", metadata.DefaultColumn, field) }
 
-// conditionsOf returns the conditions of a filter that SQLite can check, and their
-// arguments: ids, other strings, booleans, ranges of whole numbers, and lists of ids and of
-// whole numbers. They find no array
-// of booleans or numbers. whole tells whether they are the whole filter.
+// conditionsOf returns the conditions of a filter that SQLite can check, and their arguments: ids, other strings,
+// booleans, ranges of whole numbers, and lists of ids and of whole numbers. They find no array of booleans or
+// numbers. The result `whole` says whether they are the whole filter.
 func conditionsOf(filter *types.Document) (conditions []string, args []any, whole bool) {
 	add := func(condition string, of ...any) {
 		conditions = append(conditions, condition)
@@ -105,7 +104,7 @@ func conditionsOf(filter *types.Document) (conditions []string, args []any, whol
 // mostListed is the length of the longest list that SQLite gets.
 const mostListed = 1000
 
-// oneOf returns the condition that a field is one of a list; "" if SQLite cannot check it.
+// oneOf returns the condition that a field is one of a list. It returns "" if SQLite cannot check the list.
 func oneOf(field string, list *types.Array) (condition string, args []any) {
 	if list.Len() == 0 || list.Len() > mostListed {
 		return "", nil
