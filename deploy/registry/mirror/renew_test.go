@@ -121,28 +121,35 @@ func (l *lines) String() string {
 func (l *lines) has(text string) bool { return strings.Contains(l.String(), text) }
 
 // TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog has a registry that suddenly shows another SERVER_ID and its log at
-// another size, correctly signed. If the log is shorter than the served one, the mirror must keep its copy and say why.
+// another size, correctly signed. If the log is shorter than the served one and has the same origin, the mirror must
+// keep its copy and say why.
 func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
 	key, err := translog.GenerateKey(translog.ForLog, "registry.example/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := translog.GenerateKey(translog.ForLog, "registry.example/next")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const served = 3 // assets of the copy that is served
 	for _, c := range []struct {
 		name     string
-		size     int // leaves of the log that the registry shows later
+		key      translog.Key // of the log that the registry shows later
+		size     int          // leaves of that log
 		replaces bool
 	}{
-		{"an older log", served - 1, false},
-		{"the same log", served, true},
-		{"a longer log", served + 1, true},
+		{"an older log", key, served - 1, false},
+		{"the same log", key, served, true},
+		{"a longer log", key, served + 1, true},
+		{"a shorter log with another origin", next, served - 1, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				to, output := &switched{}, &lines{}
 				to.to.Store(newUpstream(t, key, "first", served))
 				config := Config{Of: "http://registry.example", Data: t.TempDir(), Timeout: time.Minute,
-					PublicKey: []string{key.Public().String()}}
+					PublicKey: []string{key.Public().String(), next.Public().String()}}
 				m, err := newMirror(config, slog.New(slog.NewTextHandler(output, nil)), telemetry.New(nil, nil, 0))
 				if err != nil {
 					t.Fatal(err)
@@ -168,7 +175,7 @@ func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
 				ready := func() bool { return answer("/readyz").Code == http.StatusOK }
 				await("a mirror that serves", ready)
 
-				to.to.Store(newUpstream(t, key, "second", c.size))
+				to.to.Store(newUpstream(t, c.key, "second", c.size))
 				kept := fmt.Sprintf("the new copy has %d leaves, and the old one %d", c.size, served)
 				const replaced = "the copy is replaced"
 				await("a decision", func() bool { return output.has(kept) || output.has(replaced) })
@@ -180,8 +187,9 @@ func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
 				} else if got := answer("/readyz"); got.Code != 503 || !strings.Contains(got.Body.String(), "other data") {
 					t.Errorf("/readyz: got %d %s, want 503 that names the other data", got.Code, got.Body)
 				}
-				if got := answer("/api/2.5/assets/" + idOf(served-1)); got.Code != http.StatusOK {
-					t.Errorf("the newest asset of the old copy: got %d %s, want 200", got.Code, got.Body)
+				has := !c.replaces || c.size >= served
+				if got := answer("/api/2.5/assets/" + idOf(served-1)); (got.Code == http.StatusOK) != has {
+					t.Errorf("the newest asset of the old copy: got %d %s, want 200: %t", got.Code, got.Body, has)
 				}
 			})
 		})
