@@ -1,4 +1,4 @@
-// Package answers keeps in memory the answers to reads of assets, and never returns one that is stale
+// Package answers keeps the answers to reads of assets in memory, and never returns a stale answer
 // (docs/architecture.md, "Answers from memory").
 //
 // Before the asset service writes a batch, it announces which assets the batch changes (Cache.Change). It also
@@ -47,21 +47,21 @@ type Answer struct {
 
 // Cache keeps answers. It is safe for concurrent use.
 type Cache struct {
-	kept   *otter.Cache[string, []*Answer] // answers of an asset in its forms, by the asset's id
+	kept   *otter.Cache[string, []*Answer] // the keys are ids of assets; an asset has an answer for each form
 	recent *recent
 	now    func() time.Time
 
 	mu   sync.Mutex
-	busy map[string]*activity // the assets that are being written, or read for the memory, by id
+	busy map[string]*activity // assets that are written, or read for the memory; the keys are ids
 
 	found, missed, dropped, refused atomic.Int64
 }
 
-// activity is what happens to an asset at the moment.
+// activity counts the unfinished reads and writes of an asset.
 type activity struct {
 	changes  int // number of batches that write the asset and are not done
 	readings int // number of reads that are not finished
-	last     int // number of changes since the first of these reads began
+	last     int // number of changes that were announced since the activity was created
 }
 
 // isWritten reports whether a batch writes the asset. A nil activity means that nothing happens to the asset.
@@ -141,7 +141,7 @@ func (r *Reading) End(answer *Answer) {
 	m.tidy(r.id, a)
 }
 
-// keep puts an answer beside the answers of the asset in other forms. The caller holds mu.
+// keep stores an answer. It does not remove the answers of the asset in other forms. The caller holds mu.
 func (m *Cache) keep(id string, answer *Answer) {
 	of, _ := m.kept.GetIfPresent(id)
 	others := slices.DeleteFunc(slices.Clone(of), func(a *Answer) bool { return a.Form == answer.Form })

@@ -114,9 +114,9 @@ func (a *API) verify(c *gin.Context, addr netip.Addr, within time.Duration) (aut
 	return authapi.Key{}, err
 }
 
-// guesserOf returns the address for which wrong keys count. Wrong keys from a web page count for the page's
-// origin together with the address: otherwise a page could lock out everybody who shares an address with its
-// reader. For this, guesserOf makes up a local address (RFC 4193) that nobody has.
+// guesserOf returns the address for which wrong keys count. Wrong keys from a web page count for the page's origin
+// together with the address: otherwise a page could lock out everybody who shares an address with a reader of the
+// page. For this, guesserOf makes up a local address (RFC 4193) that nobody has.
 func guesserOf(r *http.Request, addr netip.Addr) netip.Addr {
 	origin := r.Header.Get("Origin")
 	if origin == "" {

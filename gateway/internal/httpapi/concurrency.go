@@ -8,10 +8,10 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// bound refuses a request if too many requests are being processed. The limit depends on the request's class
-// and on whether it has a valid key, so the request must have passed identify. While a request waits in
-// identify for its key, it is not counted; this wait has a separate time limit. Streams and long polls have a
-// separate bound, in the method follow.
+// bound refuses a request if too many requests are being processed. The limit depends on the request's class and on
+// whether it has a valid key, so the request must have passed identify. While a request waits in identify for its
+// key, it is not counted; this wait has a separate time limit. Streams and long polls have a separate bound, in the
+// method `follow`.
 func (a *API) bound(r route) step {
 	return func(next handler) handler {
 		return func(c *gin.Context) error {

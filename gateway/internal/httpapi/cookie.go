@@ -19,7 +19,7 @@ func serverCookie(id string) string {
 	return cookie.String()
 }
 
-// checkCookie sets the cookie for a client that has none. If a client has the cookie of other data, the answer
+// checkCookie sets the cookie for a client that has none. If a client has the cookie of different data, the answer
 // depends on the request:
 //
 //   - a write: 412 with the new cookie;

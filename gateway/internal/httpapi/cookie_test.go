@@ -9,9 +9,9 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// TestACookieOfOtherData sends a cookie of other data with every way to continue from a place in the feed. The
-// gateway must refuse each of these requests, and set the cookie of its own data (docs/contract.md, "Server
-// cookie").
+// TestACookieOfOtherData sends a cookie of different data with each kind of request that continues from a place in
+// the feed. The gateway must refuse each of these requests, and set the cookie of its own data (docs/contract.md,
+// "Server cookie").
 func TestACookieOfOtherData(t *testing.T) {
 	_, engine := open(t, http.HandlerFunc(ok), nil)
 	const list, asset, lastID = "/api/2.5/assets", "/api/2.5/assets/x", "2026-11-22T00:32:46.881553+00:00"

@@ -45,8 +45,8 @@ func TestAnExportReadsSoManyBytes(t *testing.T) {
 	}
 }
 
-// TestAnExportEndsAfterFiveMinutes exports 400 assets by a clock of the test. A read of an asset takes a second. The
-// export must end before its file is complete, so that the client cannot hold its turn for longer.
+// TestAnExportEndsAfterFiveMinutes exports 400 assets under a simulated clock. A read of an asset takes a second.
+// The export must end before its file is complete, so that the client cannot hold its turn for longer.
 // Promises: export-bounds
 func TestAnExportEndsAfterFiveMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -84,8 +84,8 @@ func TestAnExportEndsAfterFiveMinutes(t *testing.T) {
 	})
 }
 
-// TestAnExportRestsAsLongAsItWorks exports three pages of 100 assets by a clock of the test. A read of an asset takes
-// a second, so the export must ask for a page 200 s after the page before.
+// TestAnExportRestsAsLongAsItWorks exports three pages of 100 assets under a simulated clock. A read of an asset
+// takes a second, so the export must ask for a page 200 s after the page before.
 func TestAnExportRestsAsLongAsItWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)

@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// TestFormsOfForeignPages sends the headers that browsers send with forms (docs/files.md, D9). Forms from pages
-// of foreign origins must be refused. An origin without a name in the settings must not admit requests without Origin.
+// TestFormsOfForeignPages sends the headers that browsers send with forms (docs/files.md, D9). Forms from pages of
+// foreign origins must be refused. An empty origin in the settings must not admit requests without Origin.
 func TestFormsOfForeignPages(t *testing.T) {
 	const own, named, foreign = "http://example.com", "https://broker.example", "https://foreign.example"
 	_, engine := open(t, http.HandlerFunc(ok), func(c *Config) { c.Settings.CORSOrigins = []string{"*", named, ""} })

@@ -28,7 +28,7 @@ func (a *API) send(c *gin.Context, to *proxy.Upstream, w http.ResponseWriter, pa
 		r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
 	}
 	if r.Method != http.MethodPost || !isList(c) && !strings.HasSuffix(c.FullPath(), routes.Webhooks) {
-		delete(r.Header, idempotencyKey) // only creations use it, and with it the transport would retry the request
+		delete(r.Header, idempotencyKey) // only creations need this header, and it makes the transport retry
 	}
 	seed, err := a.seed(r)
 	if err != nil {

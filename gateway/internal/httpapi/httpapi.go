@@ -1,5 +1,5 @@
 // Package httpapi serves the public API of the gateway. It has the routes, and the steps that a request passes
-// before the gateway answers or forwards it. Pipeline.go defines the order of the steps.
+// before the gateway answers or forwards it. The file pipeline.go defines the order of the steps.
 package httpapi
 
 import (
@@ -66,7 +66,7 @@ type API struct {
 	copies   *concurrency.Shares // whole copies that are being read
 	uploads  *concurrency.Shares // uploads that are not finished, by broker
 	exports  *concurrency.Shares // exports that are not finished
-	// descriptions describe the files of whole copies, by path.
+	// descriptions describe the files of whole copies. The keys are the paths of the descriptions.
 	descriptions map[string]*static.File
 
 	cookie []string // value of Set-Cookie for clients without the cookie; all answers share it
@@ -102,7 +102,7 @@ func New(c Config) (a *API, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("make metric: %w", err)
 	}
-	a.overrun.Add(context.Background(), 0) // a counter must begin with 0, so that rates include the first event
+	a.overrun.Add(context.Background(), 0) // without the 0, rate() misses the first event
 	return a, a.openFeeds()
 }
 

@@ -77,7 +77,7 @@ func (a *API) openFeeds() (err error) {
 	if err != nil {
 		return err
 	}
-	// A counter must begin with 0, so that rates include the first event.
+	// The counters begin with 0. Otherwise a query with rate() would miss the first event.
 	a.feeds.slow.Add(context.Background(), 0)
 	a.feeds.refused.Add(context.Background(), 0)
 	open, err := meter.Int64ObservableGauge("registry.gateway.streams", metric.WithUnit("{stream}"),
@@ -168,9 +168,9 @@ func isLive(r *http.Request) bool {
 	return format != stream.None || wait > 0
 }
 
-// follow answers a request for the feed with a stream, or lets it wait for a change, if the request wants this.
-// The number of streams and long polls of each client is limited. The request must have passed identify. After
-// a long poll, the page is limited as any other page.
+// follow answers a request for a stream of the feed. A request for a long poll waits for a change before it gets
+// its page. All other requests for the feed pass. The number of streams and long polls of each client is limited.
+// The request must have passed identify. After a long poll, the page is limited as any other page.
 func (a *API) follow(r route) step {
 	return func(next handler) handler {
 		return func(c *gin.Context) error {
@@ -292,8 +292,8 @@ func (a *API) morePages(of ratelimit.Client) func() bool {
 	}
 }
 
-// stream sends the feed in a format until the client leaves. The stream may go on after this method has returned. The
-// method then takes the functions out of held, and calls them at the end of the stream.
+// stream sends the feed in a format until the client leaves. The stream may go on after this method has returned.
+// The method then takes the functions out of the argument `held`, and calls them at the end of the stream.
 func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values, held *held) error {
 	selection := selectionOf(v.Target, query)
 	if selection.IsChosen() {
@@ -367,7 +367,7 @@ func (a *API) runDetached(ctx context.Context, f *stream.Follower, d *httpserver
 		slog.Float64("s", time.Since(begun).Seconds()), slog.Any("error", err))
 }
 
-// runSafely runs a follower. If the code panics, this stream ends, but no other one.
+// runSafely runs a follower. If the code panics, this stream ends, but no other stream.
 func (a *API) runSafely(ctx context.Context, f *stream.Follower, d *httpserver.Detached) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -99,8 +99,8 @@ func TestFurtherPagesOfAStreamCount(t *testing.T) {
 	}
 }
 
-// TestTheAnswerAfterALongPollHasTime waits for a change, on behalf of a client that has left. While the request waited,
-// the connection must have had a deadline after the longest wait, with time for the page.
+// TestTheAnswerAfterALongPollHasTime sends a long poll of a client that has already left. The write deadline of the
+// connection must be after the end of the longest wait, so that there is time to send the page.
 func TestTheAnswerAfterALongPollHasTime(t *testing.T) {
 	_, engine := open(t, http.HandlerFunc(ok), nil)
 	ctx, leave := context.WithCancel(t.Context())

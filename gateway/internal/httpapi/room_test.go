@@ -8,8 +8,8 @@ import (
 	"asset-registry/shared/memory"
 )
 
-// TestARefusedBodyHoldsNoRoom fills the part of a broker and sends more bodies with a third key, which are refused. Once
-// the broker has room again, the third key must have its whole part.
+// TestARefusedBodyHoldsNoRoom uses up the part of a broker. Then bodies with a third key are refused. Once the
+// broker has room again, the third key must have its whole part.
 func TestARefusedBodyHoldsNoRoom(t *testing.T) {
 	const size = 800
 	r := newRoom(memory.NewBudget(size), size/keyPart, 16)

@@ -21,7 +21,7 @@ const (
 	workers  = 2   // maximum number of round trips to Redis at the same time
 	maxBatch = 128 // maximum number of renewals in one round trip
 
-	peekWithin = time.Second // how long Peek waits for an answer of Redis
+	peekWithin = time.Second // how long Peek waits for an answer from Redis
 )
 
 // BorrowerConfig configures Borrower.

@@ -297,9 +297,9 @@ func TestPeekAddsALoanToWhatRedisHas(t *testing.T) {
 	left("at the end of the loan", one, 61, 97)
 }
 
-// TestCloseEndsCallsAndAllWhoWait closes a borrower on whose two calls, and on a third one in the queue, requests wait.
-// Close must wait for the calls, and all requests must get an answer. It is repeated, because a worker may see the end
-// or the queue first.
+// TestCloseEndsCallsAndAllWhoWait closes a borrower while requests wait for two calls, and for a third call in the
+// queue. Close must wait for the calls, and all requests must get an answer. The test is repeated, because a worker
+// may see the end or the queue first.
 func TestCloseEndsCallsAndAllWhoWait(t *testing.T) {
 	for round := range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -326,8 +326,8 @@ func TestCloseEndsCallsAndAllWhoWait(t *testing.T) {
 	}
 }
 
-// TestCloseAnswersAQueueLongerThanABatch closes a borrower on whose calls many requests of different keys wait. Each
-// request must get an answer, although it has no deadline.
+// TestCloseAnswersAQueueLongerThanABatch closes a borrower while many requests of different keys wait for its
+// calls. Each request must get an answer, although it has no deadline.
 func TestCloseAnswersAQueueLongerThanABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := lingers(t)

@@ -51,8 +51,8 @@ func policyHeader(rules []*rule) string {
 }
 
 // writeHeaders sets the headers of an answer. RateLimit shows every rate. The X-RateLimit headers show only one
-// rate. If a rate refuses the request, they show that rate. Otherwise they show the rate of which the least is left;
-// only rates that count requests are compared. To save allocations, all values are parts of one string.
+// rate. If a rate refuses the request, they show that rate. Otherwise they show the rate with the least left, among
+// the rates that count requests. To save allocations, all values are parts of one string.
 func writeHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 	var room [512]byte
 	text := room[:0]

@@ -23,7 +23,7 @@ type Client struct {
 	Addr     netip.Addr
 	Identity identity.Identity // anonymous if the request has no valid key
 
-	Raise  int64                       // the limits of the broker's keys are multiplied by this; 0: they are not raised
+	Raise  int64                       // factor for the limits of the broker's keys; 0 or 1: they are not raised
 	Limits map[string]map[string]int64 // additional limits of the key: numbers of requests by class and window
 }
 
@@ -64,7 +64,7 @@ type planOf struct {
 type plan struct {
 	rules   []*rule // the rules that count bytes come last
 	costs   []int64 // cost of a request, for each rule
-	perByte []int64 // for each rule: what each byte of the body costs in addition
+	perByte []int64 // for each rule: additional cost of each byte of the body
 	policy  string  // value of the RateLimit-Policy header
 	inBytes int     // index of the first rate that counts bytes, among the rates of all rules
 }
@@ -86,7 +86,7 @@ func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*L
 	l.pool.New = func() any { return &scratch{} }
 	for _, p := range table {
 		l.rules = append(l.rules, rule{Policy: p, rates: p.rates()})
-		// A counter must begin with 0, so that rates include the first refusal.
+		// The counter begins with 0. Otherwise a query with rate() would miss the first refusal.
 		l.refused.Add(context.Background(), 0, ofPolicy(p.Name))
 	}
 	inOrder(l.rules)
@@ -160,8 +160,8 @@ func (l *Limiter) Admit(ctx context.Context, answer http.Header, r Request) erro
 	return l.tooMany(ctx, p, v)
 }
 
-// fill makes the buckets that a request of a client takes, by the rules of a plan. The argument `body` is the size
-// of the request's body.
+// fill makes the buckets for a request of a client, according to the rules of a plan. The argument `body` is the
+// size of the request's body.
 func (s *scratch) fill(p *plan, client Client, body int64) {
 	s.buckets = s.buckets[:0]
 	for i, r := range p.rules {

@@ -29,10 +29,10 @@ func TestEachClientHasItsOwnLimits(t *testing.T) {
 		name  string
 		by    By
 		first Client
-		// others says for each client in the field `client`, by its name: whether the client must be refused after the
-		// client in the field `first` has reached the limit.
+		// others has the names of the clients in the field `client`. A value is true if this client must be refused after
+		// the client in the field `first` has reached the limit.
 		others map[string]bool
-		client map[string]Client // by name
+		client map[string]Client // the keys are names
 	}{
 		{"an address", ByAddress, at("192.0.2.1"), map[string]bool{"itself": true, "another": false},
 			map[string]Client{"itself": at("192.0.2.1"), "another": at("192.0.2.2")}},

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	loanPart    = 4                // the length of a loan is the shortest window divided by this
-	longestLoan = 10 * time.Second // a loan never lasts longer
-	tokenPart   = 16               // a loan has at most the limit divided by this
+	loanPart    = 4                // the length of a loan is the shortest window divided by loanPart
+	longestLoan = 10 * time.Second // maximum length of a loan
+	tokenPart   = 16               // the maximum number of tokens of a loan is the limit divided by tokenPart
 	refusalTTL  = time.Second      // how long a refusal is remembered; meanwhile Redis is not asked about the key
 )
 
@@ -19,7 +19,7 @@ type loan struct {
 	left    int64   // unused tokens of the grant
 	until   int64   // when the loan ends
 	most    int64   // how many tokens to ask for next time
-	last    int64   // last use of a token, whether Redis had lent it or not
+	last    int64   // time of the last use of a token, lent by Redis or not
 	known   []State // for each rate: its state in Redis's answer with the grant
 	knownAt int64
 
@@ -48,7 +48,7 @@ type rateShortage struct {
 }
 
 // wait returns how long a cost must wait, and the index of the rate with the longest wait. The argument `since` is
-// the time `since` Redis reported the shortage. A cost above the limit always waits for one period.
+// the time that has passed since Redis reported the shortage. A cost above the limit always waits for one period.
 func (s shortage) wait(since time.Duration, cost int64) (wait time.Duration, rate int) {
 	for i, r := range s {
 		free, end := r.left, time.Duration(0)
@@ -82,9 +82,8 @@ func (l *loan) wait(now, cost int64) (time.Duration, int) {
 	return 0, 0
 }
 
-// state returns the state of a rate. It adds the tokens that are left in Redis, in the loan and in the reserve. The
-// argument `local` is the state that this gateway has counted itself. If local has fewer tokens left than this sum,
-// the result has only these.
+// state returns the state of a rate. The argument `local` is the state according to this gateway's own counts. The
+// result has the tokens left in Redis, in the loan and in the reserve together, but at most local.Left.
 func (l *loan) state(now int64, rate int, reserve int64, local State) State {
 	if rate >= len(l.known) {
 		return local
@@ -110,9 +109,9 @@ type renewal struct {
 	failed bool          // true: no answer has come; set only for a renewal that only reads
 }
 
-// renew ends the entry's loan, and returns the call that asks for a new loan with at least the number of tokens
-// in cost. If cost is 0, the call only reports what was used. If the ended loan was used up before its end, the
-// next one is twice as large; otherwise it is as large as what was used. The caller holds the entry's lock.
+// renew ends the entry's loan, and returns the call that asks for a new loan of at least `cost` tokens. If `cost`
+// is 0, the call only reports what was used. If the ended loan was used up before its end, the new loan is twice as
+// large; otherwise it is only as large as the used part of the ended loan. The caller holds the entry's lock.
 func (e *entry) renew(now int64, key string, cost, gateways int64) *renewal {
 	l := &e.loan
 	r := &renewal{entry: e, sent: now, done: make(chan struct{})}

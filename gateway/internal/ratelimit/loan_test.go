@@ -143,8 +143,8 @@ func TestALoanIsASmallPartOfEachLimit(t *testing.T) {
 	}
 }
 
-// TestTheAnswerOfRedisIsTheStateThatIsShown has a grant of Redis, in whose answer other gateways have used a part of
-// the limit. The state must have no more left than this answer.
+// TestTheAnswerOfRedisIsTheStateThatIsShown reads an answer of Redis with a grant. According to the answer, other
+// gateways have used a part of the limit. The state must not have more left than the answer.
 func TestTheAnswerOfRedisIsTheStateThatIsShown(t *testing.T) {
 	e := &entry{rates: []limiter.Rate{{Limit: 100, Period: time.Minute}}}
 	r := e.renew(second, "key", 1, 2)

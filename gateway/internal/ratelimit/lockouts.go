@@ -19,7 +19,7 @@ type lockouts struct {
 // wrong key locks it out again.
 const maxLockouts = 100_000
 
-// add locks an address out. It never shortens a lockout, because the client already knows its end.
+// add locks an address out. It never shortens a lockout, because the client already knows when the lockout ends.
 func (l *lockouts) add(addr netip.Addr, now, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -39,13 +39,12 @@ func (m *Memory) Peek(_ context.Context, buckets []Bucket, states []State) ([]St
 	return localStates(entries, buckets, now, states, 1), nil
 }
 
-// share returns one gateway's part of a limit when each gateway counts alone. It is at least the cost of the
-// request, unless the limit is lower.
+// share returns one gateway's part of a limit when each gateway counts alone. The part is at least the cost of the
+// request, but never more than the limit.
 func share(limit, cost, gateways int64) int64 { return max(limit/gateways, min(limit, max(cost, 1))) }
 
-// localWait returns how long a request must wait. It counts only the requests that this process has admitted.
-// All rates of all buckets are numbered in their order. The result `refused` is the number of the rate with the
-// longest wait.
+// localWait returns how long a request must wait. It counts only the requests that this process has admitted. The
+// result `refused` is the index of the rate with the longest wait among the rates of all buckets.
 func localWait(entries []*entry, buckets []Bucket, now, gateways int64) (wait time.Duration, refused int) {
 	n := 0
 	for i := range buckets {

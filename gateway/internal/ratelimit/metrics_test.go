@@ -121,8 +121,8 @@ func (r registered) Unregister() error {
 	return errMeter
 }
 
-// TestAMeterThatFailsIsAnError uses meters of which one call after another fails. No borrower and no limiter may come
-// of them, and no callback may be left. A borrower whose callbacks fail to end must say so when it closes.
+// TestAMeterThatFailsIsAnError uses meters that each fail at a different call. No borrower and no limiter may be
+// made with them, and no callback may remain. A borrower whose callbacks fail to end must say so when it closes.
 func TestAMeterThatFailsIsAnError(t *testing.T) {
 	if l, err := New(NewMemory(time.Now), nil, time.Now, &frail{}); l != nil || !errors.Is(err, errMeter) {
 		t.Errorf("a limiter: got %v, %v; want %v", l, err, errMeter)

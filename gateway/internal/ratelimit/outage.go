@@ -114,7 +114,7 @@ func (s *Borrower) report(ctx context.Context) error {
 	return nil
 }
 
-// reports returns a call for each entry with unreported tokens. The result underWay is true if an entry already
+// reports returns a call for each entry with unreported tokens. The result `underWay` is true if an entry already
 // has a call that is not finished.
 func (p *part) reports(now, gateways int64) (reports []*renewal, underWay bool) {
 	p.mu.Lock()

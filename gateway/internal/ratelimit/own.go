@@ -18,13 +18,13 @@ func inOrder(rules []rule) {
 	slices.SortStableFunc(rules, func(a, b rule) int { return place(a) - place(b) })
 }
 
-// hasOwn reports whether a client has other limits than the table. If there is no table, nobody has limits. Only a
-// client with a key can have other limits, so the rules for addresses never count it.
+// hasOwn reports whether a client has limits that differ from the table's. If there is no table, nobody has limits.
+// Only a client with a key can have such limits, and the rules for addresses do not apply to this client.
 func (l *Limiter) hasOwn(c Client) bool {
 	return len(l.rules) > 0 && (c.Raise > 1 || len(c.Limits) > 0)
 }
 
-// planOf returns the plan for a request. If the client has other limits than the table, the plan is made anew
+// planOf returns the plan for a request. If the client's limits differ from the table's, planOf makes a new plan
 // each time.
 func (l *Limiter) planOf(r Request) *plan {
 	of := planOf{r.Class, !r.Client.Identity.IsAnonymous()}

@@ -94,9 +94,9 @@ func (a *asWritten) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*string)(a))
 }
 
-// PerSecond returns a copy of the table in which a policy permits up to limit requests of one class a second. The
-// policy has a name such as "key-read". It replaces a policy with the same name. If limit is 0, the copy has no policy
-// with this name.
+// PerSecond returns a copy of the table in which a policy permits up to `limit` requests of one class a second. The
+// policy has a name such as "key-read". It replaces a policy with the same name. If limit is 0, the copy has no
+// policy with this name.
 func (t Table) PerSecond(by By, class Class, limit int64) Table {
 	p := Policy{
 		Name: string(by) + "-" + string(class), By: by,
@@ -189,7 +189,7 @@ func (p Policy) windowFaults(maxBody int64) (faults []error) {
 				length, longestWindow))
 		}
 		limit := p.Windows[length]
-		// A request must fit into what is left of the limit without the gateways' reserve.
+		// A request must fit into the part of the limit that the gateways do not reserve.
 		if limit < 1 || limit-limit/reservePart < highest || limit > maxLimit {
 			faults = append(faults, fmt.Errorf("the limit %d of %s must be at least 1, and seven eighths of it "+
 				"no less than what a request costs, up to %d", limit, length, highest))

@@ -1,11 +1,10 @@
 // Package ratelimit limits how much of the registry each client uses
 // (docs/contract.md, "Rate limits").
 //
-// A table of policies gives every class of request a cost, and limits the sum of the costs in any window of
-// time. A request without an API key counts for its address. A request with a key counts for this key and for
-// its tenant. A policy that counts bytes takes the size of a write's body from the Content-Length, before the
-// body is read. A body without this header is counted when it has been read, and is refused if too little is
-// left.
+// A table of policies gives every class of request a cost, and limits the sum of the costs in any window of time. A
+// request without an API key counts for its address. A request with a key counts for this key and for its tenant. A
+// policy that counts bytes takes the size of a write's body from the Content-Length, before the body is read.
+// Without this header, a body is counted after it is read, and is refused if too little is left.
 //
 // # The library, and Take beside it
 //
@@ -41,7 +40,7 @@
 // # Limits of the guarantees
 //
 //   - If Redis loses its data, each gateway still keeps to the limit by itself,
-//     but they do not know of each other.
+//     but it does not know what the others have admitted.
 //   - While Redis is down, with the fallback "local", each gateway admits costs up
 //     to its share. It reports these costs when Redis is back. The window in which
 //     Redis goes down may admit up to twice the limit if load moves between gateways.

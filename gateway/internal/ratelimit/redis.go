@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// callTimeout limits opening a connection to Redis, waiting for a free one, and a call. The defaults of the client
-// library are many times longer.
+// callTimeout is the timeout for opening a connection to Redis, for waiting for a free connection, and for a call.
+// The defaults of the client library are many times longer.
 const callTimeout = 100 * time.Millisecond
 
 //go:embed take.lua
@@ -41,7 +41,7 @@ type connections interface {
 	Close() error
 }
 
-// OpenRedis returns the server or the cluster at url (redisclient.Open). It does not connect yet.
+// OpenRedis returns the server or the cluster at the given URL (redisclient.Open). It does not connect yet.
 func OpenRedis(url string) (*Redis, error) { return openWithin(url, callTimeout) }
 
 func openWithin(url string, timeout time.Duration) (*Redis, error) {
@@ -91,8 +91,8 @@ type grant struct {
 	slots      []int64 // for each rate: the slot of the record in which the tokens count
 }
 
-// redisKey returns the Redis key of a bucket. The client is its hash tag. The key has the lengths of the
-// windows, so if they change, new counts begin.
+// redisKey returns the Redis key of a bucket. The hash tag of the key names the client. The key contains the
+// lengths of the windows, so new counts begin when the lengths change.
 func redisKey(b *Bucket) string {
 	var key strings.Builder
 	key.WriteString("registry:limits:{" + b.Key.String() + "}")

@@ -18,8 +18,8 @@ func reserveOf(limit, gateways int64) int64 {
 	return limit / reservePart / gateways
 }
 
-// reserveWait returns how long a request must wait for this gateway's reserve. The result `ok` is false if the
-// request costs more than the reserve.
+// reserveWait returns how long a request must wait until this gateway's reserve admits it. The result `ok` is false
+// if the request costs more than the reserve.
 func (s *Borrower) reserveWait(e *entry, b *Bucket, now int64) (wait time.Duration, ok bool) {
 	for i := range b.Rates {
 		reserve := reserveOf(b.Rates[i].Limit, s.config.Gateways)
@@ -41,7 +41,7 @@ func (s *Borrower) hasReserve(e *entry, b *Bucket, now int64) bool {
 }
 
 // loanWait returns how long a request must wait until Redis may lend it tokens, or until the reserve has room for
-// it. It returns the shorter wait. It also returns the rate with the longest wait.
+// it, whichever is sooner. The result `rate` is the index of the rate for which the request waits longest in Redis.
 func (s *Borrower) loanWait(e *entry, b *Bucket, now int64) (wait time.Duration, rate int) {
 	if e.loan.has(now, b.Cost) {
 		return 0, 0

@@ -10,10 +10,10 @@ import (
 
 // Store counts what clients use. All methods are safe for concurrent use.
 type Store interface {
-	// Take takes the cost of each bucket from every rate of this bucket. If any rate has too little left, Take
-	// takes nothing, and the verdict names that rate. Take appends the state of every rate to states, in the
-	// order of the buckets. If Take cannot find out what is left, it returns an error. The error is ErrStoreDown
-	// if the fallback refuses everything. A verdict without states means that nothing is counted at the moment.
+	// Take takes the cost of each bucket from every rate of this bucket. If any rate has too little left, Take takes
+	// nothing, and the verdict names that rate. Take appends the state of every rate to states, in the order of the
+	// buckets. If Take cannot find out what is left, it returns an error. The error is ErrStoreDown if the fallback
+	// refuses everything. A verdict without states means that the store is down and the fallback admits everything.
 	Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error)
 
 	// Peek appends the state of every rate to states, and takes nothing.
@@ -35,7 +35,7 @@ func (k Key) String() string {
 	return k.Policy + ":" + k.Name
 }
 
-// Bucket is what a request takes: a cost from each rate of a key. No limit may be lower than the cost.
+// Bucket says what a request takes from a key: the same cost from each rate. No limit may be lower than the cost.
 type Bucket struct {
 	Key   Key
 	Cost  int64 // at least 1 for Take

@@ -67,8 +67,8 @@ func (t *table) find(b *Bucket, now int64) *entry {
 	return e
 }
 
-// sweep drops idle entries. If the part is still nearly full, it also drops addresses until an eighth of the
-// part is free. It never drops entries of keys and tenants that are in use.
+// sweep drops idle entries. If the part is still nearly full, it also drops entries of addresses until an eighth of
+// the part is free. It never drops entries of keys and tenants that are in use.
 func (p *part) sweep(now int64, most int) {
 	for k, e := range p.entries {
 		e.mu.Lock()
@@ -103,8 +103,7 @@ func (e *entry) idle(now int64) bool {
 }
 
 // lock finds and locks the entries of buckets. The buckets of every request are in the order of the table of
-// policies, so two requests cannot deadlock. The last argument must be empty; the result
-// reuses its memory.
+// policies, so two requests cannot deadlock. The argument `found` must be empty; the result reuses its memory.
 func (t *table) lock(buckets []Bucket, now int64, found []*entry) []*entry {
 	for {
 		for i := range buckets {

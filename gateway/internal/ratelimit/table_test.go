@@ -54,8 +54,8 @@ func TestASweepDropsWhatIsIdleAndThenAddresses(t *testing.T) {
 	}
 }
 
-// TestAnEntryThatIsRemovedMeanwhileIsNotUsed locks two entries. While the second one is awaited, it is removed from the
-// table. The result must be the entries that are in the table.
+// TestAnEntryThatIsRemovedMeanwhileIsNotUsed locks two entries. While the test waits for the lock of the second
+// entry, this entry is removed from the table. The result must be the entries that are in the table.
 func TestAnEntryThatIsRemovedMeanwhileIsNotUsed(t *testing.T) {
 	table, rates := newTable(), []limiter.Rate{{Limit: 10, Period: time.Minute}}
 	buckets := []Bucket{{Key: Key{Name: "key"}, Rates: rates}, {Key: Key{Name: "tenant"}, Rates: rates}}

@@ -2,15 +2,15 @@ package ratelimit
 
 import "asset-registry/shared/routes"
 
-// How many bytes a tenant may write, in production and in a sandbox. A write counts as writeBytes more than its
-// body has, because even the smallest write takes that much on disk.
+// Limits of the bytes that a tenant writes, in production and in a sandbox. A write costs writeBytes in addition to
+// the bytes of its body, because even the smallest write takes writeBytes on disk.
 const (
 	writeBytes     = 4 << 10
 	bytesPerMinute = 100 << 20
 	bytesPerDay    = 1 << 30
 )
 
-// How many bytes of files a tenant may upload, in production and in a sandbox.
+// Limits of the bytes of files that a tenant uploads, in production and in a sandbox.
 const (
 	fileBytesPerHour = 2 << 30
 	fileBytesPerDay  = 20 << 30
@@ -57,7 +57,7 @@ func Production() Table {
 	}
 }
 
-// Sandbox returns the policies of a registry that is for trying out.
+// Sandbox returns the policies of a registry in which brokers test their programs.
 func Sandbox() Table {
 	return Table{
 		{"address-list", ByAddress, one(routes.List), map[string]int64{"1s": 50, "1m": 1_000}},
