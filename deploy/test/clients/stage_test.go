@@ -169,7 +169,7 @@ func (s *stage) fault(w http.ResponseWriter, r *http.Request) {
 }
 
 // cookie handles POST /cookie. The proxy then gives the next client that has no cookie a cookie that belongs to
-// other data.
+// different data.
 func (s *stage) cookie(w http.ResponseWriter, r *http.Request) {
 	var c struct{ Value string }
 	if err := json.NewDecoder(r.Body).Decode(&c); err != nil {

@@ -138,7 +138,7 @@ func service(name string) (service string, n int) {
 	return name, 1
 }
 
-// container returns the name by which the engine knows a container. The parameter "name" has a form such as
+// container returns the name by which the engine knows a container. The parameter `name` has a form such as
 // "gateway-1".
 func (s *stack) container(t testing.TB, name string) string {
 	t.Helper()

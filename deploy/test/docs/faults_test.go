@@ -24,7 +24,7 @@ var goWords = []string{
 }
 
 // TestAFaultIsToldInOnePlainLine runs programs with impossible command lines and settings. Each must report the
-// fault in one plain line. In the rows of the test, the registry and MongoDB are at ports where nobody listens.
+// fault in one plain line. In the rows of the test, the registry and MongoDB are at ports where no process listens.
 func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 	programs, dir := build(t), t.TempDir()
 	for name, text := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// promising are the documents in which each promise must have a name, and a test whose comment has that name.
+// promising are the documents in which each promise must have a name. A test must have this name in its comment.
 var promising = []string{"docs/contract.md", "docs/log.md", "docs/mirrors.md", "docs/search.md",
 	"docs/snapshot.md"}
 

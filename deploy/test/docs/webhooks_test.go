@@ -18,7 +18,7 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// send sends a request with the key "broker", and stores the decoded answer in the parameter "into". It fails the
+// send sends a request with the key "broker", and stores the decoded answer in the parameter `into`. It fails the
 // test if the request is refused.
 func (p place) send(t *testing.T, method, path, body string, into any) {
 	t.Helper()

@@ -64,8 +64,8 @@ func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 	return to
 }
 
-// isRefused checks that the registry does not start on dir, and that it prints one line, which contains the text in
-// the parameter `says`.
+// isRefused checks that the registry does not start on dir. The registry must print one line, which contains the
+// text `says`.
 func isRefused(t *testing.T, dir, says string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

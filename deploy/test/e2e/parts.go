@@ -104,8 +104,8 @@ func testPartAdded(t *testing.T, a api, c created, k partCase) (path string, par
 	return path, part
 }
 
-// testPartChanged sends changes of a part. Empty changes must leave the asset as it is, a valid change must change
-// only what it names, and a change with an unknown field must be refused.
+// testPartChanged sends changes of a part. Empty changes must leave the asset as it is. A valid change must change
+// only the fields that it names. A change with an unknown field must be refused.
 func testPartChanged(t *testing.T, a api, c created, k partCase, path string, part map[string]any) {
 	before := a.read(t, c.id).data()
 	for _, nothing := range []fields{{}, {"id": "x"}} {

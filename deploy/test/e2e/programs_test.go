@@ -134,8 +134,8 @@ func mustRun(t *testing.T, args ...string) string {
 	return text
 }
 
-// mustRefuse runs a command that must exit with 2, and must print the reason in one line. This line must contain the
-// text in the parameter "says".
+// mustRefuse runs a command that must exit with 2, and must print the reason in one line. This line must contain
+// the text in the parameter `says`.
 func mustRefuse(t *testing.T, says string, args ...string) {
 	t.Helper()
 	text, err := command(t, args...)

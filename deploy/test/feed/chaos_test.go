@@ -53,7 +53,7 @@ func (n *network) serve() {
 	}()
 }
 
-// join connects a client to the store until one of them closes the connection, or the method "pass" breaks it.
+// join connects a client to the store until one of them closes the connection, or the method `pass` breaks it.
 func (n *network) join(client net.Conn) {
 	defer client.Close()
 	store, err := net.Dial("tcp", n.store)

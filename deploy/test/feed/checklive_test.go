@@ -148,8 +148,8 @@ func (l *live) replaced(a ack, later []ack) bool {
 		slices.ContainsFunc(l.doubts[a.id], began)
 }
 
-// checkStates checks that each entry belongs to the follower's mode, and to a change that a writer has sent, and
-// that it has the description of that change.
+// checkStates checks each entry. It must belong to the follower's mode. It must belong to a change that a writer
+// has sent, and have the description of that change.
 func (l *live) checkStates(descriptions map[place]string) {
 	r := &l.report
 	r.count(0, len(l.seen))

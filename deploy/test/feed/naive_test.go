@@ -16,9 +16,9 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// naive is a registry with a simple feed and a simple record, as many systems have them. Unless the field `sound` is
-// true, it first chooses dateModified, and stores the change later. So a change can appear in the feed at a
-// position that a follower has already passed, and the dates in a record can be in the wrong order.
+// naive is a registry with a simple feed and a simple record, as many systems have them. Unless the field `sound`
+// is true, it first chooses dateModified, and stores the change later. So a change can appear in the feed at a
+// position that a follower has already passed. The dates in a record can be in the wrong order.
 type naive struct {
 	sound bool // naive makes each change in one step
 	// naive adds a change to the record first. Then it refuses the change if another request has changed the asset.

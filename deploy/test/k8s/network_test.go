@@ -104,7 +104,7 @@ var wanted = []string{
 		"monitoring:otlp-grpc, monitoring:otlp-http",
 }
 
-// pairs expands lines, in the form of the list "wanted", into single connections.
+// pairs expands lines, in the form of the list `wanted`, into single connections.
 func pairs(lines ...string) (all []string) {
 	for _, line := range lines {
 		from, to, _ := strings.Cut(line, " to ")

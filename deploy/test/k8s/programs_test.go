@@ -32,7 +32,7 @@ type pod struct {
 	stop   func() // sends SIGTERM, and SIGKILL when the time has passed that the manifest gives
 	spec   corev1.PodSpec
 	volume string
-	ports  map[string]string // addresses by the names of the ports
+	ports  map[string]string // addresses; the keys are the names of the ports
 	log    bytes.Buffer
 }
 

@@ -57,8 +57,8 @@ func TestEachSimulatedGuardIsLeftOutOfAStore(t *testing.T) {
 	}
 }
 
-// unmatched returns a fault for each simulated guard that is neither in a store nor in the map `only`, for each
-// guard of a store that is not simulated, and for each entry of `only` that is not needed.
+// unmatched returns faults. A simulated guard must be in a store or in the map `only`, but not in both. A guard of
+// a store must be simulated. The map `only` must have no other guard.
 func unmatched(simulated []string, guards []guard, only map[string]string) (faults []string) {
 	stored := map[string]bool{}
 	for _, g := range guards {

@@ -201,8 +201,8 @@ func (t *trial) fails(p *program, n string, spare, took time.Duration, args ...s
 }
 
 // start runs a program in its folder. It limits the program's memory, because with a mutant the program may need
-// more and more. It starts a new session for the program, so that it can kill everything that the program leaves
-// behind, such as the server of a test that was killed.
+// more and more. It starts a new session for the program. So it can kill everything that the program leaves behind,
+// such as the server of a test that was killed.
 func (t *trial) start(p *program, limit time.Duration, environment string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

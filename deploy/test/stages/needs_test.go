@@ -39,8 +39,8 @@ func needs(t *testing.T) map[string][]string {
 	return rows
 }
 
-// TestNoSkipIsSilent finds each skip in the code of tests. A skip must go through needtest, which reports it. Only the
-// files in the map "chosen" may skip tests in another way.
+// TestNoSkipIsSilent finds each skip in the code of tests. A skip must go through needtest, which reports it. Only
+// the files in the map `chosen` may skip tests in another way.
 func TestNoSkipIsSilent(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range packages(t) {

@@ -138,8 +138,8 @@ func (r *registry) known(t *testing.T, key string) int {
 	return resp.StatusCode
 }
 
-// mustKnow waits up to a minute until the function `known` returns the expected status, because a change of a key
-// reaches the gateway a little later.
+// mustKnow waits up to a minute until the function `known` returns the expected status. A change of a key reaches
+// the gateway a little later.
 func (r *registry) mustKnow(t *testing.T, key string, want int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

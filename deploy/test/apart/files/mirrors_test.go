@@ -365,8 +365,8 @@ func publicKey(t *testing.T, r *registry) string {
 	return keys[0].Public().String()
 }
 
-// copies returns the text of each file below a directory, by the id of the file. It checks that the name of each
-// file contains the SHA-256 of its bytes.
+// copies returns the text of each file below a directory. The keys are ids of files. It checks that the name of
+// each file contains the SHA-256 of its bytes.
 func copies(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

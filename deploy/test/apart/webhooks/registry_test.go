@@ -136,7 +136,7 @@ func (r *registry) change(a owned, body string) error {
 	return nil
 }
 
-// write changes the assets one after another until ctx ends. The parameter "rate" is the number of changes per
+// write changes the assets one after another until ctx ends. The parameter `rate` is the number of changes per
 // second. Requests may fail while the registry is down.
 func (r *registry) write(ctx context.Context, rate int) (done int) {
 	ticker := time.NewTicker(time.Second / time.Duration(rate))

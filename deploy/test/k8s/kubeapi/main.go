@@ -1,8 +1,8 @@
 // Command kubeapi says what a Kubernetes API server would answer to requests that create objects. It runs the
-// server's own code, without a cluster. It reads manifests (YAML texts) from standard input, as a JSON object with
-// a name for each, and writes an answer for each name in the same form. An answer is the reason of the refusal or
-// the warning, or "" if the server takes the manifest silently. kubeapi is a separate module, because the server's
-// code takes minutes to compile. deploy/test/tool.sh keeps the program.
+// server's own code, without a cluster. It reads a JSON object with names and manifests (YAML texts) from standard
+// input. It writes a JSON object with an answer for each name. An answer is the reason of the refusal or the
+// warning, or "" if the server takes the manifest silently. kubeapi is a separate module, because the server's code
+// takes minutes to compile. deploy/test/tool.sh keeps the program.
 package main
 
 import (
