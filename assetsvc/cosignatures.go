@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// cosignatures counts, for each witness, how often it gave the cosignature that it was asked for, and how often
-// it did not.
+// cosignatures counts, for each witness, how many of the requested cosignatures it gave, and how many it did not
+// give.
 type cosignatures struct {
 	count          metric.Int64Counter
 	given, missing map[string]metric.AddOption // labels of the counts, by the name of the witness

@@ -25,7 +25,7 @@ type request struct {
 	guard  registry.Guard // the conditions in the headers
 }
 
-// parse reads a write with a body. Even with an error, it returns the owner token and the option pretty.
+// parse reads a write with a body. Even with an error, it returns the owner token and the option `pretty`.
 func (a *API) parse(c *gin.Context) (request, error) {
 	r, err := a.readBody(c)
 	return r.withHeaders(c, err)

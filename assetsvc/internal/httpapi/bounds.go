@@ -21,8 +21,8 @@ type Memory struct {
 	Work    *memory.Semaphore // bytes that requests use for assets larger than memory.Small
 }
 
-// NewMemory returns a Memory that uses a quarter of limit, in bytes, for answers and another quarter for work.
-// Each quarter is raised, if needed, so that it is enough for one asset of the largest size.
+// NewMemory returns a Memory that uses a quarter of the argument `limit`, in bytes, for answers and another quarter
+// for work. If a quarter is not enough for one asset of the largest size, NewMemory raises it.
 func NewMemory(limit int64) Memory {
 	quarter := max(limit/4, 2*registry.MaxAsset)
 	return Memory{Answers: memory.NewInFlight(quarter), Work: memory.NewSemaphore(quarter)}
@@ -36,7 +36,7 @@ var sizes = []int{memory.Small, medium, registry.AnySize}
 // medium is the limit, in bytes, for assets of medium size. A request for them reserves little memory.
 const medium = 512 << 10
 
-// How many bytes of memory a request needs for each byte of an asset or body.
+// The constants say how many bytes of memory a request needs for each byte of an asset or body.
 const (
 	copies = 3  // the stored body, the decoded body, and the answer
 	trees  = 20 // the asset is parsed, changed, printed and compared
@@ -60,7 +60,7 @@ func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 				return err
 			}
 		}
-		// Only a bug leads here: no asset is larger than the last limit in sizes.
+		// Only a bug leads here: no asset is larger than the last limit in the list `sizes`.
 		return fmt.Errorf("bound %s: %w", c.FullPath(), registry.ErrLarge)
 	})
 }

@@ -99,10 +99,9 @@ func tagEnd(text string) int {
 
 func notInTags(r rune) bool { return r <= ' ' || r == 0x7f }
 
-// guard returns the condition for a write. A write changes the asset itself, so only the position in a tag counts, not
-// the version in which the client read the asset. A proxy
-// that compresses answers makes tags weak. The registry itself makes no weak tags, so a weak tag stands for the
-// same state as the strong tag.
+// guard returns the condition for a write. A write changes the asset itself, so only the position in a tag counts,
+// not the version in which the client read the asset. The registry itself makes no weak tags, but a proxy that
+// compresses answers makes tags weak. So a weak tag stands for the same state as the strong tag.
 func (c conditions) guard() registry.Guard {
 	return func(position int64) bool {
 		is := func(tag string) bool { return hasPosition(tag, position) }

@@ -68,9 +68,9 @@ func (a *API) copiesManifest(c *gin.Context) error {
 	return httpserver.JSON(c, http.StatusOK, map[string]any{"data": list})
 }
 
-// newestCopy answers with the newest whole copy of a name. A client that resumes a download names, in If-Range,
-// the copy that it began with, and gets the rest of that copy. Without If-Range it is unknown which copy that
-// was, so newestCopy ignores Range.
+// newestCopy answers with the newest whole copy of a name. A client that resumes a download names, in If-Range, the
+// copy that it began with, and gets the rest of that copy. Without If-Range, newestCopy does not know which copy
+// the client began with, so it ignores Range.
 func (a *API) newestCopy(c *gin.Context) error {
 	m, err := a.newestCopies()
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *API) hasCopy(hash, name string) bool {
 	return err == nil && file.Close() == nil
 }
 
-// copy answers with the whole copy that has the given hash and name. The argument isOwn says that the request
+// copy answers with the whole copy that has the given hash and name. The argument `isOwn` says that the request
 // names exactly this copy, by the hash in its address or in If-Range.
 func (a *API) copy(c *gin.Context, hash, name string, isOwn bool) error {
 	if a.snapshots.kept == nil {

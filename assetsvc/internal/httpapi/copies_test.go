@@ -204,7 +204,7 @@ func (w *disturbed) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// oneCopy is a directory with one file, which it gives for each copy.
+// oneCopy is a directory with one file. It opens this file for each copy and each segment.
 type oneCopy struct {
 	brokenSnapshots
 	path string

@@ -69,7 +69,7 @@ func TestOnlyAServiceReportsAFile(t *testing.T) {
 	}
 }
 
-// TestADraftIsRemoved sends removals of a draft that are refused, and then one that is not.
+// TestADraftIsRemoved sends removals of a draft that must be refused, and then a removal that must succeed.
 func TestADraftIsRemoved(t *testing.T) {
 	s := newService(t)
 	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, 201, ""})

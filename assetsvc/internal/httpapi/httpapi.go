@@ -87,7 +87,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	a.routeCopies(r)
 }
 
-// complete handles a report of a file service: a file has arrived that documents already name.
+// complete handles a report of a file service: a file that documents already name has arrived.
 func (a *API) complete(c *gin.Context) error {
 	var in filesapi.Completion
 	if err := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, a.maxBody)).Decode(&in); err != nil {

@@ -62,7 +62,7 @@ type listing struct {
 	path  string
 	parse func(url.Values) (registry.Query, error)
 	read  reader
-	kept  []string // more parameters of the request that the links of a page have too
+	kept  []string // additional parameters to copy from the request to the links of a page
 }
 
 // listFrom answers with a page of a list.
@@ -227,7 +227,7 @@ type links struct {
 	base, path string
 	params     url.Values // parameters of the request
 	descending bool       // the direction of the page
-	kept       []string   // more parameters to copy from the request
+	kept       []string   // additional parameters to copy from the request
 }
 
 // kept lists the parameters that are copied from the request to the links of a page.

@@ -150,7 +150,7 @@ func headerURL(address string) string {
 	return out.String()
 }
 
-// writeData writes an answer with a value in the member data.
+// writeData writes an answer with a value in the member `data`.
 func (a *API) writeData(c *gin.Context, status int, data record.Value, o options) error {
 	return a.write(c, status, record.Append(nil, record.Object{{Name: "data", Value: data}}), o)
 }

@@ -46,7 +46,7 @@ func parseRange(text string, size int64) (first, last int64, valid bool) {
 	if !found || !isDigits(from+to) {
 		return 0, 0, false
 	}
-	start, _ := strconv.ParseInt(from, 10, 64) // of a number that is too large, ParseInt returns the largest int64
+	start, _ := strconv.ParseInt(from, 10, 64) // for a number that is too large, ParseInt returns the largest int64
 	end, _ := strconv.ParseInt(to, 10, 64)
 	switch {
 	case from == "": // such as "-5": the last 5 bytes

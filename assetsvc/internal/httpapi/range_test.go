@@ -31,7 +31,7 @@ func TestRangesOfAFile(t *testing.T) {
 		{"GET", "bytes=" + large + "-", "", none},
 		{"GET", "bytes=-0", "", none},
 		{"GET", "bytes=0-1,4-5", "", none},
-		// Each of these is no valid range, and RFC 9110, 14.2 says to ignore it.
+		// These ranges are invalid, and an invalid range is ignored (RFC 9110, 14.2).
 		{"GET", "bytes=9-5", "", whole},
 		{"GET", "bytes=" + large + "-5", "", whole},
 		{"GET", "bytes=-", "", whole},

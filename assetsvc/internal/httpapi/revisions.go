@@ -52,7 +52,7 @@ func (a *API) erase(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
-	number, _ := strconv.ParseInt(c.Param("number"), 10, 64) // the next line finds what is malformed
+	number, _ := strconv.ParseInt(c.Param("number"), 10, 64) // the next line finds a malformed number
 	if c.Param("number") != strconv.FormatInt(number, 10) {
 		number = 0 // not a valid number; no asset has a revision 0
 	}

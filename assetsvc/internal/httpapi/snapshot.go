@@ -32,7 +32,7 @@ type Snapshots interface {
 
 // snapshots answers requests for snapshots.
 type snapshots struct {
-	kept    Snapshots // nil: the registry keeps none
+	kept    Snapshots // nil: the registry keeps no snapshots
 	readers chan struct{}
 	copiers chan struct{} // limits how many requests read whole copies at the same time
 

@@ -82,7 +82,7 @@ func (v version) show(dst, body []byte, position int64, zone *time.Location) ([]
 func (v version) listed(dst []byte, e registry.Entry, wanted fieldSet, zone *time.Location) ([]byte, error) {
 	start := len(dst)
 	dst = append(append(append(dst, `{"id":"`...), e.ID...), `",`...)
-	id := dst[start:] // as most stored bodies begin
+	id := dst[start:] // most stored bodies begin with these bytes
 	dst = append(dst, `"dateModified":"`...)
 	dst = asset.AppendTime(dst, time.UnixMicro(e.Position), zone)
 	dst = append(dst, '"')

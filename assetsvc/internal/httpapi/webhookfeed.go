@@ -93,7 +93,7 @@ func (f *WebhookFeed) Page(
 	return shown, nil
 }
 
-// The limits on what find reads in one call.
+// The limits of one call of the function `find`.
 const (
 	findEntries = 256
 	findBytes   = 256 << 10 // maximum number of bytes of assets

@@ -111,7 +111,7 @@ func (a *API) readWebhook(c *gin.Context, _ version) error {
 	return a.writeWebhook(c, http.StatusOK, found, "", o)
 }
 
-// webhookChange is a use case that changes a webhook. Its argument "sent" is the body of the client's request.
+// webhookChange is a use case that changes a webhook. Its argument `sent` is the body of the client's request.
 type webhookChange func(sent record.Object) (changed webhook.Shown, secret string, err error)
 
 // changing answers a request that changes a webhook. If the caller is not allowed to see the webhook, this is reported

@@ -183,9 +183,8 @@ func (k *Keeper) put(sha256 string, data []byte) error {
 	return durable.WriteFile(file, data, fileMode)
 }
 
-// tidy keeps the newest snapshots and the newest whole copies. It keeps none for which the function `belongs`
-// returns false. It removes all others, and then all files that no kept manifest names. The caller must hold
-// the lock.
+// tidy keeps the newest snapshots and the newest whole copies for which the function `belongs` returns true. It
+// removes all others, and then all files that no kept manifest names. The caller must hold the lock.
 func (k *Keeper) tidy(belongs func(Manifest) bool) error {
 	copies := 0
 	if k.o.Copies {
@@ -202,9 +201,9 @@ func (k *Keeper) tidy(belongs func(Manifest) bool) error {
 		removeOthers(k.copies(), named))
 }
 
-// tidyManifests keeps the newest manifests of a directory, at most as many as the argument `keep` says. It keeps
-// none for which the function `belongs` returns false. It removes all others. It adds the names of the kept
-// manifests, and of their files, to the map `named`.
+// tidyManifests keeps the newest manifests of a directory for which the function `belongs` returns true, at most as
+// many as the argument `keep` says. It removes all others. It adds the names of the kept manifests, and of their
+// files, to the map `named`.
 func (k *Keeper) tidyManifests(dir string, keep int, belongs func(Manifest) bool, named map[string]bool) error {
 	begun, err := list(dir)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 type Creation struct {
 	Fields  record.Object // the fields that the client sent
 	Version string        // version of the API that the client uses; messages show assets in this version
-	// Seeds are secrets that the gateway derives from an API key and an Idempotency-Key, the newest first. With
-	// seeds, a repeated creation returns the same endpoint. Without seeds, it creates another endpoint
-	// (docs/contract.md, "Idempotency").
+	// Seeds are secrets that the gateway derives from an API key and an Idempotency-Key: one seed for each secret of
+	// the registry, with the seed of the current secret first. With seeds, a repeated creation returns the same
+	// endpoint. Without seeds, it creates another endpoint (docs/contract.md, "Idempotency").
 	Seeds [][]byte
 }
 

@@ -137,9 +137,9 @@ type Store interface {
 	// Release ends the current term, so that another process can begin a term immediately. If the current term has
 	// another number, Release does nothing.
 	Release(ctx context.Context, term int64) error
-	// Save stores the progress of endpoints in the term with this number, each endpoint separately. It does not
-	// store the progress of endpoints that are gone, have another generation, or were saved in a later term. It
-	// returns the ids of these endpoints. It may also return the id of an endpoint that has changed since. If it
-	// finds that a later term has begun, it stores nothing and returns ErrTermOver.
+	// Save stores the progress of endpoints in the term with this number, each endpoint separately. It does not store
+	// the progress of endpoints that are gone, have another generation, or were saved in a later term. It returns the
+	// ids of these endpoints. It may also return the id of an endpoint that has changed after its progress was stored.
+	// If it finds that a later term has begun, it stores nothing and returns ErrTermOver.
 	Save(ctx context.Context, term int64, steps []Step) (stale []string, err error)
 }

@@ -57,8 +57,8 @@ type world struct {
 	leaveOut  guard
 }
 
-// guard names a part of the protocol by what happens without it. A simulation leaves the part out, to show that it is
-// needed. The zero guard leaves out nothing.
+// guard is a rule of the protocol. Each value is named for what happens without the rule. A simulation leaves a
+// rule out, to show that the rule is needed. The zero guard leaves out nothing.
 type guard int
 
 const (
