@@ -30,9 +30,9 @@ const invalidTTL = time.Second
 // refused within a second; together, unwatchedTTL and the time of a call are less than a second.
 const unwatchedTTL = 800 * time.Millisecond
 
-// Cache is a Verifier that remembers the answers of another Verifier, about valid and invalid keys. It makes
-// only one call at a time about the same key. It trusts an answer for unwatchedTTL, and for as long again after
-// each Confirm. A Cache is safe for concurrent use.
+// Cache is a Verifier that remembers the answers of another Verifier, about valid and invalid keys. It makes only
+// one call at a time about the same key. It trusts an answer until unwatchedTTL has passed since its call or since
+// the last Confirm, whichever is later. A Cache is safe for concurrent use.
 type Cache struct {
 	from  Verifier
 	ttl   time.Duration
@@ -41,7 +41,7 @@ type Cache struct {
 	counts
 
 	mu        sync.RWMutex
-	entries   map[string]entry // by the hash of a key
+	entries   map[string]entry // the keys are hashes of API keys
 	epoch     uint64           // number of calls of Forget; a caller never shares a call from an earlier epoch
 	confirmed time.Time        // the entries were right at this time
 }
@@ -53,8 +53,8 @@ type entry struct {
 	until time.Time
 }
 
-// Cached returns a cache in front of the Verifier from. Its answers are never older than ttl. A key that
-// becomes valid is accepted within a second.
+// Cached returns a cache in front of the Verifier `from`. Answers of the cache are never older than `ttl`. A key
+// that becomes valid is accepted within a second.
 func Cached(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
 	return &Cache{from: from, ttl: ttl, now: now, entries: map[string]entry{}}
 }

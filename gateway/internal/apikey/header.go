@@ -31,9 +31,9 @@ func Hash(h http.Header) (string, error) {
 	return authapi.Hash(key), nil
 }
 
-// Seeds returns one seed for each of the registry's secrets, in hex, with commas between them. A seed is
-// derived from the API key, a name that the client chose, and the secret. Without all three nobody can
-// calculate it. Seeds and Hash return the same errors.
+// Seeds returns one seed for each of the registry's secrets, in hex, with commas between them. A seed is derived
+// from the API key, a name that the client chose, and the secret. Nobody can calculate a seed without all three.
+// Seeds and Hash return the same errors.
 func Seeds(h http.Header, name string, secrets keyring.Ring) (string, error) {
 	key, err := parse(h)
 	if err != nil {

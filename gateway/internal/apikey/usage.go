@@ -22,7 +22,7 @@ const (
 	day         = 24 * time.Hour
 	reportEvery = 2 * time.Second
 	lastReport  = time.Second // timeout of the last report, when Run ends
-	maxPending  = 10_000      // maximum number of uses that wait for a report, and of counts; further ones are dropped
+	maxPending  = 10_000      // maximum number of uses, and of counts, that wait for a report; further ones are dropped
 )
 
 // Usage counts how API keys are used, and reports the counts from time to time.

@@ -58,7 +58,7 @@ func TestWatchForgetsAndConfirms(t *testing.T) {
 	}
 }
 
-// failing is a Watcher that fails between the times in the fields from and until. Before and after, it answers
+// failing is a Watcher that fails between the times in the fields `from` and `until`. Before and after, it answers
 // immediately.
 type failing struct {
 	from, until time.Time

@@ -4,7 +4,7 @@ package concurrency
 
 import "sync/atomic"
 
-// Priority says up to which part of the limit, in percent, requests of one kind are admitted.
+// Priority is the percentage of the limit up to which requests of one kind are admitted.
 type Priority int64
 
 // The priorities of requests, the least important first.
@@ -20,7 +20,7 @@ type Limiter struct {
 	current atomic.Int64
 }
 
-// New returns a limiter that admits up to limit requests at the same time.
+// New returns a limiter that admits up to `limit` requests at the same time.
 func New(limit int) *Limiter { return &Limiter{limit: int64(limit)} }
 
 // Enter reports whether a request is admitted. An admitted request must call Leave when it ends. If no other

@@ -6,7 +6,7 @@ func TestTheLeastImportantAreRefusedFirst(t *testing.T) {
 	l := New(10)
 	for _, c := range []struct {
 		priority Priority
-		admitted int // if so many requests of all priorities are admitted, one more of this priority is refused
+		admitted int // number of admitted requests at which one more request of this priority is refused
 	}{{AnonymousRead, 7}, {KeyedRead, 8}, {Write, 10}} {
 		for l.Enter(c.priority) {
 		}

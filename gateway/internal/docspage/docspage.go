@@ -51,7 +51,7 @@ type Limit struct {
 	Windows []string // "100 a second"
 }
 
-// localAddress is where programs listen by default.
+// localAddress is the address at which the programs of the registry listen by default.
 const localAddress = "http://127.0.0.1:8080"
 
 //go:embed assets examples guides templates
@@ -60,12 +60,12 @@ var embedded embed.FS
 // Site is the documentation page with its files. It is safe for concurrent use.
 type Site struct {
 	options   Options
-	templates map[string]*template.Template // by language
-	files     map[string]*static.File       // by path
-	pages     map[string]page               // by path
+	templates map[string]*template.Template // the keys are codes of languages
+	files     map[string]*static.File       // the keys are paths
+	pages     map[string]page               // the keys are paths
 }
 
-// page makes the two forms of the page of one version in one language.
+// page makes both forms of a page: without and with the sandbox key.
 type page struct {
 	plain, sandbox func() (*static.File, error) // each makes the form once
 }
@@ -167,7 +167,7 @@ var assets = sync.OnceValue(func() []asset {
 	return all
 })
 
-// forever lets a browser keep a file for ever, because a file with other content has another path.
+// forever lets a browser keep a file for ever, because the path changes with the content of the file.
 const forever = "max-age=31536000, immutable"
 
 var contentTypes = map[string]string{

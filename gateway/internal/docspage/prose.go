@@ -10,8 +10,8 @@ import (
 // code, strong text and links.
 var inline = regexp.MustCompile("`([^`]+)`|\\*\\*([^*]+)\\*\\*|\\[([^]]+)\\]\\(([^)\\s]+)\\)")
 
-// safeLink matches the address of a link that the page may have. Of a link to any other address, the page shows only
-// the text.
+// safeLink matches the address of a link that the page may have. For a link to any other address, the page shows
+// only the text.
 var safeLink = regexp.MustCompile(`^(?:https?://|#|/[^/])`)
 
 // prose returns a description in Markdown as HTML: paragraphs, lists with "- ", code, strong text and links. Any

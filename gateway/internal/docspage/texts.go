@@ -56,8 +56,8 @@ var ukrainian = map[string]string{
 	"Body":       "Тіло",
 }
 
-// functions returns the functions of templates in a language: the function t returns a text, and the function `en`
-// marks an element whose text is English.
+// functions returns the functions of templates in a language: the function `t` translates a text, and the function
+// `en` marks an element whose text is English.
 func functions(language string) template.FuncMap {
 	return template.FuncMap{
 		"t": func(text string) (string, error) {

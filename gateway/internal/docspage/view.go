@@ -28,7 +28,7 @@ var guides = []struct{ name, title string }{
 
 // view is the data of a page.
 type view struct {
-	Up        string // the way from the page to the root of the registry: ".", ".." or "../.."
+	Up        string // relative path from the page to the root of the registry: ".", ".." or "../.."
 	Home      string // path of the page of the current version
 	Language  string
 	Languages []languageView
@@ -97,7 +97,7 @@ func (s *Site) view(version, language string, sandbox bool) (view, error) {
 	return v, nil
 }
 
-// The function `up` returns the way from the page at a path to the root of the registry.
+// The function `up` returns the relative path from the page at the given path to the root of the registry.
 func up(path string) string {
 	if depth := strings.Count(path, "/"); depth > 1 {
 		return strings.TrimSuffix(strings.Repeat("../", depth-1), "/")

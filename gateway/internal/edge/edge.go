@@ -36,7 +36,7 @@ const encoderSize = 1 << 20
 type handler struct {
 	plain      http.Handler
 	compressed http.Handler                        // does the same as plain, with compressed answers to GET
-	compress   func(http.Handler) http.HandlerFunc // makes a handler that compresses the answers of the given one
+	compress   func(http.Handler) http.HandlerFunc // makes a handler that compresses the answers of the given handler
 	encoders   *memory.Budget
 	proxies    clientaddr.Proxies
 	cors       cors
@@ -52,7 +52,7 @@ func isLong(r *http.Request) bool {
 		r.Header.Get("Prefer") != "" || strings.Contains(r.URL.RawQuery, "wait=")
 }
 
-// New returns a handler in front of another one, the argument `next`.
+// New returns a handler in front of the given handler (next).
 func New(next http.Handler, c Config) (http.Handler, error) {
 	compress, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(minCompressed),

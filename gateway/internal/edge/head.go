@@ -6,8 +6,8 @@ import (
 )
 
 // serveHead answers a HEAD request with the headers that the answer to GET would have, compressed or not (RFC 9110,
-// 9.3.2). Gzhttp never compresses the answer to a HEAD request. For other requests, it decides by the first bytes of
-// the body. So serveHead gives it a GET request, and a body if the service sets a Content-Length.
+// 9.3.2). Gzhttp never compresses the answer to a HEAD request. For other requests, it decides by the first bytes
+// of the body. So serveHead gives gzhttp a GET request, and a body if the service sets a Content-Length.
 func (h handler) serveHead(w http.ResponseWriter, r *http.Request) {
 	get := *r
 	get.Method = http.MethodGet

@@ -11,7 +11,7 @@ import (
 // TestWithoutMemoryAnswersAreNotCompressed asks for compressed answers while there is memory for one encoder, for none,
 // and again for one.
 func TestWithoutMemoryAnswersAreNotCompressed(t *testing.T) {
-	budget := memory.NewBudget(2 * encoderSize) // for one encoder: a large amount may use only three quarters
+	budget := memory.NewBudget(2 * encoderSize) // only one encoder fits: it may use only three quarters
 	text := make([]byte, 2*minCompressed)
 	h, err := New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// tagSuffix is the beginning of the text that a compressed answer adds to its entity tag. A compressed answer
-// is another representation, so it needs a different entity tag (RFC 9110, 8.8.3.3). Its tag is the tag of the
-// plain answer, tagSuffix, and the name of the encoding.
+// tagSuffix is the beginning of the text that a compressed answer adds to its entity tag. A compressed answer is a
+// different representation, so it needs its own entity tag (RFC 9110, 8.8.3.3). Its tag is the tag of the plain
+// answer, tagSuffix, and the name of the encoding.
 const tagSuffix = "--"
 
 // encodings are the encodings that the edge can use.

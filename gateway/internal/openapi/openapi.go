@@ -13,8 +13,8 @@ import (
 //go:embed *.json *.yaml
 var files embed.FS
 
-// JSON returns the document of a version, such as "2.5". It panics if the version has no document. A test checks that
-// each version in routes.Targets has one.
+// JSON returns the document of a version, such as "2.5". It panics if the version has no document. A test checks
+// that each version in routes.Targets has a document.
 func JSON(version string) []byte { return read(version + ".json") }
 
 // YAML returns the same document as JSON, in YAML.

@@ -30,7 +30,7 @@ const (
 type Upstream struct {
 	forward   func(http.ResponseWriter, *http.Request) error
 	transport http.RoundTripper
-	streams   http.RoundTripper // sends answers on while they are still coming
+	streams   http.RoundTripper // passes an answer on while it arrives
 	signer    *identity.Signer
 	remote    bool // the asset service is called over the network
 }
@@ -199,7 +199,7 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	r.URL.Path, r.URL.RawPath = about.Path, ""
 	query, token := takeToken(r.URL.RawQuery)
 	r.URL.RawQuery = query
-	if token != "" { // the token in the query wins over the one in the header
+	if token != "" { // the token in the query wins over the token in the header
 		r.Header.Set(tokenHeader, fieldValue(token))
 	}
 	r.RequestURI = r.URL.RequestURI()

@@ -59,7 +59,7 @@ func newSigner(t *testing.T) *identity.Signer {
 	return signer
 }
 
-// call returns a pool with the one server at url.
+// call returns a pool with one server, at the given address.
 func call(t *testing.T, url string) *upstream.Pool {
 	t.Helper()
 	pool, err := upstream.New(upstream.Config{

@@ -18,8 +18,8 @@ type remote struct {
 	pace      httpserver.Pace
 }
 
-// ErrCut is returned if an answer ended before it was complete. The status was already sent. So the client can
-// only notice this if the connection ends.
+// ErrCut is returned if an answer ended before it was complete. The status was already sent. So the client notices
+// the error only if the connection ends.
 var ErrCut = errors.New("the answer was cut off")
 
 // errSignature is the cause that the log shows if the asset service answers 401. The gateway has already

@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/faulthttp"
 )
 
-// edgeOf starts a server that forwards each request to handler, over the network.
+// edgeOf starts a server that forwards each request to the given handler over the network.
 func edgeOf(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	u := upstreams(t, newSigner(t), handler)["remote"]

@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// dripping is an asset service whose answers never end. It sends a byte at each interval. If begins is false, no answer
-// begins.
+// dripping is an asset service whose answers never end. It sends a byte at each interval. If the field `begins` is
+// false, no answer begins.
 type dripping struct {
 	every  time.Duration
 	begins bool
@@ -42,7 +42,7 @@ func (d dripping) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body}, nil
 }
 
-// TestASilentFeedIsGivenUp reads the feed of an asset service that sends too slowly. The clock is not the real one.
+// TestASilentFeedIsGivenUp reads the feed of an asset service that sends too slowly. The clock is simulated.
 func TestASilentFeedIsGivenUp(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -104,8 +104,8 @@ func (u *unread) Write([]byte) (int, error) {
 	return 0, errLate
 }
 
-// TestALargeAnswerHasADeadline sends answers to a client that does not read. Only a small answer of known length may do
-// without a deadline of its own, because the server has one for it.
+// TestALargeAnswerHasADeadline sends answers to a client that does not read. Only a small answer of known length
+// needs no deadline of its own, because the deadline of the server covers it.
 func TestALargeAnswerHasADeadline(t *testing.T) {
 	u := upstreams(t, newSigner(t), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/unknown" {

@@ -19,7 +19,7 @@ const (
 	heartbeat  = 15 * time.Second // longest time without a message
 	takeWithin = 10 * time.Second // time in which a client must receive what is sent
 	batchBytes = 64 << 10         // bytes of entries that are sent before the deadline is renewed
-	retryFirst = time.Second      // how long a client should wait before it begins again
+	retryFirst = time.Second      // how long a client should wait before it connects again
 	retryDrain = 4 * time.Second  // longest additional wait of a client if the server ends
 	pageAgain  = time.Second      // pause between pages while the ring does not have what a follower needs
 )
@@ -37,24 +37,25 @@ type Follower struct {
 	Format    Format
 	Offset    string          // the offset at which the client begins, as the client wrote it
 	Draining  <-chan struct{} // closed when the server ends; nil: never
-	Enter     func() bool     // asked before each request for a page; the end of the request calls Leave
+	Enter     func() bool     // called before each request for a page; Leave is called at the end of the request
 	Leave     func()
-	Again     func() bool   // asked before each page except the first; false: no page is read now; nil: always true
+	Again     func() bool   // called before each page except the first; false: no page is read now; nil: always true
 	Heartbeat time.Duration // longest time without a message; 0: 15 s
 
 	first   page
 	w       http.ResponseWriter
 	control *http.ResponseController
-	begun   bool   // a page has said the position of Offset, which is now in the field "at"
+	begun   bool   // a page has told the position of Offset, so the field `at` has a value
 	at      int64  // everything up to this position was sent
-	mark    string // offset of the position in the field at; "" if the client already has this offset
+	mark    string // offset of the position in the field `at`; "" if the client already has this offset
 }
 
-// errCrowded is the error of Run if Enter does not admit a page.
+// errCrowded is the error of Open if Enter does not admit the first page.
 var errCrowded = errors.New("too many requests are under way")
 
-// Open asks for the first page and sets the headers of the answer. An error is meant for the client: it is a
-// fault of the asset service. If Open returns nil, the caller must call Run or Close.
+// Open asks for the first page and sets the headers of the answer. If the asset service refuses the page, Open
+// returns its fault. If Enter returns false, the error of Open is one for which IsCrowded returns true. If Open
+// returns nil, the caller must call Run or Close.
 func (f *Follower) Open(ctx context.Context, header http.Header) (err error) {
 	if f.first, err = f.open(ctx, f.Offset); err != nil {
 		return err
@@ -222,8 +223,8 @@ func (f *Follower) open(ctx context.Context, offset string) (page, error) {
 	return page{body, f.Leave}, nil
 }
 
-// readPage sends the next page. It reports whether the follower moved on. If no page can be opened, the follower
-// asks for it again later.
+// readPage sends the next page. It reports whether the follower moved on. If the page cannot be opened, the
+// follower asks for it again later.
 func (f *Follower) readPage(ctx context.Context) (moved bool, err error) {
 	if f.Again != nil && !f.Again() {
 		return false, nil
@@ -278,7 +279,7 @@ func (f *Follower) copyEntry(to io.Writer, messages *follow.Reader, m follow.Mes
 	return err
 }
 
-// IsCrowded reports whether Run has refused a client because there are too many concurrent requests.
+// IsCrowded reports whether an error of Open means that there are too many concurrent requests.
 func IsCrowded(err error) bool { return errors.Is(err, errCrowded) }
 
 // Wait waits until the feed has an entry after the client's offset, or ctx ends. It returns immediately if the

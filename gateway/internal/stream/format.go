@@ -97,7 +97,7 @@ func (f Format) heartbeat() string {
 	return "\n"
 }
 
-// retry returns a message that tells the client how long to wait before it begins again.
+// retry returns a message that tells the client how long to wait before it connects again.
 func (f Format) retry(after time.Duration) string {
 	if f == Events {
 		return "retry: " + strconv.FormatInt(after.Milliseconds(), 10) + eventEnd

@@ -88,7 +88,7 @@ type Options struct {
 // fields, or with all fields in one of two versions.
 const common = 9
 
-// NewHubs returns Hubs that follow the feed at source.
+// NewHubs returns Hubs that follow the feed of the given source.
 func NewHubs(source Source, o Options) *Hubs {
 	h := &Hubs{source: source, options: o, ringBytes: int(o.Memory / int64(o.Chosen+common)), hubs: map[Selection]*Hub{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())

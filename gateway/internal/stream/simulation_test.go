@@ -85,8 +85,8 @@ func (w *world) grow(changes int) {
 	w.mu.Unlock()
 }
 
-// The method `last` returns the newest position. If late is true, the result may be an older position, as a late asset
-// service would know it.
+// The method `last` returns the newest position. If the argument `late` is true, the result may be an older
+// position, which a late asset service still has.
 func (w *world) last(late bool) int64 {
 	n := len(w.history)
 	if late && !w.ended && w.chance(2) {
