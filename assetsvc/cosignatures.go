@@ -14,7 +14,7 @@ import (
 // give.
 type cosignatures struct {
 	count          metric.Int64Counter
-	given, missing map[string]metric.AddOption // labels of the counts, by the name of the witness
+	given, missing map[string]metric.AddOption // labels of the counts; the keys are names of witnesses
 }
 
 // newCosignatures returns counts of 0 for each witness in the policy, if the witness has an address.

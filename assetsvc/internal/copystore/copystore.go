@@ -16,8 +16,8 @@ type Asset struct {
 	ID       string // 32 lowercase hex characters
 	Position int64  // position in the feed, µs since the Unix epoch
 	Test     bool   // the asset is in test mode
-	// Text is the asset in the form in which a listing of the newest version shows it with all fields. It is
-	// valid only until the call that provides it ends.
+	// Text is the asset in the form in which a listing of the newest version shows it with all fields. It is valid
+	// only until the function `visit` returns (Copy).
 	Text []byte
 }
 

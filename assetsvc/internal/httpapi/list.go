@@ -126,7 +126,7 @@ func (a *API) readPage(
 // the feed.
 func needsBody(name string) bool { return name != "" && name != "id" && name != "dateModified" }
 
-// fieldSet is the set of fields that a listing shows besides id and dateModified.
+// fieldSet is the set of fields that a listing shows in addition to id and dateModified.
 type fieldSet struct {
 	all   bool
 	names map[string]bool

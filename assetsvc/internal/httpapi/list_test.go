@@ -111,8 +111,8 @@ func TestLinksKeepTheParametersOfTheRequest(t *testing.T) {
 	}
 }
 
-// TestAPageHasLinksToItsNeighbours reads pages of an empty feed and of one with three assets, and compares the offsets
-// of their links.
+// TestAPageHasLinksToItsNeighbours reads pages of an empty feed and of a feed with three assets, and compares the
+// offsets of their links.
 func TestAPageHasLinksToItsNeighbours(t *testing.T) {
 	const none, path = "no link", "/api/2.5/assets?limit=2"
 	empty, full := newService(t), newService(t)

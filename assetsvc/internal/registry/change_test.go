@@ -20,7 +20,7 @@ var plainRules = asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
 // both is a meeting point of two callers: each waits for the other.
 type both chan struct{}
 
-// meet returns once the other caller has called it, too. It fails after 10 seconds.
+// meet returns once the other caller has called meet, too. It fails after 10 seconds.
 func (b both) meet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -27,7 +27,7 @@ type binding struct {
 	files Files // nil: this registry keeps no files, and all addresses lead elsewhere
 	base  filelink.Base
 	links *filelink.Signer
-	now   func() time.Time // the clock by which links expire
+	now   func() time.Time // the clock that decides when links expire
 }
 
 // WithFiles returns a registry whose documents may refer to its own files. The addresses of these files begin with

@@ -51,8 +51,8 @@ type birth struct {
 	origin origin        // zero: the creation is not repeatable
 }
 
-// birth returns the birth for one of the creations under the seed. The int argument is the number of that creation,
-// counted from 0.
+// birth returns the birth for one of the creations under the seed. The argument `use` is the number of that
+// creation, counted from 0.
 func (s Seed) birth(use int, now time.Time) birth {
 	own, part := Seed(s.derive("creation", use)), 0
 	return birth{
@@ -192,8 +192,8 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 	return Created{}, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text, maxUses)
 }
 
-// takeBirth waits for the turn of a creation. Creations with the same seeds wait for each other, whatever the order
-// of the seeds in their inputs.
+// takeBirth waits for the turn of a creation. Creations with the same seeds wait for each other, even if their
+// inputs have the seeds in different orders.
 func (r *Registry) takeBirth(ctx context.Context, in Input, now time.Time) (end func(), err error) {
 	first := in.Seed.birth(0, now).id
 	for _, seed := range in.Others {
@@ -262,7 +262,7 @@ func anotherRequest() error {
 	return fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text)
 }
 
-// repeat returns the same result as the creation of the stored asset did. The last argument is the position of
+// repeat returns the same result as the creation of the stored asset did. The argument `first` is the position of
 // revision 1, or 0 if the asset is still at revision 1.
 func (r *Registry) repeat(
 	ctx context.Context, by identity.Identity, in Input, b birth, stored Record, first int64,

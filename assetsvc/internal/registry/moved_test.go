@@ -15,7 +15,7 @@ import (
 // behind is a store whose horizon does not move. The test says which pages it returns.
 type behind struct {
 	registry.Store
-	pages   []registry.FeedPage // one for each call; all later calls return the last one
+	pages   []registry.FeedPage // the pages of the first calls; all later calls return the last page
 	asked   int
 	entered int64  // Record.Entered of listed assets
 	leave   func() // called when a page is asked for; nil: not called

@@ -107,7 +107,7 @@ func (r *Registry) ChangeOwner(
 	return saved, err
 }
 
-// frees reads the transfer, and reports whether this read has ended a claim which was never used.
+// frees reads the transfer, and reports whether this read has ended a claim that was never used.
 func (r *Registry) frees(ctx context.Context, transfer string) bool {
 	before, err := r.tokens.ReadTransfer(ctx, authapi.ReadTransferRequest{ID: transfer})
 	if err != nil || before.Claimed == "" {

@@ -56,8 +56,8 @@ func (k *Keeper) makeMissingCopies(ctx context.Context) error {
 // behind, the maker of the snapshot waits. This many segments have at most 16 GiB of lines.
 const mostBehind = 4096
 
-// copies makes the whole copies of a snapshot from its segments, so that it need not read the store. It works
-// beside the maker of the snapshot. A nil *copies makes nothing.
+// copies makes the whole copies of a snapshot from its segments, so that it need not read the store. It works at
+// the same time as the maker of the snapshot. A nil *copies makes nothing.
 type copies struct {
 	keeper   *Keeper
 	begun    time.Time

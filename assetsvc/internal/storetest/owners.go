@@ -79,7 +79,7 @@ func testOwners(t *testing.T, open Opener) {
 const ownWalks, ownAssets = 6, 12
 
 // testOwnWalks walks along the list of a broker while all of the broker's assets change. Each walk must find all
-// of them.
+// these assets.
 func testOwnWalks(t *testing.T, open Opener) {
 	s := open(t, "a", time.Now)
 	var ids []string

@@ -299,7 +299,7 @@ func testSave(t *testing.T, open openWebhooks) {
 	checkEndpoint(t, s, all[0])
 }
 
-// testTermRace lets several processes take and renew the term at the same time. No two of them may get the same
+// testTermRace lets several processes take and renew the term at the same time. No two processes may get the same
 // term.
 func testTermRace(t *testing.T, open openWebhooks) {
 	s := open(t, "a", at(start))

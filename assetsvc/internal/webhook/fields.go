@@ -39,8 +39,7 @@ type fields struct {
 	offset    int64 // 0: the newest change
 }
 
-// patch has the checked values of a change. The change leaves a field of the webhook as it is if the field here is
-// empty.
+// patch has the checked values of a change. An empty field here leaves the same field of the webhook unchanged.
 type patch struct {
 	url   string
 	state State

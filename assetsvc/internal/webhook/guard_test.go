@@ -502,9 +502,8 @@ func TestAChallengeHasATextThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestASlotIsGivenBack takes a slot and gives it back, again and again, twice as often as the number of slots that
-// a broker may have. Then it fills the lane, and tries just as often to get a slot and gives up. Afterwards the
-// broker must get all its slots.
+// TestASlotIsGivenBack takes a slot and gives it back, 2 * maxOfBroker times. Then it fills the lane, and gives up
+// waiting for a slot, also 2 * maxOfBroker times. Afterwards the broker must get all its slots.
 func TestASlotIsGivenBack(t *testing.T) {
 	l := newLanes(1)
 	ended, cancel := context.WithCancel(t.Context())

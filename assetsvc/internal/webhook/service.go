@@ -289,7 +289,7 @@ func (e Endpoint) movedTo(url string) Endpoint {
 	return e.forgiven()
 }
 
-// resumed returns the endpoint in a state in which the sender sends to it immediately. If the endpoint has answered a
+// resumed returns the endpoint, changed so that the sender sends to it immediately. If the endpoint has answered a
 // challenge, the sender sends changes, otherwise a challenge. Challenges have separate limits (challenged). If an
 // administrator has stopped the endpoint, only an administrator or a service can resume it.
 func (e Endpoint) resumed(by identity.Identity) (Endpoint, error) {

@@ -48,7 +48,7 @@ type world struct {
 	findTakes         time.Duration  // how long a call of Find takes
 	findMost          int            // maximum number of changes that a call of Find examines; 0: ten
 	moved             int            // Find finds the change with this number once, but no Page has it; 0: none
-	large             map[int]int    // extra bytes of a change, by its number
+	large             map[int]int    // extra bytes of changes; the keys are numbers of changes
 
 	receivers map[string]*receiver
 	faults    []string
@@ -101,7 +101,7 @@ type receiver struct {
 	changed  int // number of changes of the endpoint through the API
 	messages int
 	posts    int               // number of requests
-	ids      map[string]string // body of each message, by the id of the message
+	ids      map[string]string // bodies of messages; the keys are ids of messages
 	worst    time.Duration     // longest time from a change to its message
 	status   int               // status of all answers; 0: the fields of conduct decide
 }
