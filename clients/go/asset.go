@@ -16,16 +16,16 @@ const (
 // Mode separates test assets from real ones.
 type Mode string
 
-// The modes. A test asset has TestMode, any other asset has the empty Mode. AllModes is only for a Feed: it asks for
-// assets of both modes.
+// The modes. A test asset has TestMode, any other asset has the empty Mode. AllModes is only for a Feed: with it, pages
+// have assets of both modes.
 const (
 	TestMode Mode = "test"
 	AllModes Mode = "_all_"
 )
 
 // Asset is an asset (docs/contract.md, "Asset"). The registry sets ID, AssetID,
-// Owner, Date, DateModified, Documents and RectificationPeriod, and ignores what a
-// client sends there.
+// Owner, Date, DateModified, Documents and RectificationPeriod. It ignores the values
+// that a client sends in these fields.
 type Asset struct {
 	ID                  string           `json:"id,omitempty"`
 	AssetID             string           `json:"assetID,omitempty"`
@@ -139,7 +139,7 @@ type Decision struct {
 	Unknown Unknown `json:"-"`
 }
 
-// The types of documents that rules depend on (docs/contract.md, "Document").
+// The types of documents for which the registry has rules (docs/contract.md, "Document").
 const (
 	InformationDetails  = "informationDetails"
 	CancellationDetails = "cancellationDetails"
@@ -173,8 +173,8 @@ type Document struct {
 	// PreviousVersions is set only when one document is read.
 	PreviousVersions []Document `json:"previousVersions,omitempty"`
 	// Thumbnails are small versions of an illustration whose file the registry keeps. From version 2.5 on, the
-	// registry sets them in the answer to a read of a single document. A thumbnail is perhaps not ready yet, or it may
-	// be impossible to make. A read of it then gets 404.
+	// registry sets them in the answer to a read of a single document. If a thumbnail is not ready yet, or could not be
+	// made, a read of the thumbnail gets 404.
 	Thumbnails []Thumbnail `json:"thumbnails,omitempty"`
 
 	Tagged

@@ -36,7 +36,7 @@ func (c *Client) CreateFields(ctx context.Context, asset Fields, key string) (Cr
 // characters (docs/contract.md, "Own references"). The name stands for the same asset for ever. A later call with the
 // same name and asset returns that asset. The later answer has the tokens of the asset only if the call has the same
 // key and comes within 24 hours. An administrator can give the asset new tokens, with Recover. A call with the same
-// name and another asset returns an *Error with the status 409, which names the first asset.
+// name and a different asset returns an *Error with the status 409. The error names the first asset.
 func (c *Client) CreateReferenced(ctx context.Context, asset Fields, reference, key string) (Created, error) {
 	return c.create(ctx, asset, key, reference)
 }
@@ -68,8 +68,8 @@ func (c *Client) Remove(ctx context.Context, id string, w Write) error {
 	return err
 }
 
-// Patch changes the named fields of an asset and returns the whole asset (docs/contract.md, "Change"). If all
-// fields have these values already, nothing changes.
+// Patch changes the named fields of an asset and returns the whole asset (docs/contract.md, "Change"). If all named
+// fields already have the given values, nothing changes.
 func (c *Client) Patch(ctx context.Context, id string, change Fields, w Write) (Asset, error) {
 	if err := checkIDs(id); err != nil {
 		return Asset{}, err
@@ -82,8 +82,8 @@ func (c *Client) Publish(ctx context.Context, id string, w Write) (Asset, error)
 	return c.Patch(ctx, id, Fields{"status": Pending}, w)
 }
 
-// Replace replaces everything of an asset that the caller may write. It clears the fields that are absent from the new
-// asset (docs/contract.md, "Replace"). Pass the tag of the asset that you have read as w.IfMatch. Then Replace does not
+// Replace replaces all fields of an asset that the caller may write. It clears those that are absent from the new asset
+// (docs/contract.md, "Replace"). Set w.IfMatch to the tag of the asset that you have read. Then Replace does not
 // overwrite a change that another caller has made since.
 func (c *Client) Replace(ctx context.Context, id string, asset Asset, w Write) (Asset, error) {
 	if err := checkIDs(id); err != nil {

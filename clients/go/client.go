@@ -14,7 +14,7 @@ import (
 
 const (
 	prefix    = "/api/2.5"
-	maxAnswer = 32 << 20 // limit of an answer in bytes; the registry's largest answer has under 16 MiB
+	maxAnswer = 32 << 20 // maximum number of bytes of an answer; the registry's answers have less than 16 MiB
 )
 
 // Config configures a Client. Only URL is required.
@@ -35,11 +35,11 @@ type Client struct {
 	http      *http.Client
 	timeout   time.Duration
 	retry     Retry
-	silence   time.Duration // the client ends a stream that brings no byte for this time
+	silence   time.Duration // the client ends a stream if no byte comes in this time
 }
 
-// New returns a client. It makes no request. It refuses an address that is not
-// http or https, or that holds a user name, a query or a fragment.
+// New returns a client. It sends no request. It refuses an address whose scheme is
+// not http or https, or that has a user name, a query or a fragment.
 func New(c Config) (*Client, error) {
 	address, err := url.Parse(c.URL)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {

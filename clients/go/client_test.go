@@ -321,8 +321,8 @@ func TestErrorsNameEveryProblem(t *testing.T) {
 	}
 }
 
-// TestAnAnswerOfAnotherServerTellsWhereToLook makes errors from answers of other servers. Their bodies do not have the
-// form of the registry's errors. The text of each error must say where to look.
+// TestAnAnswerOfAnotherServerTellsWhereToLook makes errors from answers of other servers. The bodies of these answers
+// do not have the form of the registry's errors. The text of each error must say where to look.
 func TestAnAnswerOfAnotherServerTellsWhereToLook(t *testing.T) {
 	for status, want := range map[int]string{
 		302: "check the address", 404: "check the address", 405: "check the address",

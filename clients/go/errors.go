@@ -15,9 +15,9 @@ type Error struct {
 	Status     int
 	Method     string
 	Path       string        // without the query
-	Details    []Detail      // every problem of the request; empty if another server has answered
+	Details    []Detail      // every problem of the request; empty if the answer is not from the registry
 	RetryAfter time.Duration // value of Retry-After; 0: none; at most 999,999,999 s
-	RequestID  string        // names the request in the registry's logs
+	RequestID  string        // id of the request in the registry's logs
 	Uncertain  bool          // an earlier try of the same write may have changed the asset
 	ServerID   string        // the cookie SERVER_ID that the answer sets; empty: none
 }
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	return strings.ReplaceAll(text, "\n", " ")
 }
 
-// origin guesses the source of an answer that the registry has not sent.
+// origin returns a hint about the cause of an answer that did not come from the registry.
 func (e *Error) origin() string {
 	switch {
 	case e.Status < 400, e.Status == http.StatusNotFound, e.Status == http.StatusMethodNotAllowed:
@@ -58,7 +58,7 @@ func (e *Error) origin() string {
 	return "a server in between refuses the request"
 }
 
-// Detail returns the first problem with this name. ok is false if no problem has it.
+// Detail returns the first problem with the given name. ok is false if no problem has this name.
 func (e *Error) Detail(name string) (d Detail, ok bool) {
 	for _, d := range e.Details {
 		if d.Name == name {
@@ -82,7 +82,7 @@ func IsInvalid(err error) bool { return StatusOf(err) == http.StatusBadRequest }
 // IsUnauthorized reports a missing or invalid API key (401).
 func IsUnauthorized(err error) bool { return StatusOf(err) == http.StatusUnauthorized }
 
-// IsForbidden reports a valid key that is not allowed to do this, or a wrong token (403).
+// IsForbidden reports a valid key that does not permit the request, or a wrong token (403).
 func IsForbidden(err error) bool { return StatusOf(err) == http.StatusForbidden }
 
 // IsNotFound reports an object that does not exist (404).

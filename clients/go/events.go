@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// maxMessage bounds the bytes of one message of a stream.
+// maxMessage is the maximum number of bytes of one message of a stream.
 const maxMessage = 8 << 20
 
 var errLongMessage = fmt.Errorf("a message of the stream has more than %d bytes", maxMessage)
@@ -31,8 +31,8 @@ type messages struct {
 
 func newMessages(in io.Reader) *messages { return &messages{in: bufio.NewReaderSize(in, 64<<10)} }
 
-// The method `next` returns the next message. It returns io.EOF at the end of the stream. It ignores a message that the
-// end of the stream cuts off.
+// The method `next` returns the next message. It returns io.EOF at the end of the stream. If the stream ends within a
+// message, it ignores this message.
 func (m *messages) next() (message, error) {
 	var found message
 	for size := 0; ; {

@@ -30,8 +30,8 @@ type Feed struct {
 	Raw  bool // pages have Raw in place of Assets
 }
 
-// Position is a place in the feed. A program stores it as JSON and goes on from
-// there.
+// Position is a place in the feed. A program stores it as JSON, and later continues
+// from it.
 type Position struct {
 	Offset Timestamp `json:"offset"`
 	// ServerID is the cookie SERVER_ID of the data that Offset belongs to. Without it, the registry does not
@@ -39,8 +39,8 @@ type Position struct {
 	ServerID string `json:"serverID,omitempty"`
 }
 
-// Page is a page of the feed. An empty page means the end of the feed, for now. With Feed.Live an empty page
-// only moves the position.
+// Page is a page of the feed. An empty page means that there are no more entries now. With Feed.Live an empty page only
+// moves the position.
 type Page struct {
 	Assets []Asset           // with the fields that Feed.Fields names
 	Raw    []json.RawMessage // with Feed.Raw: the entries as the registry writes them
@@ -51,8 +51,8 @@ type Page struct {
 // Len returns the number of entries.
 func (p Page) Len() int { return len(p.Assets) + len(p.Raw) }
 
-// ErrStartOver is returned for a Position that the registry does not know, because the registry has other data,
-// or older data. A program that copies the registry then starts over (docs/contract.md, "Offsets").
+// ErrStartOver is returned for a Position that the registry does not know, because it now has different or older data.
+// A program that copies the registry then starts over (docs/contract.md, "Offsets").
 var ErrStartOver = errors.New("the registry does not know this position in the feed: start over")
 
 // Page reads the page at feed.Position. The error wraps ErrStartOver if the registry
@@ -66,8 +66,8 @@ func (c *Client) Page(ctx context.Context, feed Feed) (Page, error) {
 	return feed.open(r, got)
 }
 
-// open decodes a page. A page must have a list, with at most as many entries as the request asked for. It must
-// also have the offset of the next page, unless the page is empty and the request had no offset.
+// open decodes a page. A page must have a list. The list must not have more entries than the limit of the request. The
+// page must also have the offset of the next page. An empty page need not have it if the request had no offset.
 func (f Feed) open(r request, got answer) (Page, error) {
 	body, err := open[json.RawMessage](r, got)
 	if err != nil {
@@ -156,8 +156,8 @@ func (f Feed) query() url.Values {
 	return query
 }
 
-// Pages returns the pages from feed.Position to the end. The empty page is the last
-// one: its Next is where a later call goes on. An error ends the sequence.
+// Pages returns the pages from feed.Position to the end. The last page is empty. A later
+// call can continue from its Next. An error ends the sequence.
 func (c *Client) Pages(ctx context.Context, feed Feed) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		for {
@@ -170,21 +170,22 @@ func (c *Client) Pages(ctx context.Context, feed Feed) iter.Seq2[Page, error] {
 	}
 }
 
-// defaultPause is the pause that public clients are asked to make (docs/contract.md, "Feed").
+// defaultPause is the pause that the contract asks public clients to make (docs/contract.md, "Feed").
 const defaultPause = 5 * time.Minute
 
-// Follow returns the pages from feed.Position on, and does not end: after an empty page it pauses, then asks again.
-// Each wait is the given pause and up to a tenth more, at random; a pause of 0 stands for 5 minutes. A program that
-// stores Page.Next after it has used a page loses nothing.
+// Follow returns the pages from feed.Position on. The sequence does not end: after an empty page Follow pauses, and
+// then asks again. Each pause is the argument `pause` and up to a tenth more, at random; 0 stands for 5 minutes. If a
+// program uses a page before it stores Page.Next, it loses no entries.
 //
-// An error does not end the sequence, if the loop continues. After ErrStartOver the sequence goes on at the
-// beginning of the feed. After any other error it pauses, and then reads the same page again. If ErrStartOver
-// comes again before an empty page, it pauses too. Once ctx is done, the error of ctx is the last element.
+// After an error, the sequence continues if the caller's loop does. After ErrStartOver it continues at the beginning
+// of the feed. After any other error Follow pauses, and then reads the same page again. If a second ErrStartOver comes
+// before an empty page, Follow also pauses. Once ctx is done, the error of ctx is the last element.
 //
-// With feed.Live, changes arrive as they happen, in pages of at most feed.Limit entries and 4 MiB, or of one
-// larger entry. A page without assets moves the position. Follow begins a new stream when one ends, breaks off
-// or is silent for 30 s. After Retry.Tries failures in a row it yields the error, and goes on if the loop does.
-// If the registry has no streams, Follow reads pages as it does without feed.Live.
+// With feed.Live, changes arrive as they happen, in pages of at most feed.Limit entries and 4 MiB, or of one larger
+// entry. A page without assets moves the position. Follow begins a new stream when a stream ends, breaks off or is
+// silent for 30 s. It yields an error if another try would get the same answer, or after Retry.Tries failures in a
+// row. Then it continues if the caller's loop does. If the registry has no streams, Follow reads pages as without
+// feed.Live.
 func (c *Client) Follow(ctx context.Context, feed Feed, pause time.Duration) iter.Seq2[Page, error] {
 	if pause <= 0 {
 		pause = defaultPause

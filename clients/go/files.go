@@ -20,14 +20,14 @@ import (
 	"time"
 )
 
-// slowest is the speed, in bytes a second, below which the registry ends an upload. The time limit of a try is
-// Config.Timeout plus the time that an upload takes at this speed.
+// slowest is the least speed of an upload, in bytes a second. The registry ends a slower upload. The time limit of a
+// try is Config.Timeout plus the time that an upload takes at this speed.
 const slowest = 64 << 10 / 10
 
 // Upload sends the file at a path to the registry, and adds a document that refers to it. By default the
 // document's title and format are the name and the type of the file; its URL and hash describe the file. The
-// file is read while it is sent. An upload is retried like a read, because an extra file does no harm: after
-// a day, the registry removes a file to which no document refers.
+// file is read while it is sent. An upload is retried like a read, because an extra file does no harm: the
+// registry removes a file to which no document refers after a day.
 func (d Documents) Upload(ctx context.Context, path string, document Document, w Write) (Document, error) {
 	if err := checkIDs(d.asset); err != nil {
 		return document, err

@@ -7,9 +7,8 @@ import (
 	"fmt"
 )
 
-// listOf decodes a list. If the list has more than the given number of values, it returns an error and does not
-// decode the rest: a value of two bytes may take a thousand bytes once it is decoded. The list is nil if text
-// is empty or null.
+// listOf decodes a list. If the list has more than `most` values, listOf returns an error and does not decode the rest,
+// because a value of two bytes may take a thousand bytes in memory. If the text is empty or null, the result is nil.
 func listOf[T any](text []byte, most int) ([]T, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, nil
@@ -29,5 +28,5 @@ func listOf[T any](text []byte, most int) ([]T, error) {
 		}
 		list = append(list, value)
 	}
-	return list, nil // the end needs no check: text is a part of valid JSON
+	return list, nil // the end of the list needs no check, because the text is a part of valid JSON
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAListOfIDsEnds has pages that name themselves, or an earlier page, as the next page. Each list must end
-// soon, with an error where entries may be missing.
+// TestAListOfIDsEnds has pages that name themselves, or an earlier page, as the next page. Each list must end soon. If
+// entries may be missing, it must end with an error.
 func TestAListOfIDsEnds(t *testing.T) {
 	page := func(data, after string) reply {
 		return reply{200, fmt.Sprintf(`{"data":[%s],"next_page":{"after":%q}}`, data, after), nil}

@@ -32,12 +32,12 @@ const (
 // present.
 var ErrSignature = errors.New("the message has no right signature")
 
-// near is how far the time of a message may differ from the present.
+// near is the maximum difference between the time of a message and the present time.
 const near = 5 * time.Minute
 
-// ReadMessage reads a message to the receiver of a webhook, if it is signed with the webhook's secret. The
-// header comes from the request; body must have exactly the bytes that came. The error wraps ErrSignature if no
-// signature v1 is right, or if the time of the message is not near.
+// ReadMessage reads a message to the receiver of a webhook, if the message is signed with the webhook's secret. The
+// argument `header` is the header of the request, and `body` has exactly the bytes of its body. The error wraps
+// ErrSignature if no signature v1 is right, or if the time of the message differs from the present by over 5 minutes.
 func ReadMessage(secret Secret, header http.Header, body []byte) (Message, error) {
 	return readMessage(secret, header, body, time.Now())
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestMessages reads right and wrong messages. The wrong ones must be refused with ErrSignature. The tests of
+// TestMessages reads right and wrong messages. It must get ErrSignature for the wrong messages. The tests of
 // deploy/test/apart/webhooks check the same messages with the library of Standard Webhooks.
 func TestMessages(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/test/apart/webhooks/testdata/messages.json")

@@ -7,8 +7,8 @@ import (
 	"iter"
 )
 
-// Own selects assets of the key's broker (docs/contract.md, "Own assets"). The zero value selects all of them,
-// drafts too, in the order of their last changes.
+// Own selects assets of the key's broker (docs/contract.md, "Own assets"). The zero value selects all assets of the
+// broker, drafts too, in the order of their last changes.
 type Own struct {
 	Position   Position // assets start after this position; zero: at the beginning
 	Descending bool     // newest first
@@ -21,7 +21,7 @@ type Own struct {
 // OwnAsset is an asset of the key's broker, with the fields that Own.Fields names.
 type OwnAsset struct {
 	Asset     Asset
-	Reference string // the broker's own name for the asset; empty: none, or not asked for
+	Reference string // the broker's own name for the asset; empty: there is none, or Own.Fields does not name it
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -37,15 +37,15 @@ func (o *OwnAsset) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(reference, &o.Reference)
 }
 
-// OwnPage is a page of the assets of the key's broker. An empty page is the end, for now.
+// OwnPage is a page of the assets of the key's broker. An empty page means that there are no more assets now.
 type OwnPage struct {
 	Assets []OwnAsset
 	Next   Position // the next page
 }
 
 // OwnPages returns the pages of the assets of the key's broker, from own.Position to the end. The
-// empty page is the last one: its Next is where a later call goes on. An error ends the sequence.
-// The error wraps ErrStartOver if the registry does not know the position.
+// last page is empty. A later call can continue from its Next. An error ends the sequence. The
+// error wraps ErrStartOver if the registry does not know the position.
 func (c *Client) OwnPages(ctx context.Context, own Own) iter.Seq2[OwnPage, error] {
 	return func(yield func(OwnPage, error) bool) {
 		for {

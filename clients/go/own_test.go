@@ -43,7 +43,8 @@ func TestAnUnknownPositionOfOwnAssetsIsTold(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNotTheRegistrysAreErrors uses answers that a server in between may give. Each must be an error.
+// TestAnswersThatAreNotTheRegistrysAreErrors uses answers of a server between client and registry, such as a proxy. For
+// each answer the client must return an error.
 func TestAnswersThatAreNotTheRegistrysAreErrors(t *testing.T) {
 	for _, body := range []string{"", "<html>", "[]", "{}", `{"data":null}`, `{"data":`, `{"data":"x"}`} {
 		_, err := newRegistry(t, reply{200, body, nil}).client(t).Get(t.Context(), "a1")

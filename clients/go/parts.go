@@ -40,7 +40,7 @@ func (c *Client) RelatedProcesses(asset string) RelatedProcesses {
 	return RelatedProcesses{Parts[RelatedProcess, *RelatedProcess]{c, asset, "related_processes"}}
 }
 
-// List reads all parts; of each document it reads the newest version. The tags of listed parts are empty.
+// List reads all parts. For documents, it reads only the newest version of each. The tags of listed parts are empty.
 func (p Parts[T, P]) List(ctx context.Context) ([]T, error) { return p.list(ctx, nil) }
 
 func (p Parts[T, P]) list(ctx context.Context, query url.Values) ([]T, error) {
@@ -94,8 +94,8 @@ func (d Documents) AddVersion(ctx context.Context, id string, version Document, 
 	return d.one(ctx, id, write(http.MethodPut, d.path(id), version, w))
 }
 
-// Download returns the address of one version of a document: the version whose URL contains the given key. For
-// a file of the registry, the address works for 300 s, also before the file is public.
+// Download returns the address of one version of a document: the version whose URL contains the argument `key`. For a
+// file of the registry, the address is valid for 300 s, even if the file is not public yet.
 func (d Documents) Download(ctx context.Context, id, key string) (string, error) {
 	if err := checkIDs(d.asset, id); err != nil {
 		return "", err

@@ -32,8 +32,8 @@ func (c *Client) Proof(ctx context.Context, id string, revision int64) (Proof, e
 	return body.Data, err
 }
 
-// GetJSON reads an asset as the registry writes it, so that it can be compared with
-// a proof. It needs no key.
+// GetJSON reads an asset as the registry writes it, so that the caller can compare
+// the asset with a proof. It needs no key.
 func (c *Client) GetJSON(ctx context.Context, id string) (json.RawMessage, error) {
 	if err := checkIDs(id); err != nil {
 		return nil, err

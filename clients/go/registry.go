@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// Me is the caller, as its API key says (docs/contract.md, "Routes").
+// Me describes the caller, to whom the API key belongs (docs/contract.md, "Routes").
 type Me struct {
 	Broker         string  `json:"broker"`
-	Key            string  `json:"key"` // id of the key, not the key
+	Key            string  `json:"key"` // id of the key, not the key itself
 	Role           string  `json:"role"`
 	Accreditations string  `json:"accreditations"` // levels: digits, and "t" for test assets only
 	Limits         []Limit `json:"limits"`
 }
 
-// Limit is what a rate limit leaves to the caller (docs/contract.md, "Rate limits").
+// Limit is a rate limit, with the remaining requests of the caller (docs/contract.md, "Rate limits").
 type Limit struct {
 	Policy    string           `json:"policy"`
 	By        string           `json:"by"`     // "key", or "tenant" for all keys of the broker
@@ -26,7 +26,7 @@ type Limit struct {
 	Reset     int64            `json:"reset"` // seconds until more requests are allowed
 }
 
-// Me reads who the caller is, and what its rate limits leave.
+// Me reads the description of the caller and its rate limits.
 func (c *Client) Me(ctx context.Context) (Me, error) {
 	body, err := call[Me](ctx, c, read(path("me"), nil))
 	return body.Data, err
@@ -41,7 +41,7 @@ func (c *Client) Health(ctx context.Context) error {
 	return err
 }
 
-// Server is what the registry says about itself.
+// Server describes the registry.
 type Server struct {
 	Name     string   `json:"name"`
 	Versions []string `json:"versions"` // versions of the API

@@ -14,7 +14,7 @@ import (
 // Retry bounds the retries of one call. The package comment says what is retried.
 type Retry struct {
 	Tries int           // maximum number of tries, the first included; 0: 6
-	Total time.Duration // time after the first try during which another may begin; 0: 1 min
+	Total time.Duration // time from the start of the first try in which further tries may begin; 0: 1 min
 }
 
 func (r Retry) orDefault() Retry {
@@ -39,8 +39,8 @@ func (r Retry) start() *tries {
 	return &tries{left: r.Tries - 1, end: time.Now().Add(r.Total), wait: firstPause}
 }
 
-// pause waits before the next try. It returns false without a wait if there must be no next try: the tries
-// are used up, or the pause would end too late for Retry.Total or for ctx.
+// pause waits before the next try. If there must be no next try, it returns false without a wait. This is so if the
+// tries are used up, or if the pause would end too late for Retry.Total or for ctx.
 func (t *tries) pause(ctx context.Context, refusal *Error) bool {
 	wait := t.wait
 	t.wait = min(2*t.wait, longestPause)
@@ -78,7 +78,7 @@ type end int
 const (
 	final   end = iota // another try would get the same answer
 	nothing            // the registry did nothing
-	unknown            // the registry may have done the request
+	unknown            // the registry may have carried out the request
 )
 
 // endOf returns the end of a try that failed with err.

@@ -39,9 +39,9 @@ type Operation struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// Revisions returns the changes of an asset, the newest first, as far back as the
-// registry keeps them. It reads page by page. It needs the owner's key and token, or
-// an administrator's key. An error is the last element.
+// Revisions returns all changes of an asset that the registry still keeps, the newest
+// first. It reads page by page. It needs the owner's key and token, or an
+// administrator's key. An error is the last element.
 func (c *Client) Revisions(ctx context.Context, asset string, token Secret) iter.Seq2[Revision, error] {
 	return func(yield func(Revision, error) bool) {
 		query := url.Values{}
@@ -75,8 +75,8 @@ func (c *Client) revisions(ctx context.Context, asset string, token Secret, quer
 	return call[[]Revision](ctx, c, r)
 }
 
-// EraseRevision permanently destroys the content of a past revision of an asset. It needs an administrator's
-// key. The newest revision cannot be erased. Erasing a revision again has no effect.
+// EraseRevision permanently erases the content of a past revision of an asset. It needs an administrator's key. The
+// newest revision cannot be erased. A second erasure of the same revision has no effect.
 func (c *Client) EraseRevision(ctx context.Context, asset string, revision int64) (Revision, error) {
 	if err := checkIDs(asset); err != nil {
 		return Revision{}, err

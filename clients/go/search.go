@@ -19,13 +19,13 @@ type Found struct {
 	Interpreted *Interpretation `json:"interpreted"`
 }
 
-// Interpretation says how the words of a question were read, if nothing has exactly these words.
+// Interpretation says how the words of a question were read, if no asset has exactly these words.
 type Interpretation struct {
 	Steps    []string      `json:"steps"`
 	Used     []string      `json:"used"`
 	LeftOut  []string      `json:"left_out"`
 	Replaced []Replacement `json:"replaced"`
-	NotFound []string      `json:"not_found"` // words that occur in no asset, if nothing was found
+	NotFound []string      `json:"not_found"` // if no asset was found: words that occur in no asset
 }
 
 // Replacement is a word of a question, and the word that was searched for in its place.
@@ -47,9 +47,9 @@ type FacetValue struct {
 	Count int64  `json:"count"`
 }
 
-// Suggest returns at most 10 texts to search for. Each begins with the words at the end of the given text. They
-// are sorted by the number of assets that have them, the largest first. It needs no key. IsNotFound is true for
-// the error of a registry without a search service.
+// Suggest returns at most 10 texts to search for. Each of them begins with the words at the end of the given text. The
+// texts are sorted by the number of assets that have them, the largest number first. Suggest needs no key. IsNotFound
+// is true for the error of a registry without a search service.
 func (c *Client) Suggest(ctx context.Context, text string) ([]string, error) {
 	r := read(path("search", "suggest"), url.Values{"q": {text}})
 	got, err := c.send(ctx, r)

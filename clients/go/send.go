@@ -27,7 +27,7 @@ type request struct {
 	accept      string
 	repeatable  bool // a retry does no harm, even if the registry has already carried out the first try
 	once        bool // the request is never retried
-	redirected  bool // a 302 is a valid answer, and is not followed
+	redirected  bool // a 302 is a valid answer; the client does not follow it
 }
 
 // answer is a response that was read to its end, with a status below 400.
@@ -36,7 +36,7 @@ type answer struct {
 	text   []byte
 }
 
-// path returns the path of the API with these segments, and escapes them.
+// path returns the path of the API with the given segments. It escapes the segments.
 func path(segments ...string) string {
 	var joined strings.Builder
 	joined.WriteString(prefix)

@@ -14,7 +14,7 @@ import (
 
 // Snapshot lists the files that hold all listed assets (docs/contract.md, "Snapshot").
 type Snapshot struct {
-	Position          Timestamp `json:"position"` // the offset to follow the feed from
+	Position          Timestamp `json:"position"` // the offset in the feed after which to read further changes
 	Date              Timestamp `json:"date"`     // when the registry began the snapshot
 	Assets            int64     `json:"assets"`
 	Bytes             int64     `json:"bytes"`             // size of all segments
@@ -24,7 +24,7 @@ type Snapshot struct {
 	Checkpoint        string    `json:"checkpoint"`        // checkpoint of the public log; empty: none
 	Segments          []Segment `json:"segments"`          // the files of the snapshot, in the order of ids
 
-	// Start is the position to follow the feed from.
+	// Start is Position in the form that Feed takes.
 	Start Position `json:"-"`
 }
 
@@ -49,14 +49,14 @@ const (
 	maxPath     = 1 << 10
 )
 
-// ErrSegment is returned for a file that differs from what the snapshot says about it.
+// ErrSegment is returned for a file that differs from its description in the snapshot.
 var ErrSegment = errors.New("the segment is damaged")
 
 // ErrSnapshot is returned for a snapshot that contradicts itself, or that is larger than a client accepts.
 var ErrSnapshot = errors.New("the snapshot is not one of a registry")
 
-// UnmarshalJSON implements json.Unmarshaler. It refuses a list of too many files before it
-// decodes them.
+// UnmarshalJSON implements json.Unmarshaler. It refuses a list of too many files without
+// decoding all of them.
 func (s *Snapshot) UnmarshalJSON(text []byte) error {
 	type plain Snapshot
 	var v struct {
@@ -122,8 +122,8 @@ func isHex(text string, digits int) bool {
 }
 
 // Snapshot reads the list of the newest snapshot's files. IsNotFound is true for the error of a registry
-// without a snapshot. The error wraps ErrSnapshot if the files do not add up to the numbers of the snapshot. It
-// also wraps ErrSnapshot if the list or a file is larger than a registry would make it.
+// without a snapshot. The error wraps ErrSnapshot if the totals of the files differ from the totals of the
+// snapshot. It also wraps ErrSnapshot if the list or a file is larger than a registry would make it.
 func (c *Client) Snapshot(ctx context.Context) (Snapshot, error) {
 	r := read(path("snapshot"), nil)
 	body, err := call[Snapshot](ctx, c, r)
@@ -134,9 +134,9 @@ func (c *Client) Snapshot(ctx context.Context) (Snapshot, error) {
 	return body.Data, body.Data.check()
 }
 
-// Segment reads a file of a snapshot. If the connection breaks, Segment tries again, and asks for the missing bytes
-// only. It does not give up while each try brings more bytes. If the file is gone, IsNotFound is true for the error;
-// then read the snapshot again. The error wraps ErrSegment if the file has another length or hash.
+// Segment reads a file of a snapshot. If the connection breaks, Segment tries again, and requests only the missing
+// bytes. It does not give up as long as each try brings more bytes. If the file is gone, IsNotFound is true for the
+// error; then read the snapshot again. The error wraps ErrSegment if the file has a different length or hash.
 func (c *Client) Segment(ctx context.Context, s Segment) ([]byte, error) {
 	if !strings.HasPrefix(s.Path, "/") || s.Bytes < 0 || s.Bytes > maxFile {
 		return nil, fmt.Errorf("%w: the snapshot lists %d bytes at the path %.200q", ErrSegment, s.Bytes, s.Path)

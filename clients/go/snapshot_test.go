@@ -57,7 +57,7 @@ func TestASegmentThatBreaksOffIsReadOn(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789"), 10)
 	f := &files{content: content, most: 30}
 	s := newStreams(t, f.ServeHTTP)
-	got, err := s.client(t).Segment(t.Context(), segmentOf(content)) // each try reads 30 bytes more, so it goes on
+	got, err := s.client(t).Segment(t.Context(), segmentOf(content)) // each try reads 30 bytes more, so Segment goes on
 	if err != nil || !bytes.Equal(got, content) {
 		t.Errorf("got %q, %v; want %q", got, err, content)
 	}

@@ -33,7 +33,7 @@ type follower struct {
 	pause    time.Duration
 	yield    func(Page, error) bool
 	retry    time.Duration // pause that the registry's retry asks for; 0: none
-	failures int           // streams in a row without a message
+	failures int           // failures in a row; a message resets the number
 	stopped  bool          // yield has returned false
 }
 
@@ -124,8 +124,8 @@ func (h heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read yields the messages of a stream. If the registry has no streams, it answers with a page, which read
-// yields.
+// read yields the messages of a stream. If the registry has no streams, it answers with a page. Then read yields this
+// page.
 func (f *follower) read(r request, resp *http.Response) (time.Duration, error) {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err == nil && kind == eventStream && resp.StatusCode == http.StatusOK {

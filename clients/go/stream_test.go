@@ -100,8 +100,8 @@ func bookmark(offset string) string {
 	return fmt.Sprintf("event: bookmark\nid: %s\ndata: {\"offset\":\"%[1]s\"}\n\n", offset)
 }
 
-// live follows a feed until it has received as many assets or errors as count says. It returns the ids of the
-// assets and the text "offset SERVER_ID" of the last position.
+// live follows a feed until it has received `count` assets and errors in all. It returns the ids of the assets, the
+// text "offset SERVER_ID" of the last position, and the errors.
 func live(t *testing.T, c *Client, feed Feed, count int) (got []string, last string, errs []error) {
 	t.Helper()
 	feed.Live = true

@@ -5,11 +5,11 @@ import (
 	"net/http"
 )
 
-// Transfer lets the broker that made it take an asset over (docs/contract.md, "Transfers"). An unused transfer
+// Transfer permits the broker that created it to take over an asset (docs/contract.md, "Transfers"). An unused transfer
 // ends after 90 days.
 type Transfer struct {
 	ID      string    `json:"id"`
-	Date    Timestamp `json:"date"`              // when the transfer was made; of a used transfer, when it was used
+	Date    Timestamp `json:"date"`              // time when the transfer was used; of an unused one, time of creation
 	UsedFor string    `json:"usedFor,omitempty"` // "/assets/ID"; empty: unused
 }
 
@@ -35,9 +35,9 @@ func (c *Client) Transfer(ctx context.Context, id string) (Transfer, error) {
 	return body.Data, err
 }
 
-// TakeOver gives an asset to this client's broker, which made the transfer. token is
-// the asset's transfer token. From then on the asset has the tokens of the transfer.
-// The same call may be repeated at any time (docs/contract.md, "Ownership").
+// TakeOver gives an asset to this client's broker, which must have created the transfer. The
+// argument `token` is the asset's transfer token. Afterwards the asset has the tokens of the
+// transfer. The same call may be repeated at any time (docs/contract.md, "Ownership").
 func (c *Client) TakeOver(ctx context.Context, asset, transfer string, token Secret) (Asset, error) {
 	if err := checkIDs(asset, transfer); err != nil {
 		return Asset{}, err
@@ -50,7 +50,7 @@ func (c *Client) TakeOver(ctx context.Context, asset, transfer string, token Sec
 
 // Recover gives an asset new tokens, for its owner. It needs an administrator's key. The old
 // tokens are no longer valid (docs/contract.md, "Recovery"). The audit log keeps the reason.
-// Recover is not retried: after an error, call it again and take the tokens of the last answer.
+// Recover is not retried. After an error, call it again, and use the tokens of the last answer.
 func (c *Client) Recover(ctx context.Context, asset, reason string) (Created, error) {
 	if err := checkIDs(asset); err != nil {
 		return Created{}, err

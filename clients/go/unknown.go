@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// Unknown holds the fields of an object that this version of the client does not know, and the fields whose
-// value is empty, such as "". They are sent back with the object, unless the struct has a value for the same
-// field.
+// Unknown holds the fields of an object that this version of the client does not know, and the fields whose value is
+// empty, such as "". They are sent back with the object. If the struct has a value for the same field, that value is
+// sent instead.
 type Unknown map[string]json.RawMessage
 
 // isEmpty reports whether JSON is a value that a struct does not send.
@@ -41,9 +41,9 @@ func decode(text []byte, to any, unknown *Unknown) error {
 	return nil
 }
 
-// encode encodes the fields of a struct, and after them the unknown fields. It leaves out an unknown field if the
-// encoded struct has a value for the same name. If the struct has the field, but without a value, encode adds the
-// unknown value only if it is empty.
+// encode encodes the fields of a struct, and after them the unknown fields. If the encoded struct has a value for the
+// name of an unknown field, encode leaves the unknown field out. If the struct has a field with this name, but without
+// a value, encode adds the unknown field only if the value of the unknown field is empty.
 func encode(from any, unknown Unknown) ([]byte, error) {
 	text, err := json.Marshal(from)
 	if err != nil || len(unknown) == 0 {

@@ -107,18 +107,18 @@ type Tag string
 // AnyTag matches every state.
 const AnyTag Tag = "*"
 
-// Tagged holds what the header of an answer says about the object. Structs with a tag embed it.
+// Tagged holds the facts about an object that the header of an answer has. Structs with a tag embed it.
 type Tagged struct {
 	// Tag is the ETag of the answer. It is empty for an object that is inside another one.
 	Tag Tag `json:"-"`
-	// Ignored names fields that the request has sent and the registry has ignored, such as documents in an
-	// asset. It is empty if the request sent back an object of the registry, which is one with a DateModified.
+	// Ignored names fields that the request has sent and the registry has ignored, such as documents in an asset. It is
+	// empty if the object in the request has a DateModified, because such an object came from the registry.
 	Ignored []string `json:"-"`
 }
 
 func (t *Tagged) setTagged(of Tagged) { *t = of }
 
-// taggedBy returns what the header of the answer to a request says about the object.
+// taggedBy returns the facts about the object that the header of the answer to a request has.
 func taggedBy(r request, header http.Header) Tagged {
 	t := Tagged{Tag: Tag(header.Get("ETag"))}
 	if names := header.Get("Registry-Ignored"); names != "" && !isSentBack(r.data) {
@@ -149,7 +149,7 @@ func isSentBack(data any) bool {
 // Lists are merged by index, and a shorter list cuts off the rest.
 type Fields map[string]any
 
-// Write says who changes an asset, and on what condition.
+// Write says who changes an asset, and under which condition.
 type Write struct {
 	Token   Secret // owner token; empty for a concierge or an administrator
 	IfMatch Tag    // write only if the asset still has this tag; empty: always

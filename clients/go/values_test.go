@@ -118,8 +118,8 @@ func TestAnUnknownFieldDoesNotReplaceAKnownOne(t *testing.T) {
 	}
 }
 
-// TestEmptyValuesComeBack reads an asset with empty values, as it may be stored. If the asset is replaced,
-// these values stay. Only values that the caller sets or clears may change.
+// TestEmptyValuesComeBack reads an asset with empty values, which the registry may have stored. If the asset is
+// replaced, these values stay. Only values that the caller sets or clears may change.
 func TestEmptyValuesComeBack(t *testing.T) {
 	text := `{"title":"","title_en":"x","items":[{"description":"","unit":{"name":""},"additionalClassifications":[],
 		"location":{}}],"decisions":[],"assetCustodian":{"identifier":{"id":""},"contactPoint":{"email":""}},

@@ -24,7 +24,7 @@ type Webhook struct {
 	Filters         WebhookFilters `json:"filters,omitzero"`    // which assets it sends
 	State           string         `json:"state"`               // "unverified", "active" or "disabled"
 	Reason          string         `json:"reason,omitempty"`    // "paused", "stopped", "gone", "failing" or "unverified"
-	Offset          Timestamp      `json:"offset"`              // the receiver has acknowledged everything up to here
+	Offset          Timestamp      `json:"offset"`              // the receiver has acknowledged all changes up to it
 	Behind          int64          `json:"behind"`              // seconds since the oldest change that is not acknowledged
 	Failures        int64          `json:"failures"`            // failed attempts since the last success
 	LastError       string         `json:"lastError,omitempty"` // empty after a success
@@ -33,8 +33,8 @@ type Webhook struct {
 	PublicKey       string         `json:"publicKey,omitempty"` // verifies signatures v1a: "whpk_..."
 }
 
-// WebhookFilters are the filters of a webhook, which are the same as in a search. An asset meets a filter if it
-// has one of the values of the filter. Every asset meets a filter without values.
+// WebhookFilters are the filters of a webhook. A search has the same filters. An asset meets a filter if it has one of
+// the values of the filter. Every asset meets a filter without values.
 type WebhookFilters struct {
 	Status         []string `json:"status,omitempty"`
 	Type           []string `json:"type,omitempty"` // assetType
@@ -45,7 +45,7 @@ type WebhookFilters struct {
 	Owner          []string `json:"owner,omitempty"`
 }
 
-// WebhookAccess holds the secret of a webhook, which is returned once.
+// WebhookAccess holds the secret of a webhook. The registry returns each secret only once.
 type WebhookAccess struct {
 	Secret Secret `json:"secret"` // verifies signatures v1: "whsec_..."
 }
@@ -68,7 +68,7 @@ type WebhookSettings struct {
 
 // WebhookChange changes a webhook. Empty fields stay as they are.
 type WebhookChange struct {
-	URL   string `json:"url,omitempty"`   // the new address has to answer a challenge first
+	URL   string `json:"url,omitempty"`   // the new address must first answer a challenge
 	State string `json:"state,omitempty"` // "disabled" pauses, "active" resumes
 }
 
@@ -101,8 +101,8 @@ func (c *Client) Webhooks(ctx context.Context, broker string) iter.Seq2[Webhook,
 
 // listed returns the entries of a list in the order of their ids. With an administrator's key these are all
 // entries, or the entries of the given broker if its name is not empty. The sequence ends with the first error.
-// If a page names itself, or an earlier page, as the next page, this is an error, because the list would have
-// no end.
+// If a page with entries names itself or an earlier page as the next page, this is an error, because the list
+// would have no end.
 func listed[T any](ctx context.Context, c *Client, path, broker string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{}
@@ -156,8 +156,8 @@ func (c *Client) ChangeWebhook(ctx context.Context, id string, change WebhookCha
 	return c.webhook(ctx, id, request{method: http.MethodPatch, path: path(webhooks, id), data: change, repeatable: true})
 }
 
-// ReplayWebhook sends the changes after an offset again. With an empty offset a disabled
-// webhook goes on where it stopped.
+// ReplayWebhook sends the changes after an offset again. With an empty offset, a disabled
+// webhook continues after the last acknowledged change.
 func (c *Client) ReplayWebhook(ctx context.Context, id string, from Timestamp) (Webhook, error) {
 	data := Fields{}
 	if from != "" {
