@@ -27,8 +27,8 @@ const (
 )
 
 // Copier copies a log from a source into a store. Before it stores anything, it verifies the data. Each part must
-// belong to the tree of a checkpoint that the source has signed. Each checkpoint must continue the one before. A Copier
-// is not safe for concurrent use.
+// belong to the tree of a checkpoint that the source has signed. Each checkpoint must continue the previous one. A
+// Copier is not safe for concurrent use.
 type Copier struct {
 	Store  Store
 	Source translog.Source
@@ -40,8 +40,8 @@ type Copier struct {
 	Check func(after int64, leaves []translog.Leaf) error
 }
 
-// Run copies the log until ctx is done. It calls report() after each attempt to copy what is new,
-// with the error of the attempt. Nil means that the copy has the newest checkpoint.
+// Run copies the log until ctx is done. After each attempt to copy new leaves, it calls the function `report` with
+// the error of the attempt. If the error is nil, the copy has the newest checkpoint.
 func (c *Copier) Run(ctx context.Context, report func(error)) {
 	for ctx.Err() == nil {
 		err := c.CatchUp(ctx)

@@ -204,8 +204,8 @@ func TestACopierSaysHowEachLookEnds(t *testing.T) {
 	})
 }
 
-// TestASecondProcessLeavesTheLogToTheFirst extends one log with two writers in turn. A writer must do nothing in
-// its first step after the other has changed the head.
+// TestASecondProcessLeavesTheLogToTheFirst extends one log with two writers in turn. After one writer has changed
+// the head, the first step of the other writer must do nothing.
 func TestASecondProcessLeavesTheLogToTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, first := filled(t)

@@ -58,7 +58,7 @@ func (p *Patrol) Run(ctx context.Context, report func(err error)) {
 	}
 }
 
-// slowly reads parts, and pauses after each, so that the store has time for other work.
+// slowly reads parts. It pauses after each part, so that the store has time for other work.
 type slowly struct{ Parts }
 
 func (s slowly) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error) {

@@ -1,15 +1,14 @@
 // Package publiclog makes the public log of changes (docs/log.md) from the record of changes, and reads it.
 //
 // The record determines the log: its leaves are the public changes below the horizon, in the order of their
-// positions. The record below the horizon never changes (R2), so every process that makes the log makes the
-// same one.
+// positions. The record below the horizon never changes (R2), so every process makes the same log.
 //
 // A Store keeps the full parts of the tree and one Head. A process first stores the new parts. Then it replaces
 // the head, unless another process has replaced the head meanwhile. All processes compute the same parts, so
 // parts that were stored before a crash do no harm.
 //
-// A process signs only the tree of the stored head, and a new head always has the same tree or one that
-// continues it. So two different trees of the same size are never signed.
+// A process signs only the tree of the stored head. A new head always has the same tree or a tree that continues
+// it. So two different trees of the same size are never signed.
 package publiclog
 
 import (

@@ -59,13 +59,14 @@ func NewWriter(record Record, store Store, o Options) *Writer {
 }
 
 const (
-	// If another process was faster, a writer waits for a random number of pauses, at most yields.
+	// yields is the maximum number of pauses for which a writer waits if another process was faster. The number is
+	// random.
 	yields = 10
 	// rest is the length of the pause after a step, as a multiple of the step's length. The pause is at most
 	// longestPause. Without these pauses, a slow store would have no time for other work.
 	rest         = 4
 	longestPause = 10 * time.Second
-	// signings is how often one step tries to sign. An attempt fails if the head changes meanwhile.
+	// signings is the maximum number of attempts of one step to sign. An attempt fails if the head changes meanwhile.
 	signings = 3
 )
 

@@ -257,8 +257,8 @@ func TestAWriterKeepsItsPace(t *testing.T) {
 	}
 }
 
-// TestABacklogIsLoggedWithoutPauses starts a writer on a record that needs twenty steps. Only after these may a
-// report say that all changes are covered.
+// TestABacklogIsLoggedWithoutPauses starts a writer on a record that needs 21 steps. Only the report of the last
+// step, and later reports, may say that all changes are covered.
 func TestABacklogIsLoggedWithoutPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
@@ -368,7 +368,7 @@ func TestAWriterThatLostLeavesTheLogToTheWinner(t *testing.T) {
 		extended(t, loser)
 		signed(t, loser)
 		w.grown(t, 40)
-		extended(t, loser) // the newest checkpoint is its own, so this writer does not rest
+		extended(t, loser) // this writer signed the newest checkpoint, so it does not rest
 		if got := p.looks - before; got != 3 {
 			t.Errorf("got %d looks, want 3", got)
 		}
