@@ -75,8 +75,8 @@ func (f *follower) failed(err error) time.Duration {
 	return min(wait, longestFollow)
 }
 
-// try opens a stream and reads it to its end. It returns how long to wait before the
-// next one.
+// try opens a stream and reads it to its end. It returns the time to wait before the
+// next stream.
 func (f *follower) try(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -32,7 +32,7 @@ func (f *File) Ahead(tx *bbolt.Tx, bucket, from []byte, count int) {
 type reader struct {
 	file     *os.File
 	pageSize int64
-	left     int // how many more leaves the reader may ask for
+	left     int // number of further leaves that the reader may request
 	ask      func(file *os.File, from, size int64)
 }
 

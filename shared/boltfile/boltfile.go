@@ -35,8 +35,9 @@ const (
 	lockRetry   = 50 * time.Millisecond // pause between two attempts to lock the file
 	fileMode    = 0o600
 
-	// mapAhead is how far the file is mapped beyond its end. When the file outgrows the map, bbolt waits for
-	// the end of all reads before it maps more, and new reads wait too. The map takes addresses, not memory.
+	// mapAhead is the number of bytes that are mapped beyond the end of the file. When the file outgrows the map,
+	// bbolt waits for the end of all reads before it maps more, and new reads wait too. The map takes addresses, not
+	// memory.
 	mapAhead = 64 << 30
 
 	// growth is the number of bytes by which a full file grows. bbolt's default is 16 MiB. With mapAhead, even a small
@@ -109,7 +110,7 @@ func Open(path string, o Options) (*File, error) {
 	return f, nil
 }
 
-// createTries is how often create tries to make the file.
+// createTries is the maximum number of times that create tries to make the file.
 const createTries = 8
 
 // create writes the whole file under a temporary name and then links it to path. So a crash never leaves a file that
@@ -283,8 +284,8 @@ func rewriteMeta(file *os.File) error {
 	return file.Sync()
 }
 
-// prepare checks the file against the options, creates the added buckets and stores the current secret. It writes only
-// what the file lacks, so that a service can start on a full disk.
+// prepare checks the file against the options, creates the added buckets and stores the current secret. If the file
+// already has all of them, prepare writes nothing, so that a service can start on a full disk.
 func (f *File) prepare(o Options) error {
 	var current bool
 	err := f.View(func(tx *bbolt.Tx) (err error) {

@@ -257,7 +257,7 @@ type bucketKind bool
 
 const (
 	dataBucket bucketKind = false // its values are data
-	rootBucket bucketKind = true  // its values are the other buckets
+	rootBucket bucketKind = true  // its values are the data buckets
 )
 
 // span limits the keys of a part of a tree: low <= key < high. A nil means no limit.

@@ -1,5 +1,4 @@
-// Package command has what a program needs around its work: signals, an error message in plain words, and an
-// exit code.
+// Package command handles the signals of a program, prints its error in plain words, and sets its exit code.
 package command
 
 import (

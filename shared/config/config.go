@@ -36,7 +36,7 @@ func Parse(dst any, name, description, envPrefix string, args []string) (command
 	return parsed.Command(), nil
 }
 
-// parse does what Parse does. It also returns what kong knows of the settings, and the values of the file.
+// parse works like Parse. It also returns kong's description of the settings, and the values of the file.
 func parse(dst any, name, description, envPrefix string, args []string) (*kong.Context, *settings, error) {
 	var file struct {
 		Config kong.ConfigFlag `placeholder:"FILE" help:"YAML file with settings, named like the flags."`

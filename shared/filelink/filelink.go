@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// Lifetime is how long a signed address permits reading.
+	// Lifetime is the time for which a signed address permits reading.
 	Lifetime = 300 * time.Second
-	// grace is how far the clocks of two machines may differ.
+	// grace is the maximum difference between the clocks of two machines.
 	grace = 60 * time.Second
 )
 
@@ -80,14 +80,14 @@ func (s *Signer) Read(id string, now time.Time) url.Values {
 	return q
 }
 
-// CheckBind returns a fault of kind Forbidden unless q has what Bind returned.
+// CheckBind returns a fault of kind Forbidden unless q has the parameters that Bind returned.
 func (s *Signer) CheckBind(id, md5 string, q url.Values) error { return s.check(toBind, id, md5, q) }
 
-// CheckUpload returns a fault of kind Forbidden unless q has what Upload returned.
+// CheckUpload returns a fault of kind Forbidden unless q has the parameters that Upload returned.
 func (s *Signer) CheckUpload(id string, q url.Values) error { return s.check(toUpload, id, "", q) }
 
-// CheckRead returns a fault of kind Forbidden unless q has what Read returned, and the time for reading has not
-// expired.
+// CheckRead returns a fault of kind Forbidden if q lacks the parameters that Read returned, or if the time for reading
+// has expired.
 func (s *Signer) CheckRead(id string, q url.Values, now time.Time) error {
 	expires := q.Get(expiresParameter)
 	if at, err := strconv.ParseInt(expires, 10, 64); err == nil && now.After(time.Unix(at, 0).Add(grace)) {

@@ -1,6 +1,6 @@
-// Package follow has what a service needs to pass on the feed as it grows
-// (docs/architecture.md, "Live feed"): a Ring holds the newest entries for any number
-// of followers, and a Reader reads the messages that one service sends another.
+// Package follow helps services to pass on the feed as it grows (docs/architecture.md,
+// "Live feed"). A Ring holds the newest entries for any number of followers. A Reader
+// reads the messages that one service sends another.
 //
 // A follower's whole state is its position. It asks a Ring for the entries after that
 // position. If the Ring no longer has these entries, the follower reads pages until it

@@ -134,7 +134,7 @@ func TestACertificateIsReadAnew(t *testing.T) {
 	}
 }
 
-// TestOldVersionsOfTLSAreRefused connects with one version of TLS at a time.
+// TestOldVersionsOfTLSAreRefused connects once with each version of TLS.
 func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	config, pool := withTLS(t)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)

@@ -30,7 +30,7 @@ func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	answer := &answer{header: http.Header{}, status: http.StatusOK}
 	t.handler.ServeHTTP(answer, served)
 	if req.Body != nil {
-		_ = req.Body.Close() // a RoundTripper must close it; the handler has read what it needs
+		_ = req.Body.Close() // a RoundTripper must close the body; the handler no longer needs it
 	}
 	return &http.Response{
 		Status:        http.StatusText(answer.status),

@@ -51,8 +51,8 @@ func (i Identity) Permits(level byte) bool {
 // TestOnly reports whether the key is limited to test assets (level t).
 func (i Identity) TestOnly() bool { return strings.Contains(i.Levels, "t") }
 
-// lifetime is how long a signed identity is valid. It is longer than any request
-// plus the difference between two machines' clocks.
+// lifetime is the time for which a signed identity is valid. It is longer than the
+// longest request and the difference between two machines' clocks together.
 const lifetime = 2 * time.Minute
 
 // MinSecret is the least length of a signing secret, in bytes.

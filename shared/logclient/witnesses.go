@@ -19,7 +19,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// linger is how long Cosign waits for more cosignatures after the quorum.
+// linger is the time for which Cosign still waits for cosignatures after the quorum.
 const linger = 100 * time.Millisecond
 
 // Prove returns the proof that the tree of the submitted checkpoint begins with an older tree of the log, as

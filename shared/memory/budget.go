@@ -8,7 +8,7 @@ import (
 // Semaphore.
 const Small = 64 << 10
 
-// largeShare is how many quarters of a budget the amounts above Small may use together.
+// largeShare is the number of quarters of a budget that all amounts above Small may use together.
 const largeShare = 3
 
 // Budget limits the bytes that are held at the same time. It is safe for concurrent use.
