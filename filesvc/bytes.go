@@ -40,8 +40,8 @@ func openBucket(place, spool string, timeout time.Duration) (file.Bytes, error) 
 	return s3store.Open(a, spool, timeout)
 }
 
-// openBytes opens the store of bytes at a place. It creates a directory that does not exist. For spool, see
-// Config.
+// openBytes opens the store of bytes at a place. It creates a directory that does not exist. The argument `spool`
+// is the same as Config.Spool.
 func openBytes(place, spool string, timeout time.Duration) (file.Bytes, error) {
 	if IsBucket(place) {
 		return openBucket(place, spool, timeout)
@@ -57,7 +57,7 @@ func existingBytes(place string, timeout time.Duration) (file.Bytes, error) {
 	return dirstore.Existing(place), nil
 }
 
-// Copying says from where to where CopyBytes copies.
+// Copying has the store and the two places for CopyBytes.
 type Copying struct {
 	Store    string       // store of the metadata, as in Config.Store
 	Secrets  keyring.Ring // secrets of the services; needed if the metadata are in a file
@@ -101,10 +101,10 @@ func CopyBytes(ctx context.Context, c Copying) (done Copied, err error) {
 	if err != nil {
 		return done, err
 	}
-	if err := to.Tidy(ctx, time.Now()); err != nil { // files that a killed copy did not finish would be in the way
+	if err := to.Tidy(ctx, time.Now()); err != nil { // otherwise Put fails for a file that a killed run left unfinished
 		return done, err
 	}
-	removed, err := from.Removals(ctx) // read first, so that even a copy that fails has all removals
+	removed, err := from.Removals(ctx) // the removals come first, so that a copy that fails has them, too
 	if err != nil {
 		return done, err
 	}

@@ -83,7 +83,7 @@ func OpenCopies(c CopiesConfig) (*Copies, error) {
 }
 
 // Run copies the files that assets name, and applies removals, until ctx is done. After each round it calls the
-// function `copied` or removed with the error of the round, or with nil. The copy of the assets must be complete.
+// function `copied` or `removed` with the error of the round, or with nil. The copy of the assets must be complete.
 func (c *Copies) Run(ctx context.Context, copied, removed func(error)) {
 	c.copier.Run(ctx, copied, removed)
 }
@@ -148,7 +148,7 @@ func (c *Copies) Handler(secrets keyring.Ring, timeout time.Duration, log *slog.
 	return engine, nil
 }
 
-// Measure registers the metrics of the copies. The function that it returns unregisters them.
+// Measure registers the metrics of the copies. The function `silence` unregisters them.
 func (c *Copies) Measure(meter metric.Meter) (silence func() error, err error) {
 	counter := func(name, unit, text string) (metric.Int64ObservableCounter, error) {
 		return meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(text))

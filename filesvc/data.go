@@ -34,9 +34,9 @@ type Checked struct {
 	Removed int // files that were taken down
 }
 
-// Check compares the metadata in the file db with the bytes at a place, and returns the faults of both. If whole
-// is true, it reads all bytes and compares their SHA-256; otherwise it compares only lengths. No service may
-// have the file db open. Check changes nothing.
+// Check compares the metadata in the file `db` with the bytes at a place, and returns the faults of both. If
+// `whole` is true, it reads all bytes and compares their SHA-256; otherwise it compares only lengths. No service
+// may have the file `db` open. Check changes nothing.
 func Check(db, place string, secrets [][]byte, whole bool) (c Checked, faults []error) {
 	bytes, err := existingBytes(place, moveTimeout)
 	if err != nil {
@@ -109,8 +109,8 @@ func CopyRemovals(ctx context.Context, from, to string) (int, error) {
 	return len(found), nil
 }
 
-// Renew opens the embedded store in the file db, which makes the store belong to the newest of the secrets, and closes
-// it again. It does nothing if the file does not exist.
+// Renew opens the embedded store in the file `db`, and closes it again. After that, the store belongs to the newest
+// secret. Renew does nothing if the file does not exist.
 func Renew(db string, secrets keyring.Ring, log *slog.Logger) error {
 	if _, err := os.Stat(db); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -127,8 +127,8 @@ const (
 	movePage    = 200              // files that are read together
 )
 
-// Move copies the metadata from the embedded store in the file db to a MongoDB database, and returns the number
-// of files. After an interruption it may be called again. No service may have the file db open. The bytes stay
+// Move copies the metadata from the embedded store in the file `db` to a MongoDB database, and returns the number
+// of files. After an interruption it may be called again. No service may have the file `db` open. The bytes stay
 // where they are.
 func Move(ctx context.Context, db, uri string) (files int, err error) {
 	from, err := boltstore.Open(db, nil, nil)
@@ -156,7 +156,8 @@ func Move(ctx context.Context, db, uri string) (files int, err error) {
 	}
 }
 
-// copyFile creates a file in a store, and reads it back. If the store already has the file, it must be the same.
+// copyFile creates a file in a store, and reads it back. If the store already has a file with this id, the two
+// files must be equal.
 func copyFile(ctx context.Context, to file.Files, f file.File) error {
 	if err := to.Create(ctx, f); err != nil && !errors.Is(err, file.ErrExists) {
 		return err

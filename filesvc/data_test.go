@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	check("whole", true, Checked{3, 6, 0})
-	blobs := map[int64]string{} // names of blobs by size
+	blobs := map[int64]string{} // names of blobs; the keys are sizes
 	paths, err := filepath.Glob(filepath.Join(files, "*", "*"))
 	if err != nil || len(paths) != 3 {
 		t.Fatalf("got %v, %v, want three files", paths, err)

@@ -48,7 +48,7 @@ type Config struct {
 	Now        func() time.Time     // nil: time.Now
 }
 
-// Limits of files and brokers. The tags make them flags of a command.
+// Limits has the limits of files and brokers. With the tags, the fields are flags of a command.
 type Limits struct {
 	MaxFile     int64 `default:"104857600" help:"Largest file of a document, in bytes."`
 	BrokerFiles int64 `default:"107374182400" help:"The most bytes that all files of a broker have."`
@@ -168,8 +168,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if s.store, err = k.open(ctx, c); err != nil {
 		return nil, fmt.Errorf("open the metadata of the files: %w", err)
 	}
-	// The bytes come last, because opening them makes their directory. A directory of bytes without metadata would look
-	// like a loss.
+	// The bytes come last, because opening them makes their directory. A directory of bytes without metadata would
+	// look as if the metadata were lost.
 	bytes, err := openBytes(c.Bytes, c.Spool, c.Timeout)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the bytes of the files: %w", err), s.store.Close())

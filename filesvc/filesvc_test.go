@@ -500,8 +500,8 @@ func TestAbsentBytes(t *testing.T) {
 	}
 }
 
-// TestABodyThatCannotBeDecoded sends a body whose chunks are malformed. It must be a fault of the client, which
-// raises no alarm.
+// TestABodyThatCannotBeDecoded sends a body whose chunks are malformed. The error must be a fault of the client, so
+// that it raises no alarm.
 func TestABodyThatCannotBeDecoded(t *testing.T) {
 	r := start(t, same)
 	signed, err := r.signer.Sign(broker)
@@ -572,8 +572,8 @@ func TestRequestsOfOthers(t *testing.T) {
 		is(t, "a claim of a broker", 403, "url/permission/Forbidden: only services claim files.")
 }
 
-// TestClaims claims files as the asset service does. It must learn the SHA-256 and the size of the file, or why it may
-// not name the file.
+// TestClaims claims files as the asset service does. The asset service must learn the SHA-256 and the size of the
+// file, or the reason for a refusal.
 func TestClaims(t *testing.T) {
 	r := start(t, same)
 	uploaded := r.upload(broker, "/upload", "a.txt", "text/plain", "content").field(t, "data", "url")

@@ -95,7 +95,7 @@ func TestKilledUploads(t *testing.T) {
 	c := startChild(t, dir)
 	defer func() { c.kill() }()
 	var mu sync.Mutex
-	acked, pending := map[string]string{}, map[string]string{} // by upload_url: the text
+	acked, pending := map[string]string{}, map[string]string{} // the keys are upload_urls, the values are texts
 	for round := range rounds {
 		r := &rig{t: t, url: c.url, signer: signer}
 

@@ -14,8 +14,8 @@ import (
 	"asset-registry/filesvc/internal/file"
 )
 
-// TestPictures has an illustration that names a file. A child process, which runs this test program, draws its
-// pictures. Readers must get them only after the illustration names the file.
+// TestPictures has an illustration that names a file. A child process, which runs this test program, draws the
+// pictures of the file. Readers must get the pictures only after the illustration names the file.
 func TestPictures(t *testing.T) {
 	r := start(t, func(c *Config) { c.Draw = DrawCommand() })
 	var drawing bytes.Buffer

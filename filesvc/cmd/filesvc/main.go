@@ -82,7 +82,7 @@ func (s settings) config() (filesvc.Config, error) {
 	}, err
 }
 
-// copying has the flags of the command copy.
+// copying has the flags of the command `copy`.
 type copying struct {
 	Store      string `required:"" help:"Store of the metadata: file:PATH, or the assets' MongoDB URL."`
 	SecretFile string `required:"" help:"File with the services' secret."`

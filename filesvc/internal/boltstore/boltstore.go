@@ -40,8 +40,8 @@ var readingKey = []byte("reading") // JSON
 // Store keeps files in one bbolt file.
 type Store struct{ file *boltfile.File }
 
-// Open opens the file at path, and creates it if it does not exist. The file must belong to one
-// of the secrets.
+// Open opens the file at the given path, and creates it if it does not exist. The file must belong to one of the
+// secrets.
 func Open(path string, secrets [][]byte, log *slog.Logger) (*Store, error) {
 	f, err := boltfile.Open(path, options(secrets, log))
 	if err != nil {
@@ -50,8 +50,8 @@ func Open(path string, secrets [][]byte, log *slog.Logger) (*Store, error) {
 	return &Store{f}, nil
 }
 
-// OpenCopies does what Open does, for a file with the copies of another registry's files. Such a file belongs to
-// no secret. Open refuses a file of OpenCopies, and OpenCopies a file of Open, because a mirror removes files
+// OpenCopies does what Open does, for a file with the copies of another registry's files. Such a file belongs to no
+// secret. Open refuses a file of OpenCopies, and OpenCopies refuses a file of Open, because a mirror removes files
 // that its registry does not have.
 func OpenCopies(path string) (*Store, error) {
 	o := options(nil, nil)
@@ -103,8 +103,8 @@ func get(tx *bbolt.Tx, id string) (file.File, error) {
 	return decode([]byte(id), value)
 }
 
-// put replaces the stored file old by the file f, and updates the counts of their brokers. A zero value of old
-// or f stands for no file.
+// put replaces the stored file `old` by the file `f`, and updates the counts of their brokers. A zero value of
+// `old` or `f` stands for no file.
 func put(tx *bbolt.Tx, old, f file.File) error {
 	if f.ID == "" {
 		if err := tx.Bucket(filesBucket).Delete([]byte(old.ID)); err != nil {

@@ -12,8 +12,8 @@ import (
 // maxFaults is the largest number of faults that a check reports.
 const maxFaults = 100
 
-// Check returns the faults of a store that no process has open. It also calls the function `check` for each file
-// in the store, and returns the faults that check finds. It does not change the store.
+// Check returns the faults of a store that no process has open. It also calls the function `check` for each file in
+// the store, and returns the errors of this function. It does not change the store.
 func Check(path string, secrets [][]byte, check func(file.File) error) []error {
 	return boltfile.Check(path, options(secrets, nil), func(tx *bbolt.Tx) (faults []error) {
 		counted := map[string]file.Usage{}

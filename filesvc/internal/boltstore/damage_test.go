@@ -22,7 +22,7 @@ import (
 
 var at = time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
 
-// of returns a file. Each number gives another id.
+// of returns a file. Each number gives a different id.
 func of(n int, state file.State, size int64) file.File {
 	return file.File{ID: fmt.Sprintf("%032x", n), Broker: "b1", State: state, Size: size, Touched: at, Revision: 1}
 }
@@ -229,7 +229,7 @@ func TestWhatCannotBeStoredIsAFault(t *testing.T) {
 	}
 }
 
-// TestManyFaultsAreEnough checks a store of which every file is refused. The check must end at maxFaults.
+// TestManyFaultsAreEnough checks a store in which the caller refuses every file. The check must end at maxFaults.
 func TestManyFaultsAreEnough(t *testing.T) {
 	s, path := twoFiles(t)
 	if err := s.file.Update(func(tx *bbolt.Tx) error {

@@ -158,8 +158,8 @@ func (c *Copier) want(ctx context.Context, asset string, f file.File) (isMissing
 // name stores a naming. Each start of the copier reads all assets again, so most namings are already stored. For these,
 // name writes nothing.
 func (c *Copier) name(ctx context.Context, n file.Naming) error {
-	// The namings between before and n differ from n only in the last of the hexadecimal digits. So there are at most
-	// 15.
+	// The namings between `before` and `n` differ from `n` only in the last hexadecimal digit. So there are at most 15
+	// such namings.
 	before := file.Naming{File: n.File, Asset: n.Asset[:len(n.Asset)-1]}
 	near, err := c.Metadata.Awaiting(ctx, before, 16)
 	if err != nil || slices.Contains(near, n) {
@@ -178,8 +178,8 @@ func (c *Copier) drop(ctx context.Context, f file.File) error {
 	return c.Bytes.Remove(ctx, f.Blob)
 }
 
-// isNamed reports whether an asset of the copy names a file now. If settle is true, it deletes the namings of
-// assets that no longer name the file. Only the goroutine that calls Copier.want may set settle.
+// isNamed reports whether an asset of the copy names a file now. If the argument `settle` is true, it deletes the
+// namings of assets that no longer name the file. Only the goroutine that calls Copier.want may set `settle`.
 func (c *Copier) isNamed(ctx context.Context, f file.File, settle bool) (bool, error) {
 	for after := (file.Naming{File: f.ID}); ; {
 		namings, err := c.Metadata.Awaiting(ctx, after, page)

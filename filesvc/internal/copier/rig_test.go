@@ -86,7 +86,7 @@ type rig struct {
 	*Copier
 
 	mu      sync.Mutex
-	answer  map[string]http.HandlerFunc // by path
+	answer  map[string]http.HandlerFunc // the keys are paths
 	asked   map[string]int
 	removed []string // ids of removed files
 	url     string

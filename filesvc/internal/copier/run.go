@@ -265,7 +265,7 @@ func (c *Copier) settled(id string, err error) {
 	}
 }
 
-// forget removes a file from the failed ones, because no asset names it any more.
+// forget removes a file from the failed files, because no asset names it any more.
 func (c *Copier) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -191,6 +191,6 @@ func describe(f *file.File, h http.Header) {
 	f.Title = file.Title(parameters["filename"])
 	detected, _, _ := mime.ParseMediaType(f.Detected)
 	if kind == "attachment" && filelink.IsPicture(detected) && f.Declared == detected {
-		f.Declared = "" // as it is sent as an attachment, the upload declared another type, or none
+		f.Declared = "" // a picture is an attachment only if its upload declared a different type, or none
 	}
 }

@@ -26,7 +26,7 @@ const (
 	directoryMode = 0o700
 	unfinished    = "new"     // directory of files that are being written
 	removals      = "removed" // directory with the metadata of files that were taken down
-	shardDigits   = 2         // so many digits at the start of a blob's name are the name of its directory
+	shardDigits   = 2         // number of digits at the start of a blob's name that name its directory
 	shards        = 256
 	bufferBytes   = 256 << 10
 )

@@ -82,7 +82,8 @@ const (
 )
 
 // TestALostDirectoryIsAFault uses a store whose directory does not exist, as when its disk is not mounted. A reader
-// must get the answer that there are no such bytes, and a list of removals must be empty. All else must fail.
+// must get the answer that there are no such bytes, and a list of removals must be empty. All other calls must
+// fail.
 func TestALostDirectoryIsAFault(t *testing.T) {
 	s := Existing(filepath.Join(t.TempDir(), "lost"))
 	_, named := s.Names(t.Context(), "", 9)
@@ -217,8 +218,8 @@ func TestANameIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// TestWhatOthersLeaveIsNoName puts entries into the directories of a store that the store did not make. No list may
-// have them.
+// TestWhatOthersLeaveIsNoName puts entries that a store did not make into its directories. No list may have these
+// entries.
 func TestWhatOthersLeaveIsNoName(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)

@@ -88,8 +88,8 @@ func TestACollectionGoesOn(t *testing.T) {
 	}
 }
 
-// TestTheSweepTakesWhatUploadsLeft has bytes that a file names, that a file may still name, and that no file
-// will name. Only the last may be removed.
+// TestTheSweepTakesWhatUploadsLeft has bytes that a file names, that a file may still name, and that no file will
+// name. Only the bytes that no file will name may be removed.
 func TestTheSweepTakesWhatUploadsLeft(t *testing.T) {
 	id := strings.Repeat("a", 32)
 	const blob, other = "-0123456789abcdef", "-1123456789abcdef"

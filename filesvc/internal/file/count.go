@@ -7,8 +7,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Counts has the counts of this process: uploads by how they ended, received and sent bytes of files, and
-// collected and removed files.
+// Counts has the counts of this process: uploads by result, received and sent bytes of files, and collected and
+// removed files.
 type Counts struct {
 	Stored  atomic.Int64
 	Refused atomic.Int64 // uploads that were refused with a reason for the client
@@ -27,8 +27,8 @@ type Counts struct {
 	Removed   atomic.Int64 // files removed by an administrator, including other files with the same bytes
 }
 
-// errQuota is the error of a refused upload: the broker has too many waiting files, or they have too many
-// bytes.
+// errQuota is the error of a refused upload: the broker has too many waiting files, or the broker's files have too
+// many bytes.
 var errQuota = errors.New("the broker has too many files")
 
 // count counts an upload of the given number of bytes that ended with err.

@@ -215,7 +215,7 @@ func (u unseekables) Open(ctx context.Context, name string) (Blob, error) {
 	return unseekable{blob.(open), io.SeekEnd}, nil
 }
 
-// TestDamagedBytesAreNotServed opens a file whose bytes have another length than the metadata say, and one whose
+// TestDamagedBytesAreNotServed opens a file whose length differs from the length in its metadata, and a file whose
 // length cannot be read.
 func TestDamagedBytesAreNotServed(t *testing.T) {
 	b := newBench()

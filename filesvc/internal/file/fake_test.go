@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// memory is a fake of both stores, in memory. It refuses names of bytes that the real stores refuse. Before each operation, it calls the function `step` with the name of
-// the operation. If step returns an error, the operation fails with this error. It then has an effect only if
-// the error is errLost.
+// memory is a fake of both stores, in memory. It refuses names of bytes that the real stores refuse. Before each
+// operation, it calls the function `step` with the name of the operation. If the function returns an error, the
+// operation fails with this error. The operation then has an effect only if the error is errLost.
 type memory struct {
 	step func(operation string) error
 	now  func() time.Time
@@ -248,8 +248,8 @@ func (m *memory) Names(_ context.Context, after string, limit int) ([]string, er
 	return first(maps.Keys(m.blobs), after, limit), nil
 }
 
-// The function `first` returns the names that are greater than the argument `after`, in sorted order. If there are more
-// than limit names, it returns the lowest ones.
+// The function `first` returns the names that are greater than the argument `after`, in sorted order. If there are
+// more than `limit` names, it returns the lowest ones.
 func first(names iter.Seq[string], after string, limit int) (found []string) {
 	for name := range names {
 		if name <= after {

@@ -89,10 +89,10 @@ type Files interface {
 	// Get returns a file, or ErrNotFound. It sees every change that was acknowledged before.
 	Get(ctx context.Context, id string) (File, error)
 	// Replace stores f in place of the file with the same id, if the stored revision is f.Revision-1. It returns
-	// ErrStale if the stored revision is another one, or if there is no file.
+	// ErrStale if the stored revision is different, or if there is no file.
 	Replace(ctx context.Context, f File) error
 	// Delete deletes the file with the id f.ID, if the stored revision is f.Revision. It returns ErrStale if the
-	// stored revision is another one, or if there is no file.
+	// stored revision is different, or if there is no file.
 	Delete(ctx context.Context, f File) error
 	// Page returns at most limit files whose id is greater than the argument `after`, in the order of ids.
 	Page(ctx context.Context, after string, limit int) ([]File, error)
@@ -168,14 +168,14 @@ type Bytes interface {
 	// Removals returns all files that NoteRemoval has stored, sorted by id.
 	Removals(ctx context.Context) ([]File, error)
 	// Removed returns at most limit ids of files that NoteRemoval has stored. They are greater than the argument
-	// after, and sorted.
+	// `after`, and sorted.
 	Removed(ctx context.Context, after string, limit int) ([]string, error)
 }
 
 // Blob is an open file of bytes.
 type Blob interface{ io.ReadSeekCloser }
 
-// SizeOf returns the number of bytes, and moves to the first one.
+// SizeOf returns the number of bytes, and moves to the first byte.
 func SizeOf(b Blob) (int64, error) {
 	size, err := b.Seek(0, io.SeekEnd)
 	if err == nil {
@@ -184,11 +184,11 @@ func SizeOf(b Blob) (int64, error) {
 	return size, err
 }
 
-// maxTitle is the largest number of letters of a title.
+// maxTitle is the maximum number of characters of a title.
 const maxTitle = 255
 
-// Title returns the name of an uploaded file without its path, and without letters that are not allowed in a
-// name. It returns "file" if no letter remains.
+// Title returns the name of an uploaded file without its path, and without characters that are not allowed in a
+// name. It returns "file" if only dots remain, or nothing.
 func Title(name string) string {
 	name = strings.ToValidUTF8(name, "")
 	if i := strings.LastIndexAny(name, `/\`); i >= 0 {

@@ -167,8 +167,8 @@ func TestABodyThatFailsOnceIsNoFile(t *testing.T) {
 	}
 }
 
-// TestAnUploadThatFailsLeavesNoFile lets uploads of new files fail. If the file cannot be deleted then, the error must
-// say so, too. If another one has changed the file, that is no failure.
+// TestAnUploadThatFailsLeavesNoFile lets uploads of new files fail. If the file cannot be deleted then, the error
+// must say so, too. If another request has changed the file, that is no failure.
 func TestAnUploadThatFailsLeavesNoFile(t *testing.T) {
 	b, away := newBench(), errors.New("away")
 	b.memory.step = func(operation string) error {
@@ -233,8 +233,8 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// TestASecondUploadIsRefused repeats an upload with the same content, and with another content. The first
-// content must stay.
+// TestASecondUploadIsRefused repeats an upload with the same content, and with different content. The first content
+// must stay.
 func TestASecondUploadIsRefused(t *testing.T) {
 	b := newBench()
 	f := b.register(t, "content")
@@ -331,7 +331,7 @@ func TestQuotas(t *testing.T) {
 	if _, err := b.Register(t.Context(), another, sum("x")); err != nil {
 		t.Errorf("another broker: got %v, want no error", err)
 	}
-	b.limits.Waiting = 2 // the operator lowers it: what waits may still be uploaded
+	b.limits.Waiting = 2 // the operator lowers the limit: waiting files may still be uploaded
 	most := upload("content")
 	most.Length = b.limits.FileBytes + maxForm
 	b.limits.BrokerBytes += maxForm
@@ -420,8 +420,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestAClaimIsStoredOnceAMinute claims a file again and again. The metadata must change when their time is a minute
-// old, and not when a document has named the file.
+// TestAClaimIsStoredOnceAMinute claims a file again and again. The field Touched must change when it is a minute
+// old. It must not change once a document has named the file.
 func TestAClaimIsStoredOnceAMinute(t *testing.T) {
 	b := newBench()
 	f := b.register(t, "content")

@@ -14,9 +14,9 @@ const MaxList = 100
 // MaxRemoved is the largest number of ids that a call of ListRemoved returns.
 const MaxRemoved = 1000
 
-// ListRemoved returns ids of files that were taken down, sorted: at most limit ids, all greater than the argument
-// `after`. The result `next` is as in List. ListRemoved sees every removal that was acknowledged before. The list need
-// not be secret: a request for a removed file gets 410, so anybody can find out that it was removed.
+// ListRemoved returns ids of files that were taken down, sorted: at most `limit` ids, all greater than the argument
+// `after`. The result `next` is as in List. ListRemoved sees every removal that was acknowledged before. The list
+// need not be secret: a request for a removed file gets 410, so anybody can find out that it was removed.
 func (s *Service) ListRemoved(ctx context.Context, after string, limit int) (ids []string, next string, err error) {
 	ids, err = s.bytes.Removed(ctx, after, limit)
 	if err != nil {
@@ -32,10 +32,10 @@ func (s *Service) ListRemoved(ctx context.Context, after string, limit int) (ids
 // other brokers lie between the files of one broker.
 const lookedAt = 5 * page
 
-// List returns at most limit files whose ids are greater than the argument `after`, sorted by id. They are files
-// of the caller's broker. An administrator gets the files of the given broker, or of all brokers if broker is
-// "". For the files that follow, call List again with after = next. If next is "", no more files follow. A list
-// may be short, or even empty, although more files follow. Faults: Forbidden for files of another broker.
+// List returns at most `limit` files whose ids are greater than the argument `after`, sorted by id. They are files
+// of the caller's broker. An administrator gets the files of the given broker, or of all brokers if `broker` is "".
+// For the files that follow, call List again with after = next. If next is "", no more files follow. A list may be
+// short, or even empty, although more files follow. Faults: Forbidden for files of another broker.
 func (s *Service) List(ctx context.Context, by identity.Identity, broker, after string, limit int) (
 	found []File, next string, err error,
 ) {

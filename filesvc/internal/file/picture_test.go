@@ -181,7 +181,7 @@ func TestPicturesGoWithTheirFile(t *testing.T) {
 }
 
 // TestOthersChangeAFileThatIsDrawn changes a file while it is drawn: another process draws it, or the file is
-// deleted. The pictures that nothing names must go. Only a file that there is not needs no drawing.
+// deleted. The pictures that nothing names must go. A file that does not exist must not be drawn.
 func TestOthersChangeAFileThatIsDrawn(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -330,8 +330,9 @@ func TestAFailureIsDrawnLater(t *testing.T) {
 	})
 }
 
-// TestASearchEndsAfterTenFailures has many files whose pictures cannot be drawn now, and files that need no pictures.
-// The search must try ten of the former, and read none of the latter. A later search must draw them all.
+// TestASearchEndsAfterTenFailures has many files whose pictures cannot be drawn now, and files that need no
+// pictures. The search must try ten files of the first kind, and read none of the second kind. A later search must
+// draw them all.
 func TestASearchEndsAfterTenFailures(t *testing.T) {
 	b, away := newBench(), errors.New("away")
 	for i := range 3 * maxFailed {

@@ -75,8 +75,8 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
-// TestARemovalTakesNothingElse removes files of which others exist that must stay: other files without bytes, and
-// files that the collector deletes or has just deleted.
+// TestARemovalTakesNothingElse removes files while other files exist that must stay as they are: files without
+// bytes, and files that the collector deletes or has just deleted.
 func TestARemovalTakesNothingElse(t *testing.T) {
 	b := newBench()
 	waiting, other := b.register(t, "content"), b.register(t, "content")

@@ -60,7 +60,7 @@ func random(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// Register creates a file without bytes. The bytes come later and must have this MD5, which is 32 hexadecimal
+// Register creates a file without bytes. The bytes come later and must have the given MD5, in 32 hexadecimal
 // digits. Register returns a fault of kind Forbidden if the broker would exceed a quota.
 func (s *Service) Register(ctx context.Context, by identity.Identity, md5 string) (File, error) {
 	if err := s.checkQuota(ctx, by, 1, 0); err != nil {
@@ -219,7 +219,7 @@ func (s *Service) Name(ctx context.Context, id string, isIllustration bool) erro
 	return err
 }
 
-// errSame is returned by a function that edits a file for change, if the file need not change.
+// errSame is returned by the argument `edit` of the method `change` if the file need not change.
 var errSame = errors.New("nothing changes")
 
 // change edits a file and stores it. If the file was changed meanwhile, change edits the newest revision again.

@@ -124,9 +124,9 @@ func Detect(from io.Reader) (detected string, all io.Reader, err error) {
 	return mimetype.Detect(first).String(), head, nil
 }
 
-// store replaces the metadata f, of a file that has no bytes yet, by the metadata next. A document may have claimed
-// or named the file meanwhile: the new metadata then say so, too. If the metadata have changed in any other way,
-// store returns a fault and deletes the bytes.
+// store replaces the metadata `f` of a file without bytes by the metadata `next`. If a document has claimed or
+// named the file meanwhile, the new metadata say so, too. If the metadata have changed in any other way, store
+// returns a fault and deletes the bytes.
 func (s *Service) store(ctx context.Context, f, next File) (File, error) {
 	stored, err := s.change(ctx, f.ID, func(now *File) error {
 		switch {

@@ -162,7 +162,8 @@ func nameOf(part *multipart.Part) string {
 	return params["filename"]
 }
 
-// maxType is the longest type that is allowed (RFC 6838, 4.2). Proxies refuse answers with a very long header.
+// maxType is the maximum number of bytes of a media type (RFC 6838, 4.2). Proxies refuse answers with a very long
+// header.
 const maxType = 127 + len("/") + 127
 
 // mediaType returns a media type without parameters. It returns "" for a text that is not a media type.
@@ -217,7 +218,7 @@ func (f *form) rest() error {
 // cut marks an error after which the body cannot be read any more, so that bodyFault reports it to the client.
 func cut(err error) error { return fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err) }
 
-// bodyFault returns the fault to report for err. An error that has another reason than the body is returned
+// bodyFault returns the fault to report for err. An error with a different cause than the body is returned
 // unchanged.
 func bodyFault(err error) error {
 	if fault.KindOf(err) != fault.Internal {

@@ -91,7 +91,7 @@ func TestAMirrorServesWhatItMay(t *testing.T) {
 	}
 }
 
-// TestANameIsNoHeader has names with letters that end a header or the quoted text in it.
+// TestANameIsNoHeader has names with characters that end a header or the quoted text in it.
 func TestANameIsNoHeader(t *testing.T) {
 	const want = `inline; filename="a__b~_____.txt"; filename*=UTF-8''a%0D%0Ab~%22%5C%25%7F%D0%BA.txt`
 	if got := disposition("inline", "a\r\nb~\"\\%\x7fк.txt"); got != want {

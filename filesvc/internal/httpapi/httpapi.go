@@ -1,5 +1,5 @@
-// Package httpapi is the HTTP side of the file service. It has the interface of the family's document service. It also
-// answers the claims of the asset service (docs/files.md).
+// Package httpapi is the HTTP side of the file service. It has the interface of the document service in the systems
+// from which this API comes. It also answers the claims of the asset service (docs/files.md).
 package httpapi
 
 import (
@@ -42,7 +42,7 @@ type API struct {
 // New returns an API.
 func New(c Config) *API { return &API{c, httpserver.UploadPace, httpserver.DownloadPace} }
 
-// Route adds the routes to engine.
+// Route adds the routes to an engine.
 func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	r := engine.Group("/", httpserver.Identify(signer))
 	for _, of := range routes.Files() {

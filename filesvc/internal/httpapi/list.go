@@ -66,7 +66,7 @@ func (a *API) list(c *gin.Context) error {
 }
 
 // limitOf returns the parameter `limit` of a request for a list. If the request does not have it, limitOf returns
-// the largest limit that is allowed, which is the second argument.
+// the argument `most`, the largest limit that is allowed.
 func limitOf(c *gin.Context, most int) (int, error) {
 	text := c.Query("limit")
 	if text == "" {
@@ -79,7 +79,8 @@ func limitOf(c *gin.Context, most int) (int, error) {
 	return min(n, most), nil
 }
 
-// pageOf returns the answer to a request for a list. If next is "", the answer has no link to a next page.
+// pageOf returns the answer to a request for a list. If the argument `next` is "", the answer has no link to a next
+// page.
 func pageOf(c *gin.Context, data any, next string, limit int) gin.H {
 	answer := gin.H{"data": data}
 	if next != "" {

@@ -22,7 +22,7 @@ const (
 	hashSize  = len(hashType) + 32
 )
 
-// readRegistration returns the data of a registration: the member data of a JSON body, or the fields of a form. A
+// readRegistration returns the data of a registration: the member `data` of a JSON body, or the fields of a form. A
 // body that is declared as JSON must be JSON. If a body is neither JSON nor a form, readRegistration returns the
 // fault for a missing hash. The systems from which this API comes do the same.
 func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {

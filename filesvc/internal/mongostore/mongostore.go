@@ -34,8 +34,8 @@ type Store struct {
 	timeout             time.Duration
 }
 
-// Open connects to the database that uri names, and creates indexes that are missing. Each
-// operation takes at most timeout.
+// Open connects to the database at the address `uri`, and creates indexes that are missing. Each operation takes at
+// most the time `timeout`.
 func Open(ctx context.Context, uri string, timeout time.Duration) (*Store, error) {
 	parsed, err := connstring.ParseAndValidate(uri)
 	if err != nil {

@@ -49,8 +49,8 @@ func checkSize(width, height int) error {
 	return nil
 }
 
-// decode returns a picture, shrunk to about twice the size of the large version at most. So the memory of the
-// whole picture can be freed.
+// decode returns a picture that is shrunk: it is at most about twice as large as the large version. So the memory
+// of the whole picture can be freed.
 func decode(in io.Reader) (*image.RGBA, error) {
 	whole, _, err := image.Decode(in)
 	if err != nil {

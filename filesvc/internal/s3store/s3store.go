@@ -59,7 +59,7 @@ type Address struct {
 func IsAddress(text string) bool { return strings.HasPrefix(text, "s3+") }
 
 // Parse reads an address: s3+https://HOST[:PORT]/BUCKET[/PREFIX][?region=REGION], or s3+http. The error does not
-// quote the text, which may have a password.
+// quote the text, because it may contain a password.
 func Parse(text string) (Address, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "s3+https" && u.Scheme != "s3+http" || u.Host == "" {
@@ -87,9 +87,9 @@ func Parse(text string) (Address, error) {
 	}, nil
 }
 
-// Open returns the store at an address. It sends no request. Before an upload goes to the store, it is written
-// to a file in the directory spool; "": the system's directory for temporary files. The timeout limits each
-// operation that transfers no file.
+// Open returns the store at an address. It sends no request. Before an upload goes to the store, it is written to a
+// file in the directory `spool`. If `spool` is "", the file is in the system's directory for temporary files. The
+// timeout limits each operation that transfers no file.
 func Open(a Address, spool string, timeout time.Duration) (*Store, error) {
 	transport, err := minio.DefaultTransport(a.secure)
 	if err != nil {
@@ -219,8 +219,8 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 		if version.Key != key {
 			continue
 		}
-		// The version of an object that was stored before its bucket kept versions is "null". Without that version,
-		// the request would only hide the object.
+		// An object that was stored before its bucket kept versions has the version "null". A request without a version
+		// would only hide the object.
 		of := minio.RemoveObjectOptions{VersionID: version.VersionID}
 		if err := s.client.RemoveObject(within, s.bucket, key, of); err != nil {
 			return why(ctx, err)

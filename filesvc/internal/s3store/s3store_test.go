@@ -79,8 +79,9 @@ func TestRemovalOfAllVersions(t *testing.T) {
 	}
 }
 
-// TestRemovalOfAVersionWithoutANumber removes bytes that were stored before their bucket kept versions, and since.
-// An object beside them, whose key only begins with their name, must stay. It needs no request.
+// TestRemovalOfAVersionWithoutANumber removes bytes that were stored both before and after their bucket began to
+// keep versions. Another object, whose key only begins with the name of the bytes, must stay. No DELETE may be sent
+// for it.
 func TestRemovalOfAVersionWithoutANumber(t *testing.T) {
 	var requests atomic.Int32
 	s := openBehind(t, s3test.Start(t, true, "files"), func(r *http.Response) error {
@@ -151,7 +152,7 @@ func TestStoreAway(t *testing.T) {
 		"age": func() error {
 			old, err := s.IsBefore(t.Context(), blob(1), time.Now())
 			if old {
-				t.Error("got bytes that are old, want an unknown age") // old bytes may be removed
+				t.Error("got bytes that are old, want an unknown age") // the sweep removes old bytes
 			}
 			return err
 		},
@@ -296,7 +297,8 @@ func TestCutAnswers(t *testing.T) {
 	}
 }
 
-// TestAShorterObject replaces an object that is being read by a shorter one. The reader must not take it for whole.
+// TestAShorterObject replaces an object that is being read by a shorter one. The reader must not take the shorter
+// object for the whole file.
 func TestAShorterObject(t *testing.T) {
 	s := open(t, s3test.Start(t, false, "files").Address("files"))
 	if err := s.Put(t.Context(), blob(1), strings.NewReader("0123456789")); err != nil {
@@ -354,7 +356,7 @@ func TestRequestsOfAReading(t *testing.T) {
 	}
 }
 
-// TestEndedContext checks that no operation takes an end of its context for an end of its work.
+// TestEndedContext checks that no operation reports success after its context or its time limit has ended.
 func TestEndedContext(t *testing.T) {
 	s := open(t, s3test.Start(t, false, "files").Address("files"))
 	ended, cancel := context.WithCancel(t.Context())

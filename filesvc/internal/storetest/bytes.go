@@ -14,7 +14,7 @@ import (
 	"asset-registry/filesvc/internal/file"
 )
 
-// name returns a name for bytes. Each number gives another name.
+// name returns a name for bytes. Each number gives a different name.
 func name(n int) string { return fmt.Sprintf("%032x-%016x", n, n) }
 
 // RunBytes tests an empty store of bytes.

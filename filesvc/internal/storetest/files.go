@@ -46,8 +46,8 @@ func stored(f file.File, bytes int64) file.File {
 	return f
 }
 
-// RunMetadata tests a store of metadata. The function `open` returns an empty store. The function `reopen` returns a
-// store with the data of the store that open returned last.
+// RunMetadata tests a store of metadata. The function `open` returns an empty store. The function `reopen` returns
+// a store with the data of the store that `open` returned last.
 func RunMetadata(t *testing.T, open, reopen func(t *testing.T) Metadata) {
 	s := open(t)
 	for _, test := range []struct {
