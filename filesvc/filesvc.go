@@ -93,7 +93,7 @@ func (c Config) Validate() error {
 		u, err := url.Parse(c.BaseURL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
 			const says = "the base URL must start with http:// or https:// and name a host, without a query"
-			faults = append(faults, errors.New(says)) // the text does not quote the URL, which may have a password
+			faults = append(faults, errors.New(says)) // without the URL, because it may contain a password
 		}
 	}
 	if min(c.Limits.MaxFile, c.Limits.BrokerFiles, c.Limits.WaitingMost) < 0 || c.Timeout < 0 {

@@ -38,7 +38,7 @@ type Config struct {
 	Auth       http.RoundTripper              // transport to the auth service, used instead of AuthURLs; nil: not used
 	Secrets    keyring.Ring                   // secrets that sign identities; the same for all services
 
-	ServerID       string        // value of the cookie SERVER_ID; "": made from the secret, which must be the only one
+	ServerID       string        // value of the cookie SERVER_ID; "": made from Secrets, which must then have one secret
 	BaseURL        string        // beginning of each link in answers; "": taken from the address of the request
 	OwnURL         string        // address of the listener, for examples if BaseURL is ""; "": http://127.0.0.1:8080
 	MaxBody        int64         // maximum number of bytes of a request body; 0: 1 MiB

@@ -21,7 +21,7 @@ type Counts struct {
 	Unread   atomic.Int64 // attempts to read a stored file whose bytes could not be opened
 
 	Drawn   atomic.Int64 // files whose pictures were made
-	Undrawn atomic.Int64 // files of which no picture can be made
+	Undrawn atomic.Int64 // files from which no picture can be made
 
 	Collected atomic.Int64
 	Removed   atomic.Int64 // files removed by an administrator, including other files with the same bytes

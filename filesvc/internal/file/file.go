@@ -106,7 +106,7 @@ type Files interface {
 // Usage says how many files and bytes a broker has.
 type Usage struct {
 	Waiting int64 // files in the state Registered
-	Bytes   int64 // size of all files, except removed ones
+	Bytes   int64 // size of all files, except removed files
 }
 
 // Readings stores how far the feed of assets was read.

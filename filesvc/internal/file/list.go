@@ -34,8 +34,9 @@ const lookedAt = 5 * page
 
 // List returns at most `limit` files whose ids are greater than the argument `after`, sorted by id. They are files
 // of the caller's broker. An administrator gets the files of the given broker, or of all brokers if `broker` is "".
-// For the files that follow, call List again with after = next. If next is "", no more files follow. A list may be
-// short, or even empty, although more files follow. Faults: Forbidden for files of another broker.
+// For the files that follow, call List again with `next` as the argument `after`. If `next` is "", no more files
+// follow. A list may be short, or even empty, although more files follow. Faults: Forbidden for files of another
+// broker.
 func (s *Service) List(ctx context.Context, by identity.Identity, broker, after string, limit int) (
 	found []File, next string, err error,
 ) {

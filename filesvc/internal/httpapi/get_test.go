@@ -20,8 +20,8 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// TestAMirrorServesWhatItMay asks a mirror for a file that it is not allowed to serve, and for one that it may. A
-// mirror must have no route that writes, or that needs a key.
+// TestAMirrorServesWhatItMay asks a mirror for a file that it is not allowed to serve, and for a file that it may
+// serve. A mirror must have no route that writes, or that needs a key.
 func TestAMirrorServesWhatItMay(t *testing.T) {
 	dir := t.TempDir()
 	metadata, err := boltstore.Open(filepath.Join(dir, "files.db"), nil, nil)

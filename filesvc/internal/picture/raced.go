@@ -2,5 +2,5 @@
 
 package picture
 
-// raced says that the program has the race detector, which needs more memory and time than a child may have.
+// raced is true in a program with the race detector. The detector needs more memory and time than a child may have.
 const raced = true

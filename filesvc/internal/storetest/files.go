@@ -26,7 +26,7 @@ type Metadata interface {
 // at is a time in the precision of the stores.
 var at = time.Date(2026, 11, 26, 9, 0, 0, 123e6, time.UTC)
 
-// id returns an id of a file, which is made from the number n.
+// id returns the id of the file with the number n.
 func id(n int) string { return fmt.Sprintf("%032x", n) }
 
 func waiting(n int, broker string) file.File {

@@ -23,7 +23,7 @@ type world struct {
 	begun    [assetsOfWorld]int       // how many changes of each asset have begun
 	asked    [assetsOfWorld]time.Time // when each asset was last read from the store
 	kept     map[string]int           // for an asset in a form: value of begun when the answer was kept
-	loose    [assetsOfWorld]bool      // a change of the asset has ended, while another one continues
+	loose    [assetsOfWorld]bool      // a change of the asset has ended, while another change continues
 
 	read, recalled, expired, evicted int
 	broken                           []string // texts about broken promises

@@ -2,7 +2,7 @@ package httpapi
 
 import "testing"
 
-// TestBoundsAreThoseOfTheContract compares the bounds in the code with the ones that docs/contract.md states.
+// TestBoundsAreThoseOfTheContract compares the bounds in the code with the bounds that docs/contract.md states.
 // Promises: health-bound, stream-selections
 func TestBoundsAreThoseOfTheContract(t *testing.T) {
 	if maxHealth != 100 || maxSelections != 32 {

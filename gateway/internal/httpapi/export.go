@@ -266,7 +266,7 @@ func (p *parts) Write(text []byte) (int, error) {
 	return len(text), p.flush()
 }
 
-// flush sends the text that is kept. It uses a new sender, which sets a new deadline, because much time may
+// flush sends the bytes in the field `kept`. It uses a new sender, which sets a new deadline, because much time may
 // have passed since the last part.
 func (p *parts) flush() error {
 	begun := time.Now()

@@ -26,7 +26,7 @@ import (
 // brokerUploads is how many uploads a broker may have under way at the same time.
 const brokerUploads = 16
 
-// routeFiles adds the routes of files, if there is a file service, which answers them.
+// routeFiles adds the routes of files, which the file service answers. Without a file service, it adds none.
 func (a *API) routeFiles(engine *gin.Engine) {
 	if a.config.Files == nil {
 		return

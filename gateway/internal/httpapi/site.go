@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// routeSite adds the pages for people, if there is a search service, which serves them (docs/contract.md,
-// "Site"). GET / answers browsers with the first page, and programs with the welcome answer.
+// routeSite adds GET / and, if there is a search service, the pages for people (docs/contract.md, "Site"). With
+// these pages, GET / answers browsers with the first page. Programs always get the welcome answer.
 func (a *API) routeSite(engine *gin.Engine) {
 	welcome := a.pipeline(route{class: routes.Read, answer: a.welcome})
 	if a.config.Search == nil {

@@ -381,7 +381,7 @@ func TestAQueueLongerThanABatchIsEmptied(t *testing.T) {
 func TestAClosedBorrowerDecidesWithoutRedis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := lingers(t)
-		s.wake() // a worker may wake up after another one has taken the whole queue
+		s.wake() // a worker may wake up after another worker has taken the whole queue
 		synctest.Wait()
 		if trips := s.trips.Load(); trips != 0 {
 			t.Errorf("got %d round trips without a request, want none", trips)
@@ -602,8 +602,7 @@ func TestPeekWithoutRedisShowsTheShare(t *testing.T) {
 	left(10)
 }
 
-// failing has connections to Redis on which some calls fail: the next reports of tokens that were used while Redis was
-// down.
+// failing has connections to Redis. On these, the next reports of tokens that were used while Redis was down fail.
 type failing struct {
 	connections
 	fails atomic.Int64 // how many of the next reports fail

@@ -66,7 +66,7 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 
 var errMeter = errors.New("the meter fails")
 
-// frail is a meter of which one call fails. The end of a callback fails, too.
+// frail is a meter on which one call fails. The end of a callback fails, too.
 type frail struct {
 	noop.Meter
 	good      int // how many calls succeed before the one that fails; negative: it has failed
