@@ -18,8 +18,8 @@ import (
 // Role is the role of a caller for one asset (docs/contract.md, "Roles").
 type Role string
 
-// The roles. A caller with the role Owner has a key of the asset's owner, and the asset's token. A caller with
-// the role Other has an API key, and none of the other roles.
+// The roles. A caller with the role Owner has a key of the asset's owner, and the asset's token. A caller with the
+// role Other has an API key, but none of the first three roles.
 const (
 	Owner         Role = "owner"
 	Concierge     Role = "concierge"
@@ -29,7 +29,7 @@ const (
 
 // Rules are the rules for assets, with the settings of one operator.
 type Rules struct {
-	Types   []string       // accepted values of assetType: bounce and its aliases
+	Types   []string       // accepted values of assetType, such as bounce
 	Sandbox bool           // accept sandboxParameters
 	Zone    *time.Location // constant offset, for the service's timestamps and for sent ones without an offset
 	Codes   CodeLists      // code lists of the operator; nil: none

@@ -132,8 +132,8 @@ type FieldDescription struct {
 	Form     Form     // form of the values, if they are plain
 }
 
-// Describe returns the description of every field table. First comes the asset, then the objects in it, in the
-// order in which they first occur, and then other bodies.
+// Describe returns the description of every field table. The asset comes first. Then come the objects in it, in the
+// order in which they first occur. Other bodies come last.
 func Describe() []Description {
 	var all []Description
 	for _, m := range []*model{&assetModel, &accessModel, &handoverModel, &recoveryModel, &transferModel} {

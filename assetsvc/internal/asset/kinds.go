@@ -58,7 +58,7 @@ func (k plain) upTo(most int) plain {
 	return k
 }
 
-// secret accepts the same values as the kind text, but no error quotes them.
+// secret accepts the same values as the kind `text`, but no error quotes them.
 var secret = plain{form: textForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {

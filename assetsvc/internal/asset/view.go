@@ -83,8 +83,8 @@ func (h *hiding) paths(parent string, paths []string) []string {
 // IsWhole reports whether the view has every field of an asset.
 func (v *View) IsWhole() bool { return v.asset == nil }
 
-// MayHide reports whether an encoded asset or field may have a hidden field. False is certain. True may be
-// wrong, which costs only time.
+// MayHide reports whether an encoded asset or field may have a hidden field. If the result is false, it has none.
+// If the result is true, it may still have none; this costs only time.
 func (v *View) MayHide(encoded []byte) bool {
 	return slices.ContainsFunc(v.marks, func(mark []byte) bool { return bytes.Contains(encoded, mark) })
 }

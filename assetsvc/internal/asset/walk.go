@@ -102,7 +102,7 @@ type walk struct {
 	newID   func() string
 	whole   bool          // the request replaces all fields that it may write (PUT)
 	stored  record.Object // the asset before the request; texts that it already has may be of any length
-	dated   string        // the asset's dateModified, which is not in stored; "": it has none
+	dated   string        // the asset's dateModified, which the field `stored` does not have; "": it has none
 
 	typesOnly bool // check only the type of the value, because the value will be ignored
 	details   []fault.Detail

@@ -34,7 +34,7 @@ import (
 // maxBatch is the largest number of writes in one transaction.
 const maxBatch = 1024
 
-// format is the name of the format of the file: which buckets it has, and how they are encoded.
+// format is the name of the file's format. The format says which buckets the file has, and how they are encoded.
 const format = "asset-registry assets 5"
 
 var (

@@ -84,7 +84,7 @@ func TestWebhooksAreStored(t *testing.T) {
 }
 
 // TestAMalformedIDIsNoAsset uses malformed ids, such as the id of an asset in capital letters, or a part of it. The
-// store must neither find nor create an asset with such an id. It must not take this for damage and refuse writes.
+// store must neither find nor create an asset with such an id. Afterwards it must still take writes.
 func TestAMalformedIDIsNoAsset(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	const id = "00112233445566778899aabbccddeeff"

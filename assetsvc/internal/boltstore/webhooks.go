@@ -19,7 +19,7 @@ import (
 
 var (
 	webhookBucket = []byte("webhooks")           // id -> endpoint
-	ownedBucket   = []byte("webhooks-of-broker") // broker, 0, id -> nothing; it has no webhooks of administrators
+	ownedBucket   = []byte("webhooks-of-broker") // broker, a 0 byte and id -> an empty value; only webhooks of brokers
 )
 
 // Keys in stateBucket.
@@ -227,8 +227,8 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	})
 }
 
-// wrongTerm is how far the end of the current term may be after the end of the term that a process asks for. A later
-// end was set by a wrong clock. The current term then counts as ended.
+// wrongTerm is the maximum time from the end of a requested term to the end of the current term. If the current
+// term ends later, a wrong clock has set its end, and the term counts as ended.
 const wrongTerm = time.Hour
 
 // Lead implements webhook.Store. Renewing a term writes nothing to the file.

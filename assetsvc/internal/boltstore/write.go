@@ -88,7 +88,7 @@ func (s *Store) run() {
 	}
 }
 
-// gather takes the first write and the writes that wait behind it, maxBatch at most.
+// gather takes the first write and the writes that wait behind it. It takes at most maxBatch writes.
 func (s *Store) gather(first *write) []*write {
 	var batch []*write
 	for w := first; ; {

@@ -49,7 +49,7 @@
 // change: for each change, a record has the position that the document had before it, and the record is stored
 // before the change can be applied.
 //
-// If a batch has no record, nothing of it was applied. Settle gives it an empty record, so that a copy of the
+// If a batch has no record, none of its changes was applied. Settle gives it an empty record, so that a copy of the
 // record that arrives late has no effect.
 //
 // # Invariants

@@ -116,7 +116,7 @@ func TestAnErrorReachesTheReadsOfItsBarrier(t *testing.T) {
 func TestACancelledReadLeavesItsBarrier(t *testing.T) {
 	for _, c := range []struct {
 		name            string
-		cancelled, kept int // reads that wait for the next barrier: how many are cancelled, how many not
+		cancelled, kept int // how many reads are cancelled while they wait for the next barrier, and how many are not
 		running         bool
 		sent            int64 // how many barriers are sent in total
 	}{

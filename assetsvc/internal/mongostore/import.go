@@ -209,8 +209,8 @@ func (d *database) addRecords(ctx context.Context, records []any) error {
 	return nil
 }
 
-// importedChange returns a record for one imported change. An imported change has a record for itself, because no
-// batch of this database made it.
+// importedChange returns the record of an imported change. Each imported change has its own record, because no
+// batch of this database made the change.
 func importedChange(r registry.Revision) batchRecord {
 	record := batchRecord{
 		ID: importID(r.Position), At: r.Position, Shown: true, IDs: []string{r.ID},

@@ -65,7 +65,7 @@ const (
 	maxBytes        = 8 << 20               // maximum number of bytes of a batch's changes; a document may have 16 MiB
 	writerPause     = 50 * time.Millisecond // pause before the writer repeats a failed operation
 	prepareInterval = time.Second           // time between attempts to prepare a store that does not answer
-	looksPerLease   = 6                     // how often the watcher looks in the time of a lease
+	looksPerLease   = 6                     // number of looks of the watcher during one lease
 )
 
 // Options configure a store. Now and Log are required; the zero values of the other fields work.
@@ -207,8 +207,8 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// start starts keepPreparing in the background, and the other background work once the database is prepared. The
-// returned channel gets the result of the first attempt to prepare the database.
+// The method `start` runs keepPreparing in the background, and the other background work once the database is
+// prepared. The returned channel gets the result of the first attempt to prepare the database.
 func (s *Store) start(ctx context.Context, o Options) (first <-chan error) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	result := make(chan error, 1)

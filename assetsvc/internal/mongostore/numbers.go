@@ -10,8 +10,8 @@ const (
 	maxDays = 7
 )
 
-// numbers gives out the numbers of assets from those that it has reserved. Each reservation for a day is twice
-// as large as the one before. So a busy day costs few round trips, and a process that creates few assets leaves
+// numbers reserves numbers of assets and gives them out. Each reservation for a day is twice as large as the
+// previous one, up to maxNumbers. So a busy day costs few round trips, and a process that creates few assets leaves
 // few numbers unused.
 type numbers struct {
 	take func(ctx context.Context, day string, count int) (first int, err error)

@@ -103,12 +103,12 @@ func (s *Store) find(ctx context.Context, id string, fields bson.D) (found docum
 // horizonFields are the fields of the clock that determine the horizon.
 var horizonFields = only("last", "open")
 
-// pageTurns is how often readPage tries to read a page. A try fails if an asset has changed too often since the try
-// read the clock.
+// pageTurns is the maximum number of attempts of readPage to read a page. An attempt reads the clock first, and
+// fails if an asset changes too often after that.
 const pageTurns = 4
 
-// Pauses of Page between two attempts while too many assets are above the horizon. Each is twice as long as the
-// one before, up to mostPagePause.
+// Pauses of Page between two attempts while too many assets are above the horizon. Each pause is twice as long as
+// the previous one, up to mostPagePause.
 const (
 	firstPagePause = 20 * time.Millisecond
 	mostPagePause  = 200 * time.Millisecond

@@ -33,10 +33,10 @@ func newStoreTime(own func() time.Time, log *slog.Logger) *storeTime {
 	return &storeTime{own: own, before: own(), began: time.Now(), log: log}
 }
 
-// The method `now` returns the store's time. It returns the time of this machine's clock until the store's clock was
-// read for the first time (measure). It also does so while the store's time is too far ahead: more than maxAhead later
-// than this machine's clock, and more than maxAhead later than this clock would be if nobody had set it since the
-// process began.
+// The method `now` returns the store's time. In two cases it returns the time of this machine's clock instead:
+// before the store's clock is first read (measure), and while the store's time is too far ahead. Then it is more
+// than maxAhead later than this machine's clock, and more than maxAhead later than this clock would be if nobody
+// had set it since the process began.
 func (t *storeTime) now() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

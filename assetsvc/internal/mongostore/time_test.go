@@ -67,12 +67,12 @@ func createAtOnce(t *testing.T, stores []*Store, count int64) (made []int64) {
 }
 
 // TestPositionsFollowTheStoresClock gives a machine a clock that differs from the store's clock. In some cases, the
-// machine's clock also jumps after both clocks were read. Positions must follow the store's clock, unless the
-// store's clock is far ahead of the machine's clock.
+// machine's clock also jumps after both clocks were read. Positions must follow the store's clock, unless it is far
+// ahead of the machine's clock even without the jump.
 func TestPositionsFollowTheStoresClock(t *testing.T) {
 	for _, c := range []struct {
 		name              string
-		ahead, jump, want time.Duration // ahead, jump: of the machine's clock; want: how far positions are ahead
+		ahead, jump, want time.Duration // ahead, jump: of the machine's clock; want: lead over the store's clock
 	}{
 		{"both agree", 0, 0, 0},
 		{"100 ms behind", -100 * time.Millisecond, 0, 0},

@@ -79,7 +79,7 @@ func (h hook) endpoint() webhook.Endpoint {
 	}
 }
 
-// ofBroker matches the endpoints that a broker has, without those that administrators have made for it.
+// ofBroker matches the endpoints of a broker, except the endpoints that administrators have made for the broker.
 func ofBroker(broker string) bson.D {
 	return bson.D{{Key: "broker", Value: broker}, {Key: "byAdmin", Value: false}}
 }
@@ -228,7 +228,7 @@ func (d *database) takePlace(ctx context.Context, h hook) error {
 		if err := d.insertHook(ctx, h); !errors.Is(err, webhook.ErrStale) {
 			return err
 		}
-		tried[h.Place] = true // either the place or the id is taken; if it is the id, the next reading shows it
+		tried[h.Place] = true // the place or the id is taken; if the id is taken, the next reading shows it
 	}
 	return webhook.ErrStale
 }
@@ -236,8 +236,8 @@ func (d *database) takePlace(ctx context.Context, h hook) error {
 // placeOf returns the name of the place with number n of a broker. Each place has at most one endpoint.
 func placeOf(n int, broker string) string { return strconv.Itoa(n) + " " + broker }
 
-// changeHook replaces a stored endpoint (before) by another one (next). It returns ErrStale if the generation or the
-// number of saves of the stored endpoint has changed since it was read.
+// changeHook replaces the stored endpoint `before` by the endpoint `next`. It returns ErrStale if the generation or
+// the number of saves of the stored endpoint has changed since it was read.
 func (d *database) changeHook(ctx context.Context, before webhook.Endpoint, next hook) error {
 	fields, err := fieldsOf(next, "_id", "term", "place")
 	if err != nil {
@@ -350,8 +350,8 @@ func (s *Store) Lead(
 	return webhook.Term{Number: found.Number, Until: found.Until, Changes: found.Changes}, held, nil
 }
 
-// wrongTerm limits how far the end of a stored term may be after the end of a new term. A later end must come from a
-// process with a wrong clock.
+// wrongTerm is the maximum time from the end of a new term to the end of the stored term. A later end must come
+// from a process with a wrong clock.
 const wrongTerm = time.Hour
 
 // lead renews the term if the given process (holder) has it. If the term has ended, this process gets a new term. If
