@@ -49,7 +49,7 @@ type Config struct {
 
 	BaseURL string // public address of the registry, for the console's examples; "": unknown
 
-	AdminServing httpserver.ServeOptions // how to serve the admin API, which drains after the context of New is done
+	AdminServing httpserver.ServeOptions // of the admin API's server, which drains after the context of New is done
 }
 
 // The values that a Config uses for fields that are zero. The flags have the same defaults; a test compares

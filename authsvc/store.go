@@ -35,7 +35,7 @@ type store struct {
 	sessions  console.Sessions
 
 	ready    func(context.Context) error
-	warnings func(context.Context) []string                     // how the store may lose data; nil: in no way
+	warnings func(context.Context) []string                     // ways in which the store may lose data; nil: none
 	snapshot func(to func(size int64) (io.Writer, error)) error // nil: the store is not a file
 	close    func() error
 }
@@ -160,9 +160,9 @@ func AddKey(ctx context.Context, address, hash string, holder identity.Identity)
 // has no fault.
 func CheckKey(hash string, holder identity.Identity) error { return apikey.CheckEntry(hash, holder) }
 
-// RevokeKey removes from the store at an address a key that AddKey has stored there. Gateways accept the key
-// for less than a second longer. If an operator created or changed the key, RevokeKey returns an error: such a
-// key is revoked with the admin API.
+// RevokeKey removes a key that AddKey has stored, from the store at an address. Gateways may accept the key for less
+// than a second longer. If an operator created or changed the key, RevokeKey returns an error: such a key must be
+// revoked with the admin API.
 func RevokeKey(ctx context.Context, address, keyID string) error {
 	return Config{Store: address}.withStore(func(s store) error {
 		err := s.unaudited.RemoveKey(ctx, keyID)
@@ -180,7 +180,7 @@ func Check(file string, secrets [][]byte) (records, keys int, faults []error) {
 }
 
 // Snapshot writes a consistent copy of the embedded store while the service runs. The copy can replace the
-// store's file. The function "to" gets the size of the copy in bytes, and returns the writer for the copy.
+// store's file. The function `to` gets the size of the copy in bytes, and returns the writer for the copy.
 // Snapshot fails if the store is in Redis.
 func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
 	if s.store.snapshot == nil {

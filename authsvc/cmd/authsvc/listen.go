@@ -9,9 +9,9 @@ import (
 )
 
 // listen listens on a TCP address. If the host is a network, as in
-// "10.230.0.0/24:8083", it listens on this machine's own address in the network. So
-// machines in other networks cannot connect. It fails if the machine has no address in
-// the network.
+// "10.230.0.0/24:8083", it listens only on this machine's own address in the network.
+// Machines outside the network therefore cannot connect. It fails if the machine has no
+// address in the network.
 func listen(addr string) (net.Listener, error) {
 	const flag = "--admin-addr"
 	host, port, err := net.SplitHostPort(addr)

@@ -41,7 +41,7 @@ type world struct {
 	metrics   *sdkmetric.ManualReader
 	now       time.Time
 	found     int // calls of FindSecret
-	stale     int // how many of the next commits fail with ErrStale
+	stale     int // number of the next commits that fail with ErrStale
 
 	entries func([]adminapi.Entry) []adminapi.Entry
 	keys    func([]apikey.Key) []apikey.Key
@@ -181,8 +181,8 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 		}
 		return all
 	}
-	// otherBranch replaces an entry by one that this registry has really sealed, but in a copy of the log that went
-	// on in another way.
+	// otherBranch replaces an entry by a different entry with the same number. The registry has sealed the new entry,
+	// as if somebody had restored a backup and a different change had followed.
 	otherBranch := func(all []adminapi.Entry) []adminapi.Entry {
 		sealer, err := audit.NewSealer(secrets)
 		if err != nil {

@@ -44,7 +44,7 @@ type KeyPage struct {
 	Keys   []adminapi.Key
 	Skip   int            // keys before the page
 	Total  int            // number of keys that match
-	States map[string]int // of the keys that match Broker and Text: the number of keys in each state
+	States map[string]int // for each state: the number of its keys that match Broker and Text
 	Cut    bool           // the registry has more than MaxFound keys, and only the newest ones were read
 }
 
@@ -202,8 +202,8 @@ const MaxSummed = 200
 // MaxSummedDays is the largest number of days for which BrokerUsage adds up usage.
 const MaxSummedDays = 90
 
-// BrokerUsage returns how many requests used the broker's keys on each of the last days, up to today. It adds up
-// the newest MaxSummed keys. The result `cut` reports that the broker has more keys.
+// BrokerUsage returns how many requests used the broker's keys on each of the last days, up to today. It adds up the
+// usage of the newest MaxSummed keys. The result `cut` reports that the broker has more keys.
 func (s *Service) BrokerUsage(ctx context.Context, broker string, days int) (sum []adminapi.Day, cut bool, err error) {
 	if days < 1 || days > MaxSummedDays {
 		return nil, false, fault.New(fault.Invalid, fault.Query, "days",

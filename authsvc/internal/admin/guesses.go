@@ -25,8 +25,8 @@ var noKey = authapi.Hash("")
 
 // guesses limits how many wrong keys an address may send to the admin API. Nobody can guess a key, but without a
 // limit the attempts would be a load on the store. Each auth service counts separately. A library keeps the counts
-// in memory, and never forgets a network. So after maxGuessers windows were begun, a new, empty limiter replaces the
-// old one.
+// in memory, and never forgets a network. A limiter that has begun maxGuessers windows is therefore replaced by a new,
+// empty one.
 type guesses struct {
 	mu      sync.Mutex
 	limiter *limiter.Limiter // has a count for each clientaddr.Network; nil: nothing is counted yet

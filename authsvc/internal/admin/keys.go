@@ -75,11 +75,11 @@ func newID(now time.Time) string {
 	return "key-" + strings.ToLower(base32.HexEncoding.EncodeToString(bits[:]))
 }
 
-// expiresTooEarly is the fault of a key whose expiry has passed: it would never be valid.
+// expiresTooEarly is the text of the fault for a new key whose expiry is in the past. Such a key would never be valid.
 const expiresTooEarly = "This time is in the past."
 
-// checkNew returns a fault that lists everything wrong with a new key. The fault also has the problems that the
-// caller has put into a list, the argument `found`; they come first.
+// checkNew returns a fault that lists everything wrong with a new key. The fault begins with the problems that the
+// argument `found` already has.
 func (s *Service) checkNew(ctx context.Context, k apikey.Key, now time.Time, found *problems.List) error {
 	if err := found.Take(k.Check()); err != nil {
 		return err
@@ -190,8 +190,8 @@ func keyChange(before, after *apikey.Key, newHash string) (c Change, err error) 
 	return c, err
 }
 
-// readSettings reads the settings of a request. For each field that it cannot read, it adds a problem to a list,
-// the argument `found`.
+// readSettings reads the settings of a request. For each field that it cannot read, it adds a problem to the argument
+// `found`.
 func readSettings(v adminapi.KeySettings, found *problems.List) apikey.Settings {
 	s := apikey.Settings{
 		Name: v.Name, Role: identity.Role(v.Role), Levels: v.Levels, Test: v.Test, Limits: v.Limits,

@@ -19,7 +19,7 @@ func (s *Service) Note(ctx context.Context, by Actor, action, subject string, wh
 }
 
 // NotDone returns a DoneError if the log already has an entry of the actor's request. The actor's field Once
-// must be set. A nil result is no guarantee, because the same request may be on its way to another service.
+// must be set. A nil result is no guarantee, because another auth service may be handling the same request now.
 func (s *Service) NotDone(ctx context.Context, by Actor) error { return s.notDone(ctx, by) }
 
 // Recovery is what the audit log shows when an asset gets new tokens.

@@ -27,9 +27,9 @@ type Actor struct {
 	Once      *Once // nil: a repeated request makes another change
 }
 
-// Once makes sure that a request makes its change only once, even if a client sends it several times and to
-// several auth services. The audit log shows whether the request has made its change. So the actor's RequestID
-// must be different from the one of any other request.
+// Once makes sure that a request makes its change only once, even if a client sends it several times and to several
+// auth services. The service looks for the request's id in the audit log, so Actor.RequestID must be unique to the
+// request.
 type Once struct {
 	After int64 // number of the log's last entry when the request was prepared
 }
@@ -133,8 +133,8 @@ func (s *Service) notDone(ctx context.Context, by Actor) error {
 // Head returns the end of the audit log.
 func (s *Service) Head(ctx context.Context) (adminapi.Head, error) { return s.store.Head(ctx) }
 
-// Entries returns up to limit entries of the audit log, in order. It begins behind the entry with the given number
-// (after).
+// Entries returns up to limit entries of the audit log, in order. The first one follows the entry with the number
+// `after`.
 func (s *Service) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	return s.store.Entries(ctx, after, limit)
 }

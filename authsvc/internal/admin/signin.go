@@ -28,7 +28,7 @@ type Authenticator struct {
 	seen map[string]time.Time // time of the last stored use, for each key, secret and address
 }
 
-// NewAuthenticator returns an authenticator. It stores the use of operators' keys in a Recorder, the argument
+// NewAuthenticator returns an authenticator. The authenticator stores the use of operators' keys in the argument
 // `uses`.
 func NewAuthenticator(
 	keys *apikey.Verifier, uses apikey.Recorder, log *slog.Logger, now func() time.Time,

@@ -11,8 +11,8 @@ import (
 // ErrStale is the error of a Commit that came after another change.
 var ErrStale = errors.New("another change came first")
 
-// Change is a change of one broker or one key, with its entry in the audit log. It may also have an entry only,
-// without a broker and a key. The entry is then about something that another service keeps.
+// Change is a change of one broker or one key, with its entry in the audit log. A change may also have neither a
+// broker nor a key. Its entry is then about something that another service keeps.
 type Change struct {
 	Broker  *apikey.Broker // the broker after the change; nil: no broker changes
 	Key     *apikey.Key    // the key after the change; nil: no key changes
@@ -43,7 +43,7 @@ type Directory interface {
 	// after.
 	Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error)
 	// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in the
-	// argument `before`, or is the last key if before is "".
+	// argument `before`. If this argument is "", the first one is the last key.
 	KeysBack(ctx context.Context, before string, limit int) ([]apikey.Key, error)
 }
 
@@ -58,8 +58,8 @@ type Log interface {
 
 // UsageReader reads the use of keys.
 type UsageReader interface {
-	// Uses returns the last uses of each key, newest first. The outer map is by the id of the API key, and the
-	// inner map is by the number of the secret.
+	// Uses returns the last uses of each key, newest first. The keys of the outer map are ids of API keys. The keys of
+	// the inner maps are numbers of secrets.
 	Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error)
 	// Counts returns the counts of a key on the given days, except days without counts.
 	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)

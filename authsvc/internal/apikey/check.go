@@ -136,8 +136,8 @@ const (
 	maxRaisedTime = 31 * 24 * time.Hour // counted from the change of the broker
 )
 
-// checkRaise adds a problem to found unless the broker's limits are not raised, or the factor and the end of the
-// raise are allowed.
+// checkRaise adds a problem to the argument `found` if the broker's limits are raised with a factor or an end that is
+// not allowed, or if one of the two is missing.
 func (b Broker) checkRaise(found *problems.List) {
 	raises := b.Raise != 0
 	switch {

@@ -127,8 +127,8 @@ func TestAKeyStaysOnItsSideOfTheAdminAPI(t *testing.T) {
 }
 
 // TestLimitsAreRaisedUpToATime admits keys of brokers whose limits are raised, never were raised, or are no longer
-// raised. Only in the first case may the key get raised limits. Then the test checks that the longest grace period of a
-// secret counts, and that a longer one does not.
+// raised. Only in the first case may the key get raised limits. The test also checks that a secret with the longest
+// grace period is still valid, and that a secret with a longer one is not.
 func TestLimitsAreRaisedUpToATime(t *testing.T) {
 	for _, c := range []struct {
 		raise int

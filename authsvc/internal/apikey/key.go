@@ -86,8 +86,8 @@ type Secret struct {
 	Until   time.Time // end of the grace period; zero: the secret lasts as long as the key
 }
 
-// clockError is how wrong a clock may be without any consequence. The error may be a difference between two
-// services, or a step when somebody sets a clock.
+// clockError is the largest error of a clock that has no consequence. The error may be a difference between the clocks
+// of two services, or a step when somebody sets a clock.
 const clockError = time.Hour
 
 // The method `over` reports whether the grace period of the secret has ended. No grace period is longer than MaxGrace.
@@ -174,8 +174,8 @@ func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool
 
 // Rotate returns the key with a new secret. Each former secret stays valid for the grace period, or until its own end
 // if that comes first. If grace is 0, all former secrets end immediately. Rotate returns a fault of kind Conflict if
-// the key is revoked, or if more than MaxSecrets secrets would be valid. The key also keeps the secrets that ended
-// last: MaxSecrets secrets in all, with the valid ones.
+// the key is revoked, or if more than MaxSecrets secrets would be valid. The key keeps at most MaxSecrets secrets: all
+// valid ones, and the newest of those that have ended.
 func (k Key) Rotate(hash string, grace time.Duration, now time.Time) (Key, error) {
 	if err := k.changeable(); err != nil {
 		return k, err

@@ -15,7 +15,7 @@ type Meter struct {
 	now  func() time.Time
 }
 
-// NewMeter returns a meter that stores reports in a Recorder, the argument `uses`.
+// NewMeter returns a meter that stores reports in the argument `uses`.
 func NewMeter(uses Recorder, now func() time.Time) *Meter { return &Meter{uses, now} }
 
 // Report adds a gateway's report. A gateway that gets no answer sends the report again, and Report may then

@@ -35,13 +35,13 @@ type Log interface {
 
 // Recorder stores the use of keys.
 type Recorder interface {
-	// AddUsage adds the given counts to the stored ones. For each secret, the store keeps only the newest use from
-	// each address, and at most MaxUses of these uses, the newest.
+	// AddUsage adds the given counts to the stored ones. For each secret and address, the store keeps only the newest
+	// use. Of these uses of a secret, it keeps only the newest MaxUses.
 	AddUsage(ctx context.Context, uses []authapi.Use, counts []authapi.Count) error
 }
 
-// MaxUses is how many uses of a secret a store keeps.
+// MaxUses is the maximum number of uses of one secret that a store keeps.
 const MaxUses = 8
 
-// UsageDays is the least number of days for which a store keeps counts.
+// UsageDays is the minimum number of days for which a store keeps counts.
 const UsageDays = 400

@@ -24,9 +24,9 @@ func NewVerifier(fixed Fixed, keys Finder, now func() time.Time) *Verifier {
 	return &Verifier{fixed: fixed, keys: keys, now: now}
 }
 
-// Verify returns the rights that the key with a hash gives in the registry. If the key is unknown, expired,
-// revoked, or only for the admin API, it returns a fault of kind Unauthorized: in each case the same answer
-// after the same work. A stored key needs one round trip to the store, and a fixed key none.
+// Verify returns the rights that the key with the given hash gives in the registry. If the key is unknown, expired,
+// revoked, or only for the admin API, it returns a fault of kind Unauthorized. In each of these cases, the fault is
+// the same, and Verify does the same work. A stored key needs one round trip to the store, and a fixed key none.
 func (v *Verifier) Verify(ctx context.Context, hash string) (authapi.Key, error) {
 	if holder, known := v.fixed[hash]; known {
 		return authapi.Key{Identity: holder}, nil
@@ -38,7 +38,7 @@ func (v *Verifier) Verify(ctx context.Context, hash string) (authapi.Key, error)
 	return admitted, err
 }
 
-// decoy is checked in place of an unknown key, so that the answer takes as long as for a known one.
+// decoy is checked in place of an unknown key, so that answers about unknown and known keys take the same time.
 var decoy = Key{Secrets: make([]Secret, 1)}
 
 // Find returns the stored key that has a secret with this hash, and the rights that the secret gives, including

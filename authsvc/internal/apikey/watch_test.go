@@ -134,8 +134,8 @@ func TestAWatchOfManyChangesSaysAll(t *testing.T) {
 	}
 }
 
-// TestAGatewayReadsTheWholeAnswer makes an answer of exactly the most bytes that gateways read, and one that is a byte
-// longer. The longer one must say "all".
+// TestAGatewayReadsTheWholeAnswer makes an answer of exactly maxNames bytes, which gateways can still read, and one
+// that is a byte longer. The longer one must say "all".
 func TestAGatewayReadsTheWholeAnswer(t *testing.T) {
 	for more, all := range []bool{false, true} {
 		r := &record{}

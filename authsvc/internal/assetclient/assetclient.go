@@ -148,8 +148,8 @@ func (c *Client) get(ctx context.Context, by identity.Identity, path string, lim
 	return c.call(ctx, by, http.MethodGet, path, nil, limit)
 }
 
-// call sends a request with the given JSON (sent) as its body; nil: no body. It returns the body of the answer,
-// which may have at most limit bytes.
+// call sends a request. The body of the request is the JSON in the argument `sent`; nil: no body. call returns the
+// body of the answer. This body may have at most limit bytes.
 func (c *Client) call(
 	ctx context.Context, by identity.Identity, method, path string, sent []byte, limit int64,
 ) ([]byte, error) {

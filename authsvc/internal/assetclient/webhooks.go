@@ -87,7 +87,8 @@ func (c *Client) Webhook(ctx context.Context, keyID, id string) (Webhook, error)
 
 func webhookPath(id string) string { return webhooksPath + "/" + url.PathEscape(id) }
 
-// ChangeWebhook does an action to a webhook. A replay begins at offset, or at the webhook's own offset if offset is "".
+// ChangeWebhook performs an action on a webhook. A replay begins at the argument `offset`; "": at the webhook's own
+// offset.
 func (c *Client) ChangeWebhook(ctx context.Context, keyID, id string, do WebhookAction, offset string) error {
 	method, path, data := http.MethodPatch, webhookPath(id), map[string]string{}
 	switch do {

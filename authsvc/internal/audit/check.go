@@ -84,7 +84,7 @@ type lastEntry struct {
 // findings collects the problems of one check.
 type findings struct {
 	problems []string
-	last     map[string]lastEntry // by subject
+	last     map[string]lastEntry // the keys are subjects
 }
 
 func (f *findings) add(format string, args ...any) {
@@ -151,8 +151,8 @@ type Lister interface {
 	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
 }
 
-// Each calls the function `visit`, in order, with the entries whose numbers are greater than the given one (after),
-// until visit returns an error. It returns the error of visit or of the log.
+// Each calls the function `visit`, in order, with each entry whose number is greater than the argument `after`, until
+// `visit` returns an error. It returns the error of `visit` or of the log.
 func Each(ctx context.Context, log Lister, after int64, visit func(adminapi.Entry) error) error {
 	for {
 		entries, err := log.Entries(ctx, after, page)

@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// sealed is a log with entries that the registry has sealed. It shows only the first ones.
+// sealed is a log with entries that the registry has sealed. It shows only its first entries: their number is `shown`.
 type sealed struct {
 	memory
 	shown int

@@ -9,7 +9,7 @@ import (
 )
 
 // Reseal seals all entries with the current secret, so that operators can remove
-// the former secrets. It returns the number of entries that had another seal.
+// the former secrets. It returns the number of entries whose seal it replaced.
 // Reseal fails without a change if the log has problems. It may be repeated.
 func (c *Checker) Reseal(ctx context.Context) (resealed int, err error) {
 	found, err := c.Check(ctx)

@@ -63,10 +63,10 @@ type Reader interface {
 	Head(ctx context.Context) (adminapi.Head, error)
 }
 
-// Search returns up to limit entries that a query selects, the newest first. The fourth argument is the number of an
-// entry, and Search looks only at earlier entries; 0 stands for the end of the log. To continue, pass the second
-// result as the fourth argument of the next search. If the second result is 0, no entries are left. Search reads at
-// most MaxRead entries, so it may find fewer entries than the limit although more are left.
+// Search returns up to limit entries that a query selects, the newest first. The argument `before` is the number of an
+// entry, and Search looks only at earlier entries; 0 stands for the end of the log. To continue, pass the result
+// `older` as the argument `before` of the next search. If `older` is 0, no entries are left. Search reads at most
+// MaxRead entries, so it may find fewer entries than the limit although more are left.
 func Search(
 	ctx context.Context, log Reader, q Query, before int64, limit int,
 ) (found []adminapi.Entry, older int64, err error) {
@@ -100,8 +100,8 @@ func Search(
 	return found, left(before, first), nil
 }
 
-// left returns the number from which the next search goes back. It returns 0 if the search has read the earliest
-// entry that may match; the parameter `first` is the number of that entry.
+// left returns the argument `before` for the next search. It returns 0 if the search has already read the earliest
+// entry that can match; the parameter `first` is the number of that entry.
 func left(before, first int64) int64 {
 	if before <= first {
 		return 0

@@ -26,7 +26,7 @@ func (s *Store) Broker(ctx context.Context, name string) (b apikey.Broker, err e
 	return b, err
 }
 
-// Brokers returns up to limit brokers in the order of their names. It begins behind the given name (after).
+// Brokers returns up to limit brokers in the order of their names. The first one follows the name `after`.
 func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error) {
 	return scan(ctx, s, brokerBucket, []byte(after+"\x00"), limit, apikey.DecodeBroker)
 }
@@ -40,13 +40,13 @@ func (s *Store) Key(ctx context.Context, id string) (k apikey.Key, err error) {
 	return k, err
 }
 
-// Keys returns up to limit keys in the order of their ids. It begins behind the given id (after).
+// Keys returns up to limit keys in the order of their ids. The first one follows the id `after`.
 func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
 	return scan(ctx, s, keyBucket, []byte(after+"\x00"), limit, apikey.DecodeKey)
 }
 
-// KeysBack returns up to limit keys in the reverse order of their ids. It begins in front of the given id (before),
-// or with the last key if that id is "".
+// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id `before`. If this
+// id is "", the first one is the last key.
 func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found []apikey.Key, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(keyBucket).Cursor()
@@ -55,7 +55,7 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found [
 			if id, _ = cursor.Seek([]byte(before)); id != nil {
 				id, text = cursor.Prev()
 			} else {
-				id, text = cursor.Last() // all ids come in front of the given one
+				id, text = cursor.Last() // all ids precede the given one
 			}
 		}
 		for ; id != nil && len(found) < limit; id, text = cursor.Prev() {
@@ -70,8 +70,8 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found [
 	return found, err
 }
 
-// FindSecret returns the key that has a secret with this hash, and the key's broker. If there is no such key, it
-// makes the same reads, of the hash, the key and the broker, and returns apikey.ErrNotFound.
+// FindSecret returns the key that has a secret with this hash, and the key's broker, or apikey.ErrNotFound. It always
+// reads the hash, the key and the broker, even if there is no such key.
 func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b apikey.Broker, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		id := string(tx.Bucket(hashBucket).Get([]byte(hash)))

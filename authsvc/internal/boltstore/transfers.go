@@ -54,11 +54,11 @@ func (s *Store) changeTransfer(
 	return t, err
 }
 
-// sweepStep is how many transfers a call of SweepTransfers reads.
+// sweepStep is the maximum number of transfers that one call of SweepTransfers reads.
 const sweepStep = 500
 
-// SweepTransfers reads the next sweepStep transfers after the id in cursor, and removes the expired ones. It
-// returns the cursor of the next call; "" if there are no more transfers.
+// SweepTransfers reads the next sweepStep transfers after the id in the argument `cursor`, and removes the expired
+// ones. It returns the cursor of the next call; "" if there are no more transfers.
 func (s *Store) SweepTransfers(ctx context.Context, cursor string, now time.Time) (next string, err error) {
 	var due []string
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
@@ -91,7 +91,7 @@ func dueTransfers(tx *bbolt.Tx, cursor string, now time.Time) (due []string, nex
 	return due, next, nil
 }
 
-// sweep reads the expired transfers again before it removes them: somebody may have claimed one meanwhile.
+// sweep reads the expired transfers again before it removes them: somebody may have claimed one since the first read.
 func sweep(tx *bbolt.Tx, due []string, now time.Time) error {
 	for _, id := range due {
 		t, err := getTransfer(tx, id)

@@ -64,11 +64,11 @@ func decodeCount(value []byte) (int64, error) {
 	return int64(binary.BigEndian.Uint64(value)), nil
 }
 
-// keptDays is for how many days a key keeps counts: the days that are shown, and two more.
+// keptDays is the number of days for which a key keeps counts: the days that the admin API shows, and two more.
 const keptDays = apikey.UsageDays + 2
 
-// removeOld removes the counts of a key except the counts of its newest keptDays days. It counts the days that the
-// key has, and does not compare them with the clock: a clock that is wrong for a while must not remove counts.
+// removeOld removes the counts of a key except the counts of its newest keptDays days. It does not compare the days
+// with the clock, because a clock that is wrong for a while must not remove counts.
 func removeOld(bucket *bbolt.Bucket, id string) error {
 	prefix, days := []byte(id+"\x00"), [][]byte{}
 	cursor := bucket.Cursor()
@@ -137,8 +137,8 @@ func keepUse(tx *bbolt.Tx, u authapi.Use) error {
 	return tx.Bucket(useBucket).Put([]byte(u.KeyID), text)
 }
 
-// Uses returns the last uses of each key, newest first. The outer map is by the id of the API key, and the inner map
-// is by the number of the secret.
+// Uses returns the last uses of each key, newest first. The keys of the outer map are ids of API keys. The keys of the
+// inner maps are numbers of secrets.
 func (s *Store) Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error) {
 	found := map[string]map[int][]adminapi.Use{}
 	err := s.view(ctx, func(tx *bbolt.Tx) error {

@@ -34,8 +34,8 @@ type auditPage struct {
 	Actions     []string
 	Days        []option
 	CSV, NDJSON string // paths of exports of the search
-	// If the search stopped early: how many entries it had read, and the number of the entry before which it
-	// stopped. Otherwise both are 0.
+	// If the search stopped early, ReadMost is the number of entries that it had read, and Until is the number of the
+	// entry before which it stopped. Otherwise both are 0.
 	ReadMost, Until int64
 }
 

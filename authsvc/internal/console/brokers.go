@@ -96,7 +96,7 @@ func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 	})
 }
 
-// brokerKeys returns the newest keys of a broker. The argument "state" selects the keys, in the same way as the query
+// brokerKeys returns the newest keys of a broker. The argument `state` selects the keys, in the same way as the query
 // parameter of this name.
 func (c *Console) brokerKeys(ctx context.Context, broker, state string) (brokerKeys, error) {
 	found, err := c.keys.FindKeys(ctx, admin.KeyQuery{Broker: broker, States: statesOf(state), Limit: listed})

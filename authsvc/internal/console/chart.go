@@ -105,8 +105,7 @@ func (c *chart) draw() {
 	}
 }
 
-// niceStep returns a step for the axis: 1, 2 or 5 times a power of ten. At most five such steps are needed to
-// reach n.
+// niceStep returns a step for the axis: the smallest of 1, 2, 5, 10, 20, 50 and so on for which n/step is below 5.
 func niceStep(n int64) int64 {
 	for power := int64(1); ; power *= 10 {
 		for _, digit := range []int64{1, 2, 5} {

@@ -24,7 +24,7 @@ func exportPath(format string, q url.Values) string {
 	return list{path: ExportPath + format, query: q}.with("", "")
 }
 
-// maxExports is how many exports may run at the same time.
+// maxExports is the maximum number of exports that run at the same time.
 const maxExports = 2
 
 // rows writes entries in one of the formats.
@@ -33,7 +33,7 @@ type rows interface {
 	flush() error
 }
 
-// formats has the formats of exports, by the end of the path.
+// formats has the formats of exports; the keys are the ends of the paths.
 var formats = map[string]struct {
 	media string
 	rows  func(w io.Writer) rows
@@ -43,8 +43,7 @@ var formats = map[string]struct {
 }
 
 // exportAudit sends the entries that a search finds, in the order of the log. It holds one block of entries in
-// memory. If an export fails, exportAudit breaks the connection off, so that nobody believes that the export is
-// complete.
+// memory. If an export fails, exportAudit aborts the connection, so that nobody believes that the export is complete.
 func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	format, ok := formats[r.PathValue("format")]
 	if !ok {

@@ -21,11 +21,11 @@ import (
 // form is the content of a form: the values of its fields, and their problems.
 type form struct {
 	Values url.Values
-	Wrong  map[string][]string // problems by the name of their field; "": not about a field
+	Wrong  map[string][]string // the keys are names of fields, the values are problems; "": not about a field
 }
 
-// idAlphabet is the alphabet of rand.Text, which makes the ids of forms. The audit log stores these ids, so a
-// form must not send any other text as its id.
+// idAlphabet is the alphabet of rand.Text, which makes the ids of forms. The audit log stores these ids, so the
+// console accepts only ids with these characters.
 const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 // newForm returns an empty form with a new id. The form makes only one change, however often it is sent.
@@ -49,8 +49,8 @@ func once(by admin.Actor, r *http.Request) (admin.Actor, error) {
 	return by, nil
 }
 
-// refused returns the form that was sent, with the problems of a fault. It returns false if the user cannot
-// solve the problem by other values in the form.
+// refused returns the form that was sent, with the problems of a fault. It returns false if the user cannot solve the
+// problems with different values in the form.
 func refused(r *http.Request, err error, fields []string) (form, bool) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != fault.Invalid && f.Kind != fault.Conflict {

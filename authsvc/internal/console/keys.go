@@ -271,8 +271,7 @@ func (c *Console) showRevokeKey(w http.ResponseWriter, r *http.Request, by admin
 	return c.confirm(w, r, by, revocation, nil)
 }
 
-// recently limits the time since the last use of a key. If less time has passed, a user who revokes the key must type
-// its name.
+// recently is a time after the last use of a key. During this time, a user who revokes the key must type its name.
 const recently = 24 * time.Hour
 
 // lastUse returns when a key was last used; nil if it was never used.

@@ -33,7 +33,7 @@ func (l list) First() int { return l.Skip + 1 }
 // Last returns the number of the page's last element.
 func (l list) Last() int { return l.Skip + l.Shown }
 
-// Most returns how many elements a search reads at most.
+// Most returns the maximum number of elements that a search reads.
 func (l list) Most() int64 { return admin.MaxFound }
 
 // Previous returns the path of the previous page; "" on the first page.
@@ -59,8 +59,8 @@ func (l list) page(n int) string {
 	return l.with("page", strconv.Itoa(n+1))
 }
 
-// The method `with` returns the path of the first page of the same search, but with another value of one parameter. An
-// empty value removes the parameter.
+// The method `with` returns the path of the first page of the same search, but with a different value of one
+// parameter. An empty value removes the parameter.
 func (l list) with(name, value string) string {
 	q := maps.Clone(l.query)
 	q.Set(name, value)
@@ -75,8 +75,8 @@ func (l list) with(name, value string) string {
 	return l.path + "?" + q.Encode()
 }
 
-// listOf returns the list for which a request asks. The arguments are the names of the parameters of the search. The
-// list keeps these parameters. listOf sets how many elements precede the page, but does not search yet.
+// listOf returns the list for which a request asks. The list keeps the named parameters of the request. listOf sets
+// the number of elements before the page, but does not search yet.
 func listOf(r *http.Request, parameters ...string) (list, error) {
 	sent := r.URL.Query()
 	l := list{path: r.URL.Path, query: url.Values{}}

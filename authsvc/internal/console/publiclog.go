@@ -94,7 +94,7 @@ func assetOf(r *http.Request) (string, error) {
 	return id, nil
 }
 
-// longestValue is how many bytes of a value a page shows at most.
+// longestValue is the maximum number of bytes of a value that a page shows.
 const longestValue = 400
 
 // shorten returns the text of a JSON value, shortened for a page.

@@ -18,7 +18,7 @@ import (
 // records has what the asset services answer. The zero value has no log and no assets.
 type records struct {
 	log     *assetclient.Log
-	history map[string]assetclient.History // by id and offset
+	history map[string]assetclient.History // the keys are the id and the offset, joined
 	keyID   string                         // id of the key of the last caller; the method Log does not set it
 
 	webhooks []assetclient.Webhook

@@ -29,7 +29,7 @@ const (
 	idleTime    = 20 * time.Minute // a session ends after this time without a request
 	longest     = 4 * time.Hour    // a session ends after this time at the latest
 	clockError  = time.Minute      // maximum time by which the clocks of two services may differ
-	renewEvery  = time.Minute      // least time between two renewals of the cookie
+	renewEvery  = time.Minute      // minimum time between two renewals of the cookie
 	plainCookie = "registry-console"
 	// hostCookie is the name with TLS. Browsers accept it only from this host, and only with the attribute Secure.
 	hostCookie = "__Host-registry-console"
@@ -48,8 +48,8 @@ func (s session) name() string {
 	return cmp.Or(s.ID, digest([]byte(s.Hash+" "+s.Begun.Format(time.RFC3339Nano))))
 }
 
-// The method `over` reports whether the session has ended. This includes a session that begins in the future: its
-// beginning comes from a wrong clock, and it would not end in time.
+// The method `over` reports whether the session has ended. A session that begins in the future counts as ended: its
+// beginning comes from a wrong clock, so it would last too long.
 func (s session) over(now time.Time) bool {
 	used, begun := now.Sub(s.Used), now.Sub(s.Begun)
 	return used >= idleTime || begun >= longest || used < -clockError || begun < -clockError
@@ -187,8 +187,8 @@ func signInPath(r *http.Request) string {
 	return "/console/sign-in?" + url.Values{"next": {next}}.Encode()
 }
 
-// inside returns a path of the console unchanged, and the path of the console's first page for any other text.
-// So the sign-in never redirects to another site, or out of the console by "..".
+// inside returns a path of the console unchanged. For any other text, it returns the path of the console's first page.
+// So the sign-in never redirects to another site, and a path with ".." never leads out of the console.
 func inside(path string) string {
 	at, err := url.Parse(path)
 	if err != nil || at.IsAbs() || at.Host != "" || !strings.HasPrefix(at.Path, root) ||

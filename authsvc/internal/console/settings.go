@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// keySettings returns the settings that a form has sent for a key. The argument "was" has the settings before. For
-// each field that it cannot read, keySettings adds a problem to the list "found".
+// keySettings returns the settings that a form has sent for a key. The argument `was` has the settings before the
+// change. For each field that it cannot read, keySettings adds a problem to the argument `found`.
 func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List) adminapi.KeySettings {
 	s := adminapi.KeySettings{
 		Name: strings.TrimSpace(sent.Get("name")), Role: sent.Get("role"),
@@ -124,5 +124,5 @@ func parseRates(text string) (map[string]int64, error) {
 	return windows, nil
 }
 
-// maxWrong is how many faulty limits an error of parseRates lists at most.
+// maxWrong is the maximum number of faulty limits that an error of parseRates lists.
 const maxWrong = 10

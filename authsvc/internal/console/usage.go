@@ -39,8 +39,8 @@ func daysOf(r *http.Request) (int, error) {
 	return days, nil
 }
 
-// newUsage returns the usage of the last days. For each number of days in the last argument, the page has a link to
-// the chart of that number of days. The links have the path and the parameters q.
+// newUsage returns the usage of the last days. For each number of days in the argument `offered`, the page has a link
+// to the chart of that number of days. The links have the given path and the parameters q.
 func newUsage(counts []adminapi.Day, days int, now time.Time, path string, q url.Values, offered ...int) usage {
 	u := usage{Chart: newChart(counts, days, now)}
 	for _, n := range offered {

@@ -97,7 +97,7 @@ func subjectPath(subject string) string {
 	return keyPath(id)
 }
 
-// views has the templates, by the name of the page.
+// views has the templates; the keys are the names of the pages.
 type views map[string]*template.Template
 
 func parseViews(now func() time.Time) (views, error) {

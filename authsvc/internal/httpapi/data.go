@@ -59,9 +59,9 @@ func parseData(text []byte) (sent, error) {
 	return s, nil
 }
 
-// The method `into` stores the data in a struct. It changes only the fields that the data names; null clears a field.
-// The argument "of" is a pointer to the struct. It returns a problem for each value that it cannot read. A field with
-// such a value keeps its old value. In a list, each such element becomes a zero value.
+// The method `into` stores the data in a struct; the argument `of` is a pointer to it. The method changes only the
+// fields that the data names; null clears a field. It returns a problem for each value that it cannot read. A field
+// with such a value keeps its old value. In a list, each such element becomes a zero value.
 func (s sent) into(of any) *problems.List {
 	var found problems.List
 	for _, name := range s.rogue {

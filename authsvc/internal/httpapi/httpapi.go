@@ -41,8 +41,8 @@ type Keys struct {
 	*apikey.Meter
 }
 
-// New returns the internal API for keys and tokens. It records recoveries of assets and removals of files in
-// the audit log, by means of the argument `notes`.
+// New returns the internal API for keys and tokens. The API uses the argument `notes` to record recoveries of assets
+// and removals of files in the audit log.
 func New(keys Keys, tokens *token.Service, notes *admin.Service, now func() time.Time) *API {
 	return &API{keys, tokens, notes, now}
 }

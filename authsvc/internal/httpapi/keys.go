@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// maxWait bounds how long watchKeys waits for a change.
+// maxWait is the longest time for which watchKeys waits for a change.
 const maxWait = time.Second
 
 func (a *API) verifyKey(c *gin.Context) error {

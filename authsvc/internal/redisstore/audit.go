@@ -30,8 +30,8 @@ func (s *Store) Head(ctx context.Context) (adminapi.Head, error) {
 	return adminapi.ParseHead(text)
 }
 
-// Entries returns audit entries in order, beginning with the first number that is greater than the argument "after".
-// The argument "limit" is the largest number of entries. Entries that Redis lacks are left out.
+// Entries returns up to limit audit entries, in order. The first entry follows the entry with the number `after`.
+// Entries that Redis lacks are left out.
 func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	head, err := s.Head(ctx)
 	if err != nil {

@@ -17,7 +17,8 @@ const (
 	format    = "asset-registry tokens 3"
 )
 
-// noFormat is assumed for data that have no format: data from before the first release may lack it.
+// noFormat is the format that is assumed if Redis has data but no format. Data from before the first release may lack
+// a format.
 const noFormat = "asset-registry tokens 1"
 
 // stored matches the names of keys, tokens and transfers in Redis, in every format of the data. It does not
@@ -27,7 +28,7 @@ const stored = "registry:[{kt]*"
 // scanStep is how many keys Redis looks at in one step.
 const scanStep = 1000
 
-// formatCheck refuses a Redis that has data in another format, and writes the format into a Redis without data.
+// formatCheck refuses a Redis that has data in a different format, and writes the format into a Redis without data.
 // It is safe for concurrent use, also by several services.
 type formatCheck struct {
 	done   atomic.Bool

@@ -176,9 +176,8 @@ func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
 	}
 }
 
-// TestEachFailureOfRedisIsTold repeats each call. At the first time, the first command of the call fails, at
-// the second time its second command, and so on. The call must return this failure, and no error about the data
-// in Redis.
+// TestEachFailureOfRedisIsTold repeats each call. The first time, the first command of the call fails. The second
+// time, its second command fails, and so on. The call must return this failure, and no error about the data in Redis.
 func TestEachFailureOfRedisIsTold(t *testing.T) {
 	server := redistest.Start(t)
 	restore := storetest.Call{Name: "RestoreTransfer", Do: func(ctx context.Context, s storetest.Store) error {
@@ -206,8 +205,8 @@ func TestEachFailureOfRedisIsTold(t *testing.T) {
 	}
 }
 
-// TestAnEmptyRedisGetsOneFormat lets a check fail at each of its commands. The next check must then succeed. At
-// last another program writes a different format just before the check writes. The check must then refuse that
+// TestAnEmptyRedisGetsOneFormat lets a check fail at each of its commands. The next check must then succeed. In the
+// last case, another program writes a different format just before the check writes. The check must then refuse that
 // format.
 func TestAnEmptyRedisGetsOneFormat(t *testing.T) {
 	server := redistest.Start(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // The names for brokers, keys and the audit log share one hash tag. A cluster therefore stores all of them on one
-// node. So one script can change a key and append to the log. One node is enough: the data are small, and gateways
+// node, and one script can change a key and append to the log. One node is enough: the data are small, and gateways
 // cache them.
 const (
 	brokersKey = "registry:{admin}:brokers"      // name -> broker
@@ -25,8 +25,7 @@ func (s *Store) Broker(ctx context.Context, name string) (apikey.Broker, error) 
 	return one(ctx, s, brokersKey, name, apikey.DecodeBroker)
 }
 
-// Brokers returns brokers in the order of their names, beginning with the first name that is greater than the
-// argument "after". The argument "limit" is the largest number of brokers.
+// Brokers returns up to limit brokers in the order of their names. The first one follows the name `after`.
 func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error) {
 	names, err := s.follow(ctx, namesKey, after, limit)
 	if err != nil {
@@ -43,8 +42,7 @@ func (s *Store) Key(ctx context.Context, id string) (apikey.Key, error) {
 	return one(ctx, s, keysKey, id, apikey.DecodeKey)
 }
 
-// Keys returns keys in the order of their ids, beginning with the first id that is greater than the argument "after".
-// The argument "limit" is the largest number of keys.
+// Keys returns up to limit keys in the order of their ids. The first one follows the id `after`.
 func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
 	if err := s.format.run(ctx, s.client); err != nil {
 		return nil, err
@@ -56,9 +54,8 @@ func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key
 	return load(ctx, s, keysKey, ids, apikey.DecodeKey)
 }
 
-// KeysBack returns keys in the reverse order of their ids, beginning with the last id that comes before the argument
-// "before". If this argument is "", KeysBack begins with the last key. The argument "limit" is the largest number of
-// keys.
+// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id `before`. If this
+// id is "", the first one is the last key.
 func (s *Store) KeysBack(ctx context.Context, before string, limit int) ([]apikey.Key, error) {
 	if err := s.format.run(ctx, s.client); err != nil {
 		return nil, err
@@ -76,8 +73,7 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) ([]apike
 	return load(ctx, s, keysKey, ids, apikey.DecodeKey)
 }
 
-// follow returns names of an index in order, beginning with the first name that is greater than the argument "after".
-// The argument "limit" is the largest number of names.
+// follow returns up to limit names of an index, in order. The first one follows the name `after`.
 func (s *Store) follow(ctx context.Context, index, after string, limit int) ([]string, error) {
 	names, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
 		Key: index, Start: "(" + after, Stop: "+", ByLex: true, Count: int64(limit),
@@ -169,7 +165,7 @@ redis.call('HSET', KEYS[3], ARGV[3], ARGV[1])
 return 1
 `)
 
-// added is the answer of the script "add" when it has stored the key.
+// added is the answer of the script `add` when the script has stored the key.
 const added = 1
 
 // AddKey durably stores an unaudited key. It returns apikey.ErrExists if the store

@@ -66,7 +66,7 @@ func (s *Store) memory(ctx context.Context) telemetry.StoreUse {
 }
 
 // lastBackup returns when the last complete backup ended, in seconds since the Unix epoch; 0 if there was no backup.
-// The result "known" is false if Redis does not answer.
+// The result `known` is false if Redis does not answer.
 func (s *Store) lastBackup(ctx context.Context) (at float64, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -122,8 +122,8 @@ func (s *Store) Warnings(ctx context.Context) []string {
 	return append(warnings, s.lossOfFailovers(ctx)...)
 }
 
-// lossOfFailovers returns a warning if a failover may lose changes that were already answered. This happens if
-// a replica takes over and does not have these changes yet.
+// lossOfFailovers returns a warning if a failover may lose changes that the server has already confirmed. This happens
+// if a replica takes over and does not have these changes yet.
 func (s *Store) lossOfFailovers(ctx context.Context) []string {
 	const setting = "min-replicas-to-write"
 	replication, err1 := s.watcher.Info(ctx, "replication").Result()

@@ -96,8 +96,8 @@ func TestTransfersAreRestored(t *testing.T) {
 	}
 }
 
-// TestADamagedClaimIsAnError damages a claim while a change of its transfer is under way. The change must tell the
-// damage, because its caller would take an empty transfer for one that nobody has claimed.
+// TestADamagedClaimIsAnError damages a claim while a change of its transfer is in progress. The change must report the
+// damage. If it returned an empty transfer instead, the caller would believe that nobody has claimed the transfer.
 func TestADamagedClaimIsAnError(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	if err := s.CreateTransfer(t.Context(), token.Transfer{ID: "one", Broker: "b"}); err != nil {
@@ -114,8 +114,9 @@ func TestADamagedClaimIsAnError(t *testing.T) {
 	}
 }
 
-// TestAClaimIsTriedAgain lets older requests claim a transfer, each just before a newer one of the same asset does. The
-// newer one must get its claim, or an error if it always comes too late.
+// TestAClaimIsTriedAgain lets a request claim a transfer. An older request of the same asset claims it just before the
+// first try of the newer request, or just before each of its tries. If only the first try comes too late, the newer
+// request must get its claim. If all tries come too late, it must get an error.
 func TestAClaimIsTriedAgain(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	expires := time.Now().Add(time.Hour).UnixMicro()

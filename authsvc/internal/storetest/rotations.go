@@ -16,7 +16,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// rotating creates keys, and rotates each key with another sequence of grace periods.
+// rotating creates keys, and rotates each key with a different sequence of grace periods.
 type rotating struct {
 	service  *admin.Service
 	verifier *apikey.Verifier

@@ -40,11 +40,12 @@ func TestATransferOfAWrongClockEnds(t *testing.T) {
 }
 
 // TestAClaimOfAWrongClockEnds claims a transfer with a clock that is ahead. The asset is not written. If the claim's
-// time cannot be right, the transfer must be out of use until the next request for the asset, which must free it.
+// time cannot be right, the transfer must be unusable until the next request for the asset. This request must free the
+// transfer.
 func TestAClaimOfAWrongClockEnds(t *testing.T) {
 	for _, c := range []struct {
 		ahead time.Duration
-		over  bool   // the transfer is out of use
+		over  bool   // the transfer is unusable
 		want  string // the asset that claims the transfer after the next request
 	}{
 		{clockError - time.Microsecond, false, asset}, {clockError, false, ""}, {clockError + time.Microsecond, true, ""},
@@ -74,7 +75,7 @@ func TestAClaimOfAWrongClockEnds(t *testing.T) {
 	}
 }
 
-// refuse sends a request with a wrong token, which must be refused. The service sees the sealed record in it.
+// refuse sends a request with a wrong token. The service must refuse it, but it sees the sealed record in the request.
 func (h *handover) refuse(t *testing.T, r authapi.ChangeOwnerRequest) {
 	t.Helper()
 	r.TransferHash = authapi.Hash("x")

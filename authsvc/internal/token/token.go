@@ -5,8 +5,8 @@
 // service stores the sealed copy with the asset, in the same atomic write; only the auth service can make a
 // sealed copy. The Store has the working copy. The copy with the newer generation is right. The service
 // restores a lost or outdated working copy from the sealed one, and returns a newer record to a caller with an
-// outdated sealed copy. The Store gets the record of a new asset only when a token of the asset is first
-// verified. So creating an asset needs one durable write, and works while the Store is down.
+// outdated sealed copy. The Store gets the record of a new asset only when a token of the asset is first verified.
+// The creation of an asset therefore needs one durable write, and works while the Store is down.
 package token
 
 import (
@@ -143,8 +143,9 @@ func (s *Service) holds(sealed string, r Record) bool {
 	return err == nil && held == r
 }
 
-// Reseal seals records with the current secret. The result is "" for a record that this secret has sealed already.
-// The result is also "" for a record that no secret of the registry has sealed; foreign counts these records.
+// Reseal seals records with the current secret. An element of the result is "" if the current secret has already
+// sealed the record. It is also "" if no secret of the registry has sealed the record; the result `foreign` is the
+// number of these records.
 func (s *Service) Reseal(sealed []string) (resealed []string, foreign int, err error) {
 	resealed = make([]string, len(sealed))
 	for i, text := range sealed {

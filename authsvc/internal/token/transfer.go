@@ -44,7 +44,7 @@ func (t Transfer) Claimed(c Claim) Transfer {
 }
 
 // Settled returns the transfer without the claim c. If used is true, the asset of c has used the transfer. Otherwise
-// the transfer is free again. Settled returns t unchanged if t has another claim.
+// the transfer is free again. Settled returns t unchanged if c is not its claim.
 func (t Transfer) Settled(c Claim, used bool) Transfer {
 	if t.Claim != c {
 		return t
@@ -56,8 +56,8 @@ func (t Transfer) Settled(c Claim, used bool) Transfer {
 	return t
 }
 
-// clockError is how wrong a clock may be without a consequence. The clocks of two services may differ by this much,
-// or a clock may jump by this much when somebody sets it.
+// clockError is the largest error of a clock that has no consequence. The error may be a difference between the clocks
+// of two services, or a step when somebody sets a clock.
 const clockError = time.Hour
 
 // Expired reports whether the transfer has expired unused. It may then be removed.

@@ -72,13 +72,13 @@ func TestAnAssetChangesHands(t *testing.T) {
 		t.Error("the old owner with the old record, after the new record is used: got valid, want invalid")
 	}
 	want := authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), AssetID: asset}
-	// The calls of "is" above have shown the asset's new record to the service.
+	// The calls of the method `is` above have shown the asset's new record to the service.
 	if got, err := h.read("", now); err != nil || got != want {
 		t.Errorf("the transfer: got %+v, %v; want %+v", got, err, want)
 	}
 }
 
-// read returns the transfer of h.made. The argument "sealed" is the asset's sealed record, or "".
+// read returns the transfer of h.made. The argument `sealed` is the asset's sealed record, or "".
 func (h *handover) read(sealed string, now time.Time) (authapi.TransferResponse, error) {
 	return h.Transfer(context.Background(), authapi.ReadTransferRequest{ID: h.made.ID, Sealed: sealed}, now)
 }
@@ -146,7 +146,7 @@ func TestAClaimWithoutAWriteEnds(t *testing.T) {
 		claimed string
 	}{
 		{now.Add(claimTime - time.Microsecond), h.issued.Sealed, asset},
-		{now.Add(claimTime), "", asset}, // without the asset's record, the asset may have been written
+		{now.Add(claimTime), "", asset}, // without the asset's record, it is not known whether the asset was written
 		{now.Add(claimTime), h.issued.Sealed, ""},
 	} {
 		want := authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), Claimed: c.claimed}
@@ -223,7 +223,7 @@ func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 	if err != nil {
 		t.Fatalf("claimed just before the expiry: got %v, want no error", err)
 	}
-	// The asset is not written. The claim delays the transfer's expiry by the time in the constant "lifetime".
+	// The asset is not written. The claim delays the transfer's expiry by the time in the constant `lifetime`.
 	last = last.Add(lifetime - time.Microsecond)
 	if err := h.Sweep(t.Context(), last); err != nil {
 		t.Fatal(err)
@@ -325,8 +325,8 @@ func TestOnlyTheSameRequestIsRepeated(t *testing.T) {
 	}
 }
 
-// TestARestoredAssetIsHandedOverAgain loses the new record of an asset after a handover, as a backup from before the
-// handover does. The transfer was used for this asset, so the same request must hand the asset over again.
+// TestARestoredAssetIsHandedOverAgain loses the new record of an asset after a handover, as after the restore of an
+// older backup. The transfer was used for this asset, so the same request must hand the asset over again.
 func TestARestoredAssetIsHandedOverAgain(t *testing.T) {
 	h := newHandover(t)
 	changed, err := h.ChangeOwner(t.Context(), h.request(), now)
