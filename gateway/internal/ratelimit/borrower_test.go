@@ -602,7 +602,8 @@ func TestPeekWithoutRedisShowsTheShare(t *testing.T) {
 	left(10)
 }
 
-// failing has connections to Redis. On these, the next reports of tokens that were used while Redis was down fail.
+// failing has connections to Redis on which the next reports fail. A report tells Redis how many tokens were used
+// while Redis was down.
 type failing struct {
 	connections
 	fails atomic.Int64 // how many of the next reports fail
