@@ -1,10 +1,10 @@
 // Package asset holds the rules of the registry: the fields of an asset, its states, and who may change what,
 // when. The package is pure: it uses no clock, network or store. Callers pass in everything it needs.
 //
-// Four tables hold the rules. fields.go has the fields, with the first API version that has each of them.
-// states.go has the states, parts.go the parts that have separate paths, and data/ the codes. One walk over the
-// field table (walk.go) merges a request into the stored asset, converts the values and reports every fault. A
-// View (view.go) derives the answers of old API versions from the same table.
+// Four tables hold the rules: the fields, with the first API version of each field (fields.go), the states
+// (states.go), the parts that have separate paths (parts.go), and the codes (data/). One walk over the field table
+// (walk.go) merges a request into the stored asset, converts the values and reports every fault. A View (view.go)
+// derives the answers of old API versions from the same table.
 package asset
 
 import (

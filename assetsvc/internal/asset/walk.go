@@ -354,8 +354,8 @@ func (w *walk) ignored(f field, sent, stored record.Value, others ...record.Valu
 // maxIgnored is the maximum number of names of ignored fields that are noted.
 const maxIgnored = 20
 
-// ignores notes the name of the field at a path as ignored, unless the sent value equals one of the other given
-// values, such as the stored value.
+// ignores notes the name of the field at a path as ignored, unless the sent value equals one of the values in the
+// argument `others`, such as the stored value.
 func (w *walk) ignores(path string, sent record.Value, others ...record.Value) {
 	isSame := func(other record.Value) bool { return record.Equal(sent, other) }
 	if w.typesOnly || len(w.names) == maxIgnored || slices.ContainsFunc(others, isSame) {

@@ -91,8 +91,9 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 	}
 }
 
-// heldStore returns a store. After the test has called hold, the next transaction waits at its start: it sends a
-// value to the channel `begins`, and goes on once it has received a value from the channel goOn.
+// heldStore returns a store. After the test has called the function `hold`, the next transaction waits at its
+// start. It sends a value to the channel `begins`, and goes on once it has received a value from the channel
+// `goOn`.
 func heldStore(t *testing.T) (s *Store, hold func(), begins, goOn chan struct{}) {
 	t.Helper()
 	begins, goOn = make(chan struct{}), make(chan struct{})

@@ -13,8 +13,8 @@
 // The lists of brokers and the references are further buckets (owners.go, references.go).
 //
 // The feed is two buckets that map a position to an id: one for real assets and one for test assets. bbolt is a
-// B+tree, so a page of the feed costs one seek and the reads of its entries, however many assets there are. New
-// keys come only at the end of the feeds and of the record, so bbolt fills their pages completely.
+// B+tree, so a page of the feed costs one seek and the reads of its entries, for any number of assets. New keys
+// come only at the end of the feeds and of the record, so bbolt fills their pages completely.
 package boltstore
 
 import (

@@ -92,7 +92,7 @@ func (c *checker) check() {
 	}
 }
 
-// asset checks that an asset can be read, that it is in its feed, and that no later asset gets its number.
+// The method `asset` checks that an asset can be read and is in its feed, and that no later asset gets its number.
 func (c *checker) asset(key, value []byte) error {
 	id := hex.EncodeToString(key)
 	c.assets++
@@ -248,8 +248,8 @@ func (c *checker) entries(name []byte, found int, of string) error {
 	return nil
 }
 
-// change checks that a change can be read, that the history of its asset has it, and that the asset's revision
-// and position are not lower than the revision and position of the change.
+// The method `change` checks that a change can be read and is in the history of its asset. It also checks that the
+// revision and the position of the asset are not lower than those of the change.
 func (c *checker) change(key, value []byte) error {
 	c.changes++
 	r, err := decodeChange(key, value, true)

@@ -19,7 +19,7 @@ import (
 
 var (
 	webhookBucket = []byte("webhooks")           // id -> endpoint
-	ownedBucket   = []byte("webhooks-of-broker") // broker, a 0 byte and id -> an empty value; only webhooks of brokers
+	ownedBucket   = []byte("webhooks-of-broker") // broker, a 0 byte and id -> an empty value; not for administrators
 )
 
 // Keys in stateBucket.

@@ -33,21 +33,19 @@
 //     skips this step, because the next Open replaces the batch in the clock.
 //
 // After that it reports the outcomes to the callers. If a write was not applied, the writer settles the batch
-// before step 3: Settle removes the changes that were not applied from the record.
+// before step 3: Settle removes from the record each change that was not applied.
 //
 // A reader reads the clock first. Then it reads documents with positions up to
 // the horizon, or the shown records up to the horizon.
 //
-// A watcher reads the clock from time to time. It fences a batch that stays open
-// longer than the lease, settles it, and then closes it: a writer that stalls or
-// dies would hold back the horizon for ever.
+// A watcher reads the clock from time to time. If a batch stays open longer than the lease, the watcher fences,
+// settles and closes it. Otherwise a writer that stalls or dies would hold back the horizon for ever.
 //
 // # Settle
 //
-// A batch is settled only when none of its writes can be applied any more. A change was applied if its document
-// has its position, or if another change was made from that position. The records show whether there is such a
-// change: for each change, a record has the position that the document had before it, and the record is stored
-// before the change can be applied.
+// A batch is settled only when none of its writes can be applied any more. A change was applied if its document has
+// its position, or if another change was made from that position. The records show such another change: for each
+// change, a record has the previous position of the document. A record is stored before its changes can be applied.
 //
 // If a batch has no record, none of its changes was applied. Settle gives it an empty record, so that a copy of the
 // record that arrives late has no effect.

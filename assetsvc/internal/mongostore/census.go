@@ -109,8 +109,8 @@ func (c *census) look(ctx context.Context) error {
 	return nil
 }
 
-// claim reports whether this process must take the census: the census is due, and no other process has been
-// faster to set the next due time.
+// claim reports whether this process must take the census. It must if the census is due, unless another process has
+// set the next due time first.
 func (c *census) claim(ctx context.Context) (mine bool, err error) {
 	now := c.now()
 	next := bson.E{Key: "due", Value: now.Add(censusAge)}

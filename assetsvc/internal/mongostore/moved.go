@@ -117,8 +117,8 @@ func (f feedStore) formerOf(ctx context.Context, writes []feed.Write) (map[strin
 	return looked.of, nil
 }
 
-// errUnknownPlace is returned to a reader that read the clock too long ago. An asset has changed since that time, and
-// the asset's trail no longer has the place that the asset had at that time.
+// errUnknownPlace is returned to a reader that read the clock too long ago. An asset has changed since then, and
+// its trail no longer has the place where the asset stood then.
 var errUnknownPlace = errors.New("the place of an asset at this horizon is forgotten")
 
 // mostAbove is the largest number of assets above the horizon that a page looks at. MongoDB reads each of them in
@@ -164,9 +164,9 @@ func upwards(q registry.Query) *options.FindOptionsBuilder {
 // position in the range; now it has a newer position above the horizon. Each entry has the position that the asset
 // had at the horizon, and no body.
 //
-// The method must be called after the entries of the range are read: an asset that leaves the range in between is
-// then found here. The query reads positions upwards, and assets only move upwards. So it misses no asset, but may
-// find one twice.
+// The method must be called after the entries of the range are read. Then it also finds assets that have left the
+// range since. The query reads positions upwards, and assets only move upwards. So it misses no asset, but may find
+// one twice.
 //
 // A place in a trail has the list of the feed, but neither the owner nor the state. So a broker's list uses the
 // owner and the state that the asset has now.

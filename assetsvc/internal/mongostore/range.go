@@ -53,8 +53,8 @@ func (d *database) byID(ctx context.Context, filter bson.D, limit int, names ...
 		SetBatchSize(int32(limit)+1).SetProjection(only(names...)))
 }
 
-// fittingListed returns how many of the first documents fit on a page: the bodies of the listed documents
-// together have no more bytes than the given limit (most). The first listed body always fits.
+// fittingListed returns the number of documents, from the first one, that fit on a page. The bodies of the listed
+// documents among them have at most `most` bytes together. The first listed body always fits.
 func fittingListed(looked []document, most int) int {
 	sum := 0
 	for i, d := range looked {

@@ -239,8 +239,8 @@ func (d *database) addBodies(ctx context.Context, q registry.Query, entries []do
 	return err
 }
 
-// fitting returns how many of the first entries fit on a page: their bodies together have no more bytes than the
-// given limit (most). The first entry always fits.
+// fitting returns the number of entries, from the first one, that fit on a page. Their bodies have at most `most`
+// bytes together. The first entry always fits.
 func fitting(entries []document, most int) int {
 	sum := 0
 	for i, e := range entries {

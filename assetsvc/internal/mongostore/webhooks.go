@@ -79,7 +79,7 @@ func (h hook) endpoint() webhook.Endpoint {
 	}
 }
 
-// ofBroker matches the endpoints of a broker, except the endpoints that administrators have made for the broker.
+// ofBroker matches the endpoints of a broker, except the endpoints that administrators have created.
 func ofBroker(broker string) bson.D {
 	return bson.D{{Key: "broker", Value: broker}, {Key: "byAdmin", Value: false}}
 }

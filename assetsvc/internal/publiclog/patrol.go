@@ -11,8 +11,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Patrol verifies the stored log again and again, in the way that every reader of the log can: it checks all
-// leaves, all parts and the root of the newest checkpoint.
+// Patrol verifies the stored log again and again. It checks what every reader of the log can check: all leaves, all
+// parts and the root of the newest checkpoint.
 type Patrol struct {
 	verifier translog.Verifier
 	log      Parts

@@ -73,8 +73,8 @@ func (p Parts) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error)
 	return data, err
 }
 
-// damage adds the cause registry.ErrDamagedLog to an error which means that parts of the log do not fit
-// together, or that a part is missing. It returns any other error unchanged.
+// damage adds the cause registry.ErrDamagedLog to an error that shows damage: parts of the log do not fit together,
+// or a part is missing. It returns any other error unchanged.
 func damage(err error) error {
 	for _, cause := range []error{
 		translog.ErrPart, translog.ErrLeaf, translog.ErrTampered, translog.ErrOrder, ErrNoPart, fs.ErrNotExist,

@@ -97,10 +97,10 @@ func (w *Writer) Run(ctx context.Context, report func(upto time.Time, err error)
 	}
 }
 
-// uptoTime returns a time up to which the newest checkpoint covers all changes. The arguments are the time at which
-// a step began, and whether the log has all changes that the record had at that time. If the log has them, and the
-// checkpoint covers the whole log, the result is the time at which the step began. Otherwise it is the time of the
-// last position that the checkpoint is known to cover.
+// uptoTime returns a time up to which the newest checkpoint covers all changes. The argument `began` is the time at
+// which a step began. The argument `whole` says whether the log has all changes of the record at that time. If it
+// has, and the checkpoint covers the whole log, the result is `began`. Otherwise it is the time of the last
+// position that the checkpoint is known to cover, or the zero time.
 func (w *Writer) uptoTime(began time.Time, whole bool) time.Time {
 	switch {
 	case whole && sizeOf(w.seen) == w.seen.Tree.Size():
