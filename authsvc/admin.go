@@ -105,7 +105,7 @@ func (e edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Reseal seals the audit log with the current secret, and returns the number of entries that a former secret had
 // sealed. If the store is a file, no service may have the file open. If the store is in Redis, services may use
-// it meanwhile.
+// it during the call.
 func Reseal(ctx context.Context, c Config) (entries int, err error) {
 	err = c.withAdministration(func(a administration) error {
 		entries, err = a.Reseal(ctx)
@@ -133,7 +133,7 @@ func (s *Server) AdminKey(ctx context.Context, name string) (secret string, err 
 }
 
 // AdminKey creates a key of the admin API in the store of c. If the store is a file, no service may have the
-// file open. If the store is in Redis, services may use it meanwhile. AdminKey uses c.Store, c.Secrets and
+// file open. If the store is in Redis, services may use it during the call. AdminKey uses c.Store, c.Secrets and
 // c.Log.
 func AdminKey(ctx context.Context, c Config, name string) (secret string, err error) {
 	err = c.withAdministration(func(a administration) error {

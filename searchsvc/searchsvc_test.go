@@ -146,7 +146,7 @@ func startWith(t *testing.T, assets int) *Server {
 	return s
 }
 
-// TestAnswersAreBounded requests as many assets as possible, in the forms that need most bytes. No answer may
+// TestAnswersAreBounded requests the maximum number of assets, in the forms that need the most bytes. No answer may
 // have more than twice the bytes that its hits may have.
 func TestAnswersAreBounded(t *testing.T) {
 	const assets = 20
@@ -212,7 +212,7 @@ func TestAnswersBeyondTheBudgetAreRefused(t *testing.T) {
 }
 
 // TestATurnLastsUntilTheAnswerIsEncoded requests answers while all turns are taken. Each request must get 503,
-// because also the encoding of an answer needs a turn.
+// because the encoding of an answer needs a turn too.
 // Promises: search-turns
 func TestATurnLastsUntilTheAnswerIsEncoded(t *testing.T) {
 	s := startWith(t, 1)

@@ -38,7 +38,7 @@ type Target interface {
 }
 
 // Copy copies brokers, keys, the audit log and the usage of keys from one store to another. Nothing else may
-// use the stores meanwhile. Copy may be repeated. It returns ErrOtherKeys if the target's log is not the
+// use the stores during the call. Copy may be repeated. It returns ErrOtherKeys if the target's log is not the
 // beginning of the source's log.
 func Copy(ctx context.Context, from Source, to Target, now time.Time) error {
 	if err := copyable(ctx, from, to); err != nil {

@@ -60,7 +60,7 @@ func NewService(store Store, sealer *audit.Sealer, log *slog.Logger, now func() 
 	return &Service{store: store, sealer: sealer, log: log, now: now}
 }
 
-// attempts is how often a change is tried. A try fails if another change was stored first.
+// attempts is the maximum number of tries of a change. A try fails if another change was stored first.
 const attempts = 20
 
 // change commits the Change that the function `work` returns, with its audit entry. If another change came first,

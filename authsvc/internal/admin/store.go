@@ -65,7 +65,7 @@ type UsageReader interface {
 	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)
 }
 
-const page = 200 // how many brokers, keys or entries are read at a time
+const page = 200 // maximum number of brokers, keys or entries that one call of the store reads
 
 // eachKey calls the function `visit` with every key after an id, in order, until visit returns an error.
 func eachKey(ctx context.Context, store keyLister, after string, visit func(apikey.Key) error) error {

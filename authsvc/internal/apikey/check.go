@@ -23,8 +23,8 @@ const (
 	maxLimit   = 1 << 40 // requests
 )
 
-// Set returns the key with other settings. The error lists every fault of the settings. A key of a broker
-// cannot become a key of the admin API, or the reverse.
+// Set returns the key with new settings. The error lists every fault of the settings. A key of a broker cannot become
+// a key of the admin API, and a key of the admin API cannot become a key of a broker.
 func (k Key) Set(s Settings, now time.Time) (Key, error) {
 	if err := k.changeable(); err != nil {
 		return k, err

@@ -133,8 +133,8 @@ func (k Key) State(broker Broker, now time.Time) string {
 
 func ended(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
-// unauditedFor is how long a gateway may trust an unaudited key. Gateways learn
-// of changes from the audit log, which does not mention these keys.
+// unauditedFor is the time for which a gateway may trust an unaudited key. Gateways
+// learn of changes from the audit log, and the log does not mention these keys.
 const unauditedFor = 800 * time.Millisecond
 
 // Admit returns the rights that the secret with the given hash gives at the given time. It returns false if the key

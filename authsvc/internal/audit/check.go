@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	page     = 500 // how many entries are read at a time
-	attempts = 20  // how often a check is repeated while changes disturb it
+	page     = 500 // maximum number of entries that one call of the log reads
+	attempts = 20  // maximum number of repetitions of a check while changes disturb it
 )
 
 // Record is a stored broker or key, in the form that the log has.

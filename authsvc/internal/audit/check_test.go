@@ -113,9 +113,8 @@ func newSealer(t *testing.T, letters string) *audit.Sealer {
 	return sealer
 }
 
-// TestAResealReachesEachEntry replaces the secret of letters "a" by one of letters "b", in logs of several
-// lengths. Some are multiples of the number of entries that are read at a time. Each entry must get the new
-// secret.
+// TestAResealReachesEachEntry replaces the secret of letters "a" by one of letters "b", in logs of several lengths.
+// Some lengths are multiples of the number of entries that one call reads. The new secret must seal each entry.
 func TestAResealReachesEachEntry(t *testing.T) {
 	for _, n := range []int{1, 499, 500, 501, 1000} {
 		log := newSealed(t, n)

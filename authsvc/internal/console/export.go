@@ -16,7 +16,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// ExportPath is the beginning of the paths of exports of the audit log. An export may take longer than other
+// ExportPath is the prefix of the paths under which the audit log is exported. An export may take longer than other
 // requests.
 const ExportPath = "/console/audit/export/"
 

@@ -67,7 +67,7 @@ func refused(r *http.Request, err error, fields []string) (form, bool) {
 	return sent, true
 }
 
-// limitField is the beginning of the names of the form fields that have the limits of a class.
+// limitField is the prefix of names of form fields. A field with this prefix has the limits of a class of requests.
 const limitField = "limit-"
 
 // fieldOf returns the field of a form that stands for a field of the admin API: "allow" for "allow.0",

@@ -21,7 +21,7 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// use reports that a key was used at a time.
+// use reports to the store that a key was used at the given time.
 func (d *desk) use(t *testing.T, id string, at time.Time) {
 	t.Helper()
 	use := authapi.Use{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.7"), Micros: at.UnixMicro()}

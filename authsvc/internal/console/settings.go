@@ -97,8 +97,8 @@ func byLength(a, b string) int {
 	return cmp.Or(cmp.Compare(length(a), length(b)), cmp.Compare(a, b))
 }
 
-// parseRates reads limits such as "5/1s, 100/1m". It returns the limits that it can read, and an error that
-// lists the other ones.
+// parseRates reads limits such as "5/1s, 100/1m". It returns the limits that it can read, and an error that lists the
+// rest.
 func parseRates(text string) (map[string]int64, error) {
 	windows := map[string]int64{}
 	var wrong []string

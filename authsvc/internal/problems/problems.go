@@ -41,8 +41,8 @@ func (l *List) AddQuery(name, format string, args ...any) {
 	l.add(fault.Invalid, fault.Detail{Location: fault.Query, Name: name, Description: fmt.Sprintf(format, args...)})
 }
 
-// Take adds the problems of err if err is a fault of kind Invalid or Conflict, unless the fault is about the URL. A
-// client can solve these problems with another request to the same URL. Take returns any other err.
+// Take adds the problems of err if err is a fault of kind Invalid or Conflict that is not about the URL. A client can
+// solve these problems with another request to the same URL. If err is any other error, Take returns it unchanged.
 func (l *List) Take(err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != fault.Invalid && f.Kind != fault.Conflict || f.Details[0].Location == fault.URL {

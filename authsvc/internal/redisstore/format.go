@@ -25,7 +25,7 @@ const noFormat = "asset-registry tokens 1"
 // match backupKey or the limits of gateways.
 const stored = "registry:[{kt]*"
 
-// scanStep is how many keys Redis looks at in one step.
+// scanStep is the number of keys that Redis looks at in one step.
 const scanStep = 1000
 
 // formatCheck refuses a Redis that has data in a different format, and writes the format into a Redis without data.
@@ -38,8 +38,8 @@ type formatCheck struct {
 
 func newFormatCheck() *formatCheck { return &formatCheck{turn: make(chan struct{}, 1)} }
 
-// run returns an error unless Redis has the format of this store. Once run has found the format, it does not ask
-// Redis again. If other programs keep many keys in Redis, the check may need more time than ctx allows. The next
+// run returns an error if Redis does not have the format of this store. Once run has found the format, it does not
+// ask Redis again. If other programs keep many keys in Redis, the check may need more time than ctx allows. The next
 // call of run then continues the check.
 func (f *formatCheck) run(ctx context.Context, client *redis.Client) error {
 	if f.done.Load() {

@@ -3,8 +3,8 @@
 //
 // A token record is one Redis hash, and so is a transfer. Each is changed by one script that touches no other
 // data, so a change is atomic on a single server and in a cluster. Redis must keep all data (append-only file,
-// no eviction); Store.Warnings reports a server that does not. If Redis loses token records all the same, the
-// sealed records at other services restore them (package token).
+// no eviction); Store.Warnings reports a server that does not. If Redis loses token records, the service restores
+// them from the sealed records that other services keep (package token).
 package redisstore
 
 import (

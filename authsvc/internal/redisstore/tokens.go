@@ -14,12 +14,12 @@ import (
 // distribution).
 func recordKey(assetID string) string { return "registry:tokens:{" + assetID + "}" }
 
-// recordField is the field of a record's Redis hash that has the record's text. The script save also uses a
+// recordField is the field of a record's Redis hash that has the record's text. The script `save` also uses the
 // field "generation".
 const recordField = "record"
 
-// save stores the record ARGV[2] unless Redis has one of the same or a newer generation. It returns the record
-// that Redis then has.
+// save stores the record ARGV[2], but only if Redis has no record of the same or a newer generation. It returns the
+// record that Redis then has.
 var save = redis.NewScript(`
 local generation = redis.call('HGET', KEYS[1], 'generation')
 if generation and tonumber(generation) >= tonumber(ARGV[1]) then

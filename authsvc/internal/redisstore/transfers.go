@@ -94,8 +94,8 @@ func (s *Store) SettleTransfer(ctx context.Context, id string, c token.Claim, us
 	return s.changeTransfer(ctx, id, func(t token.Transfer) token.Transfer { return t.Settled(c, used) })
 }
 
-// changeTries is how often changeTransfer tries to change a transfer while others change it too. Whenever a try
-// fails, another change has succeeded.
+// changeTries is the maximum number of times that changeTransfer tries to change a transfer. A try fails if another
+// caller has changed the transfer since changeTransfer read it.
 const changeTries = 16
 
 func (s *Store) changeTransfer(

@@ -20,7 +20,7 @@ func usesKey(id string, secret int) string {
 	return "registry:key-uses:{" + id + "}:" + strconv.Itoa(secret)
 }
 
-// countsLifetime is how long Redis keeps the counts of a day.
+// countsLifetime is the time for which Redis keeps the counts of a day.
 const countsLifetime = (apikey.UsageDays + 2) * 24 * time.Hour
 
 // AddUsage adds to the counts of keys, and keeps the newest uses of their secrets.

@@ -19,7 +19,7 @@ func record(generation int64) token.Record {
 	}
 }
 
-// save saves the record r. It fails the test unless Save, and then Load, returns the wanted record.
+// save saves the record r. Save, and then Load, must return the wanted record.
 func save(t *testing.T, s token.Store, r, want token.Record) {
 	t.Helper()
 	if got, err := s.Save(t.Context(), r); err != nil || got != want {
@@ -28,7 +28,7 @@ func save(t *testing.T, s token.Store, r, want token.Record) {
 	check(t, s, want)
 }
 
-// check fails the test unless Load returns the wanted record.
+// check fails the test if Load does not return the wanted record.
 func check(t *testing.T, s token.Store, want token.Record) {
 	t.Helper()
 	if got, err := s.Load(t.Context(), want.AssetID); err != nil || got != want {

@@ -125,8 +125,8 @@ func (s *Service) Transfer(
 	return t.shown(), nil
 }
 
-// claimTime is how long an asset keeps a claim if its owner does not change. It is longer than a write of the
-// asset service may take.
+// claimTime is the time for which an asset keeps a claim if its owner does not change. It is longer than the maximum
+// time of a write in the asset service.
 const claimTime = time.Minute
 
 // settle ends the claim that an asset has on a transfer, once the outcome of the claim is known. The outcome is

@@ -195,7 +195,7 @@ func (r *reader) add(file string, text []byte) error {
 	return nil
 }
 
-// name sets the name of a code, unless the name is empty.
+// name sets the name of a code. It ignores an empty name.
 func (r *reader) name(scheme, lang, code, name string) {
 	if name = Tidy(name, MaxName); name == "" {
 		return

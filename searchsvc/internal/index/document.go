@@ -323,7 +323,7 @@ func (a *asset) summary(most int) *asset {
 
 // picture returns the file id of the first illustration. It is "" if the asset has no illustration.
 func (a *asset) picture() string {
-	newest := map[string]int{} // index of the newest version of each document, by id
+	newest := map[string]int{} // maps the id of each document to the index of its newest version
 	for i := range a.Documents {
 		newest[a.Documents[i].ID] = i
 	}

@@ -40,7 +40,7 @@ var ErrDamaged = errors.New("the index is damaged, or of another format")
 
 const (
 	batchSize     = 2000    // assets of one batch
-	batchBytes    = 8 << 20 // maximum number of bytes of the assets of a batch, so that no batch takes long
+	batchBytes    = 8 << 20 // maximum size of the assets in a batch, in bytes; it limits the time that a batch takes
 	mostUnstored  = 16      // batches that may wait until they are on the disk
 	analysers     = 2       // goroutines that make the terms of a batch
 	storeWithin   = 30 * time.Second
@@ -76,7 +76,7 @@ type Index struct {
 	view       *view // nil until the first Refresh
 }
 
-// Open opens the index in a directory. It creates the directory and the index unless they exist. The argument
+// Open opens the index in a directory. It creates the directory and the index if they do not exist. The argument
 // `synonyms` is for the second tries of a search that found nothing. The argument `names` has the names of the
 // codes that facets show. The error wraps ErrDamaged if the index must be removed.
 func Open(dir string, synonyms *meaning.Synonyms, names codenames.Lists) (x *Index, err error) {
@@ -129,8 +129,8 @@ func (x *Index) open() error {
 	return nil
 }
 
-// openFailed returns the error of a failed opening. It wraps ErrDamaged, unless the system or another process
-// caused the failure.
+// openFailed returns the error of Open. The error wraps ErrDamaged if neither the system nor another process caused
+// the failure.
 func openFailed(err error) error {
 	for _, other := range []error{syscall.ENOSPC, syscall.EACCES, syscall.EMFILE, syscall.EROFS, syscall.ENOMEM} {
 		if errors.Is(err, other) {

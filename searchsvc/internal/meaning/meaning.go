@@ -1,6 +1,6 @@
 // Package meaning guesses what people mean with a question that finds nothing. It has the second tries
-// (docs/search.md, "Second tries"). Each try is a function from words to words. It asks the index only which
-// words the assets have.
+// (docs/search.md, "Second tries"). Each try is a function that changes the words of the question. The interface
+// Vocabulary tells the package which words the assets have.
 package meaning
 
 import (
@@ -40,8 +40,8 @@ type step struct {
 	try  func(*question) bool
 }
 
-// steps lists the steps in the order in which Read tries them. Each step loses more of the question than the
-// step before it.
+// steps lists the steps in the order in which Read tries them. Each step keeps less of the question's meaning than
+// the step before it.
 var steps = []step{
 	{search.BySmall, (*question).leaveOutSmall},
 	{search.ByLayout, (*question).swapLayout},
@@ -185,8 +185,8 @@ func shorten(text string) string {
 	return text
 }
 
-// The method `each` calls the function `try` for the words that no asset has and that may still change. It skips names
-// of places, unless the argument `names` is true.
+// The method `each` calls the function `try` for the words that no asset has and that may still change. If the
+// argument `names` is false, it skips names of places.
 func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	for i := range q.words {
 		if w := &q.words[i]; !w.Out && !w.isKnown && !w.isFixed && (names || !w.isName) {

@@ -234,7 +234,7 @@ func (q *question) said(word, key, other string) string {
 	return other
 }
 
-// leastTelling is the least number of characters of a code that may remain as the only word of a question.
+// leastTelling is the minimum number of characters of a code that may remain as the only word of a question.
 const leastTelling = 5
 
 // leaveOutUnknown leaves out words that no asset has, and words that were only guessed. It does so only if

@@ -15,8 +15,8 @@ import (
 //go:embed towns.txt
 var townNames string
 
-// towns maps each key of a name of a place to the length of the shortest name that has this key. If a name has two
-// words, its key is the keys of both words with a blank between them.
+// towns maps keys of names of places to lengths: the length of the shortest name that has the key. The key of a name
+// with two words consists of a key of each word, with a blank between them.
 var towns = func() map[string]int {
 	set := map[string]int{}
 	add := func(key, name string) {

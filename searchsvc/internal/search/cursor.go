@@ -48,11 +48,11 @@ var errCursor = errors.New("the cursor is none that the registry has written")
 // maxCursor is the largest length of a cursor that the registry writes, without the text of the field Reading.
 const maxCursor = 64 + (MaxWords*3+1)*4/3
 
-// maxWeight is the largest weight of a word. A weight is one more than the number of bits of a count of assets,
-// which has at most 64 bits.
+// maxWeight is the largest weight of a word. A count of assets has at most 64 bits, and a weight is one more than the
+// number of bits of such a count.
 const maxWeight = 65
 
-// parseWeights reads weights, each of which is followed by a full stop.
+// parseWeights reads weights. A full stop follows each weight.
 func parseWeights(text string) (weights []int64, ok bool) {
 	for one := range strings.SplitSeq(strings.TrimSuffix(text, "."), ".") {
 		w, err := strconv.ParseInt(one, 36, 64)

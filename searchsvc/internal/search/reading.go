@@ -30,8 +30,8 @@ var Steps = []Step{
 	BySmall, ByLayout, ByCode, BySpelling, BySynonym, ByPrefix, ByNearest, ByKnown, ByMissing,
 }
 
-// Reading says how the words of a question were read for the search. The zero value has no words; then the
-// question is used as it is written.
+// Reading says how the search read the words of a question. The zero value has no words; it means that the search
+// used the question as it is written.
 type Reading struct {
 	Steps   []Step `json:"s,omitempty"` // steps that changed something; none: the question is as it was asked
 	Words   []Word `json:"w,omitempty"`
@@ -42,7 +42,7 @@ type Reading struct {
 type Word struct {
 	Text string   `json:"t"`           // as it was asked
 	Out  bool     `json:"o,omitempty"` // the word is left out
-	By   []string `json:"b,omitempty"` // phrases that replace the word, one of which is enough; none: the word itself
+	By   []string `json:"b,omitempty"` // phrases that replace the word; an asset needs one of them; none: the word itself
 	Said string   `json:"d,omitempty"` // the first phrase in the form that people write
 	// Fixed is true for a word that must not be missing.
 	Fixed bool `json:"f,omitempty"`
@@ -95,7 +95,7 @@ func (r Reading) LeftOut() (all []string) {
 	return all
 }
 
-// Replaced returns the words that were replaced by other ones.
+// Replaced returns the words that were replaced by different words.
 func (r Reading) Replaced() (all []Word) {
 	for _, w := range r.Words {
 		if !w.Out && len(w.By) > 0 && w.Said != w.Text {

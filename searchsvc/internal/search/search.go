@@ -32,7 +32,7 @@ type State struct {
 	Position client.Position // in the feed; the index has all changes up to it
 	Assets   int64           // assets that can be found
 	Ready    bool            // the index has reached the end of the feed at least once
-	Behind   time.Duration   // time since the index last had everything that the feed has
+	Behind   time.Duration   // time since the index last contained all changes of the feed
 }
 
 // Query is a question. The zero value asks for all assets, the newest first. Parse sets Limit.
@@ -213,7 +213,7 @@ type Count struct {
 	Name   string // name for people; "": the value has no name
 	NameEn string // name in English; "": the value has no English name
 	Count  int64
-	// Area and Pieces are sums over the items that have the value, in square metres and in pieces. They are 0
-	// unless Query.Sums is set.
+	// Area and Pieces are sums over the items that have the value, in square metres and in pieces. They are 0 if
+	// Query.Sums is not set.
 	Area, Pieces float64
 }

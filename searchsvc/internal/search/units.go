@@ -40,7 +40,7 @@ var UnitCodes = map[string]scale{
 	"H87": {Number, 1}, "C62": {Number, 1},
 }
 
-// perUnit is the amount of one square metre or one piece: amounts are whole numbers in units of 1/10,000.
+// perUnit is the amount of one square metre or one piece. Amounts are whole numbers: they count ten-thousandths.
 const perUnit = 10_000
 
 // MaxAmount is the largest amount of an item or an asset: a million square kilometres, which is more than

@@ -58,7 +58,7 @@ func TestAddressesThatPeopleQuoteLeadToThePage(t *testing.T) {
 	}
 }
 
-// crumb returns the address of the link at the top of the page of an asset.
+// crumb returns the address to which the link at the top of an asset's page leads.
 func crumb(t *testing.T, body string) string {
 	t.Helper()
 	m := regexp.MustCompile(`<p class="crumbs"><a href="([^"]*)"`).FindStringSubmatch(body)

@@ -89,7 +89,7 @@ type registry struct {
 	hasLog    bool
 	feed      int            // number of entries
 	status    int            // status of every answer; 0: the usual one
-	pictures  map[string]int // status of paths below /get, by path
+	pictures  map[string]int // maps paths below /get to the statuses of their answers
 	catalogue string         // the catalogue of whole copies; "": the registry has none
 
 	mu       sync.Mutex

@@ -24,7 +24,7 @@ type picture struct {
 // pictures returns illustrations of a record, in the order of the record. It returns only an illustration whose
 // small versions can be read now. On a mirror without files it returns none.
 func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
-	newest := map[string]int{} // index of the newest version of each document, by id
+	newest := map[string]int{} // maps the id of each document to the index of its newest version
 	for i, d := range documents {
 		newest[d.v.string("id")] = i
 	}

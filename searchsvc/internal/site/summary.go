@@ -88,7 +88,7 @@ func kinds(l Lang, items []cursor) (parts []part) {
 	return andMore(l, parts, len(seen)-mostKinds)
 }
 
-// andMore appends a part that says how many more values there are, if there are any.
+// andMore appends a part with the number of further values. It appends nothing if this number is 0.
 func andMore(l Lang, parts []part, more int) []part {
 	if more > 0 {
 		parts = append(parts, part{Text: " " + fmt.Sprintf(texts["fact.more"].in(l), more)})
