@@ -12,7 +12,8 @@ import (
 
 // heal removes entries whose position is too far in the future. An earlier version accepted such entries, and no
 // later state of their assets could replace them (K3). If heal finds such an entry, or if the position of the copy
-// itself is too far in the future, the next run loads the newest snapshot again over the existing data.
+// itself is too far in the future, it marks the copy, and CatchUp then loads the newest snapshot again over
+// the existing data.
 func (r *Replica) heal() error {
 	latest, removed := Latest(), 0
 	upto, err := r.state.Upto()

@@ -7,6 +7,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/routes"
 )
 
 // assetPage is the body of the page of an asset.
@@ -68,7 +69,7 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	past := s.history(r.Context(), r.lang, id, 0)
 	pictures := s.registry.pictures(r.Context(), cursor{r.lang, s.config.Names, root, ""}.each("documents"))
 	back, kept := backTo(r)
-	api := "/api/2.5/assets/" + id
+	api := "/api/" + routes.Current + "/assets/" + id
 	p := assetPage{
 		ID: id, Status: client.Status(root.string("status")),
 		Test: root.string("mode") == string(client.TestMode), Line: steps(root, past), Past: past, API: api,

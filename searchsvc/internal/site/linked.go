@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/routes"
 )
 
 // The functions of this file return JSON-LD for pages (schema.org). html/template encodes it, and escapes the
@@ -49,8 +50,8 @@ func linkedData(l Lang, base string, at time.Time) linked {
 		"description": texts["site.about"].in(l), "url": base + "/" + string(l) + "/statistics",
 		"isAccessibleForFree": true, "dateModified": at.UTC().Format(time.RFC3339),
 		"distribution": []linked{
-			{"@type": "DataDownload", "encodingFormat": "application/json", "contentUrl": base + "/api/2.5/snapshot"},
-			{"@type": "DataDownload", "encodingFormat": "application/json", "contentUrl": base + "/api/2.5/assets"},
+			{"@type": "DataDownload", "encodingFormat": "application/json", "contentUrl": base + "/api/" + routes.Current + "/snapshot"},
+			{"@type": "DataDownload", "encodingFormat": "application/json", "contentUrl": base + "/api/" + routes.Current + "/assets"},
 		},
 	}
 }

@@ -298,7 +298,7 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 	p.Counts = "/" + string(l) + statisticsPath + queryOf(feedQuery(plain))
 	api := plain
 	api.After, api.Zone = nil, nil // in the API, days are days of UTC
-	p.API = "/api/2.5/search" + queryOf(api)
+	p.API = "/api/" + routes.Current + routes.Search + queryOf(api)
 	api.Limit = search.DefaultLimit
 	for _, path := range routes.Exports {
 		_, form, _ := strings.Cut(path, ".")
