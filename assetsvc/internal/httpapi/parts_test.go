@@ -64,11 +64,10 @@ func newServiceWith(t *testing.T, m Memory) service {
 	return s
 }
 
-// newServiceParts returns a service, its API, and the engine, to which the test may add routes. The service
-// hides the given groups of fields.
-func newServiceParts(t *testing.T, m Memory, hidden ...asset.Group) (service, *API, *gin.Engine) {
+// newStore returns an empty store in a file of its own.
+func newStore(t *testing.T, now func() time.Time) *boltstore.Store {
 	t.Helper()
-	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
+	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +76,24 @@ func newServiceParts(t *testing.T, m Memory, hidden ...asset.Group) (service, *A
 			t.Error(err)
 		}
 	})
+	return store
+}
+
+// newSigner returns the signer of the gateway's headers.
+func newSigner(t *testing.T) *identity.Signer {
+	t.Helper()
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return signer
+}
+
+// newServiceParts returns a service, its API, and the engine, to which the test may add routes. The service
+// hides the given groups of fields.
+func newServiceParts(t *testing.T, m Memory, hidden ...asset.Group) (service, *API, *gin.Engine) {
+	t.Helper()
+	store, signer := newStore(t, time.Now), newSigner(t)
 	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute,
 		Ready: store.Ready})
 	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
@@ -118,8 +131,16 @@ func (s service) doWith(t *testing.T, headers http.Header, e exchange) *httptest
 // answer sends the request of the exchange e with additional headers. The answer goes to w.
 func (s service) answer(t *testing.T, w http.ResponseWriter, headers http.Header, e exchange) {
 	t.Helper()
+	s.answerTo(t, identity.Identity{Broker: string(e.by), Role: e.by, Levels: "3"}, w, headers, e)
+}
+
+// answerTo is like answer, but another caller sends the request.
+func (s service) answerTo(
+	t *testing.T, by identity.Identity, w http.ResponseWriter, headers http.Header, e exchange,
+) {
+	t.Helper()
 	r := httptest.NewRequest(e.method, e.path, strings.NewReader(e.body))
-	signed, err := s.signer.Sign(identity.Identity{Broker: string(e.by), Role: e.by, Levels: "3"})
+	signed, err := s.signer.Sign(by)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"log/slog"
 	"net/http/httptest"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,12 +12,10 @@ import (
 	"time"
 
 	"asset-registry/assetsvc/internal/asset"
-	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
-	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/translog"
 	"asset-registry/shared/translog/prooftest"
@@ -38,19 +35,7 @@ var zone = time.FixedZone("", 2*60*60)
 
 func newLogged(t *testing.T) logged {
 	t.Helper()
-	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, signer := newStore(t, time.Now), newSigner(t)
 	key, err := translog.NewKey(translog.ForLog, "registry.example/log", bytes.Repeat([]byte{7}, 32))
 	if err != nil {
 		t.Fatal(err)

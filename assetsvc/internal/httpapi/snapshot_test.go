@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,7 +29,6 @@ import (
 	"asset-registry/assetsvc/internal/snapshot"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
-	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 )
 
@@ -50,19 +48,11 @@ func newWithSnapshots(t *testing.T) withSnapshots {
 // newWithSnapshotsLogging returns a service that writes its log, in JSON, to the writer `to`.
 func newWithSnapshotsLogging(t *testing.T, to io.Writer) withSnapshots {
 	t.Helper()
-	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
+	store, signer := newStore(t, time.Now), newSigner(t)
 	log := slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	keep, err := snapshot.New(store, snapshot.Options{
 		Dir: t.TempDir(), Show: SnapshotLine(time.UTC, nil), Copies: true, Now: time.Now, Log: log,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

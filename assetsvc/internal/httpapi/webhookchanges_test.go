@@ -1,0 +1,304 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// TestAWebhookIsChanged sends changes to one webhook. Each answer must show the changed webhook, like a read after it,
+// and name the ignored fields.
+func TestAWebhookIsChanged(t *testing.T) {
+	s := newHooked(t)
+	created := s.call(t, nil, call{broker1, "POST", allHooks,
+		`{"data":{"url":"https://hook.example/","filters":{"owner":["b1"]}}}`, 201, ""})
+	at := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
+	before := s.call(t, nil, call{broker1, "GET", at, "", 200, ""}).Body.String()
+	for _, c := range []struct {
+		name string
+		call
+		ignored string
+	}{
+		{"a pause", call{broker1, "PATCH", at, `{"data":{"state":"disabled"}}`, 200,
+			`"state":"disabled","reason":"paused"`}, ""},
+		{"a resumption", call{broker1, "PATCH", at, `{"data":{"state":"active"}}`, 200, `"state":"unverified"`}, ""},
+		{"an address", call{broker1, "PATCH", at, `{"data":{"url":"https://hook.example/2"}}`, 200,
+			`"url":"https://hook.example/2"`}, ""},
+		{"all that only a creation sets", call{broker1, "PATCH", at,
+			`{"data":{"filters":{},"opt_fields":"*","mode":"test","version":"2.4"}}`, 200,
+			`"version":"2.5","mode":"","opt_fields":"","filters":{"owner":["b1"]}`}, "version, mode, opt_fields, filters"},
+		{"some that only a creation sets", call{broker1, "PATCH", at,
+			`{"data":{"mode":"","opt_fields":"*","version":null}}`, 200, `"opt_fields":""`}, "opt_fields"},
+		{"nothing", call{broker1, "PATCH", at, `{"data":{}}`, 200, `"https://hook.example/2"`}, ""},
+		{"what was read before", call{broker1, "PATCH", at, before, 200, `"url":"https://hook.example/"`}, ""},
+		{"a stop", call{admin, "PATCH", at, `{"data":{"state":"disabled"}}`, 200,
+			`"state":"disabled","reason":"stopped"`}, ""},
+		{"an administrator's replay", call{admin, "POST", at + "/replay",
+			`{"data":{"offset":"2026-11-20T11:00:00+02:00","mode":"test"}}`, 200,
+			`"state":"unverified","offset":"2026-11-20T11:00:00.000000+02:00","behind":90`}, "mode"},
+		{"a service's replay", call{helper, "POST", at + "/replay", `{"data":{"offset":"2027-01-01"}}`, 200,
+			`"offset":"2026-11-20T13:59:30.000000+02:00","behind":0`}, ""},
+		{"a replay without an offset", call{broker1, "POST", at + "/replay", `{"data":{}}`, 200,
+			`"offset":"2026-11-20T13:59:30.000000+02:00"`}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answer := s.call(t, nil, c.call)
+			if got := strings.Join(answer.Header().Values(httpserver.IgnoredHeader), ";"); got != c.ignored {
+				t.Errorf("got %s %q, want %q", httpserver.IgnoredHeader, got, c.ignored)
+			}
+			read := s.call(t, nil, call{broker1, "GET", at, "", 200, ""})
+			if answer.Body.String() != read.Body.String() {
+				t.Errorf("got %s, want what a read shows: %s", answer.Body, read.Body)
+			}
+		})
+	}
+}
+
+// TestARotationShowsANewSecret rotates the secrets of a webhook.
+func TestARotationShowsANewSecret(t *testing.T) {
+	s := newHooked(t)
+	type shown struct {
+		Access struct{ Secret string }
+		Data   struct{ ID, PublicKey string }
+	}
+	read := func(headers http.Header, c call) (got shown) {
+		t.Helper()
+		if err := json.Unmarshal(s.call(t, headers, c).Body.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	created := read(nil, call{broker1, "POST", allHooks, hookData, 201, "whsec_"})
+	at := allHooks + "/" + created.Data.ID
+	rotated := read(nil, call{broker1, "POST", at + "/rotate", `{"data":{}}`, 200, `{"access":{"secret":"whsec_`})
+	if rotated.Access.Secret == created.Access.Secret || rotated.Data.PublicKey == created.Data.PublicKey ||
+		rotated.Data.ID != created.Data.ID {
+		t.Errorf("got %+v, want another secret and public key than %+v", rotated, created)
+	}
+	if now := read(nil, call{broker1, "GET", at, "", 200, ""}); now.Data != rotated.Data || now.Access.Secret != "" {
+		t.Errorf("got %+v, want the new public key of %+v and no secret", now, rotated)
+	}
+}
+
+// TestAWebhookIsRemoved removes one of two webhooks.
+func TestAWebhookIsRemoved(t *testing.T) {
+	s := newHooked(t)
+	removed, kept := s.created(t, broker1), s.created(t, broker1)
+	if got := s.call(t, nil, call{broker1, "DELETE", removed, "", 200, ""}).Body.String(); got != `{"data":null}` {
+		t.Errorf("got %s, want data that is null", got)
+	}
+	s.call(t, nil, call{broker1, "GET", removed, "", 404, `"name":"webhook"`})
+	s.call(t, nil, call{broker1, "DELETE", removed, "", 404, `"name":"webhook"`})
+	s.call(t, nil, call{broker1, "GET", kept, "", 200, idOf(kept)})
+}
+
+// TestACreationOfAWebhookIsRepeated repeats creations under an idempotency key.
+func TestACreationOfAWebhookIsRepeated(t *testing.T) {
+	s := newHooked(t)
+	under := func(seeds string) http.Header {
+		return http.Header{idempotencyHeader: {"key"}, httpserver.SeedHeader: {seeds}}
+	}
+	created := s.call(t, under("aa"), call{broker1, "POST", allHooks, hookData, 201, "whsec_"})
+	for _, c := range []struct {
+		name, seeds string
+		again       bool
+	}{
+		{"the same seed", "aa", true}, {"the seed after a newer one", "bb,aa", true}, {"another seed", "bb", false},
+	} {
+		answer := s.call(t, under(c.seeds), call{broker1, "POST", allHooks, hookData, 201, "whsec_"})
+		if again := answer.Body.String() == created.Body.String() &&
+			answer.Header().Get("Location") == created.Header().Get("Location"); again != c.again {
+			t.Errorf("%s: got the same webhook: %t, want %t:\n%s", c.name, again, c.again, answer.Body)
+		}
+	}
+	s.call(t, under("aa"), call{broker1, "POST", allHooks, `{"data":{"url":"https://hook.example/2"}}`, 400,
+		`"name":"Idempotency-Key"`})
+	s.call(t, under("x"), call{broker1, "POST", allHooks, hookData, 500, `"name":"server"`})
+	s.call(t, http.Header{idempotencyHeader: {"a b"}}, call{broker1, "POST", allHooks, hookData, 400,
+		`"name":"Idempotency-Key"`})
+}
+
+// TestOnlySomeCallersUseAWebhook sends each request for a webhook of a broker, and for a webhook of an administrator,
+// with the keys of all kinds of callers.
+func TestOnlySomeCallersUseAWebhook(t *testing.T) {
+	const (
+		found, refused, missing = 200, 403, 404
+		pause, none             = `{"data":{"state":"disabled"}}`, `{"data":{}}`
+	)
+	type want struct{ read, pause, move, replay, rotate, remove int }
+	mayAll := want{found, found, found, found, found, found}
+	seesNone := want{missing, missing, missing, missing, missing, missing}
+	mayNone := want{refused, refused, refused, refused, refused, refused}
+	supervises := want{found, found, refused, found, refused, found}
+	for _, c := range []struct {
+		name         string
+		by           identity.Identity
+		broker, root want // results for the webhook of the broker, and of the administrator
+	}{
+		{"the broker", broker1, mayAll, seesNone},
+		{"another broker", broker2, seesNone, seesNone},
+		{"the broker's key for test assets", testOnly, want{found, refused, refused, refused, refused, refused}, seesNone},
+		{"an administrator", admin, supervises, mayAll},
+		{"a service", helper, supervises, supervises},
+		{"a concierge", stranger, mayNone, mayNone},
+		{"a caller without a key", identity.Identity{}, mayNone, mayNone},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newHooked(t)
+			for _, webhook := range []struct {
+				of identity.Identity
+				want
+			}{{broker1, c.broker}, {admin, c.root}} {
+				at, want := s.created(t, webhook.of), webhook.want
+				for _, r := range []struct {
+					method, step, body string
+					status             int
+				}{
+					{"GET", "", "", want.read},
+					{"PATCH", "", `{"data":{"url":"https://hook.example/2"}}`, want.move},
+					{"POST", "/rotate", none, want.rotate},
+					{"POST", "/replay", none, want.replay},
+					{"PATCH", "", pause, want.pause},
+					{"DELETE", "", "", want.remove},
+				} {
+					says := map[int]string{
+						found: `"data":`, refused: `"location":"url","name":"permission"`, missing: `"location":"url","name":"webhook"`,
+					}[r.status]
+					s.call(t, nil, call{c.by, r.method, at + r.step, r.body, r.status, says})
+				}
+			}
+		})
+	}
+}
+
+// TestRequestsForWebhooksAreRefused sends requests that are malformed or not allowed. Some have two faults: the answer
+// must have the one that comes first in the order of checks (docs/contract.md, "Order of checks").
+func TestRequestsForWebhooksAreRefused(t *testing.T) {
+	s := newHooked(t)
+	own, other := s.created(t, broker1), s.created(t, broker2)
+	rogue := `{"data":{"url":"https://hook.example/","rogue":1}}`
+	for _, c := range []call{
+		{broker1, "POST", allHooks, `{"data":{}}`, 400, `"location":"body","name":"url"`},
+		{broker1, "POST", allHooks, `{"data":{"url":"http://hook.example/"}}`, 400, `"location":"body","name":"url"`},
+		{broker1, "POST", allHooks, rogue, 400, `"location":"body","name":"rogue"`},
+		{broker1, "POST", allHooks, `{"data":`, 400, `"location":"body","name":"data"`},
+		{broker1, "POST", allHooks, `{}`, 400, "Data not available"},
+		{testOnly, "POST", allHooks, hookData, 403, `"location":"body","name":"mode"`},
+		{stranger, "POST", allHooks, rogue, 403, `"location":"url","name":"permission"`},
+		{helper, "POST", allHooks, hookData, 403, `"location":"url","name":"permission"`},
+		{broker1, "GET", allHooks + "?limit=0", "", 400, `"location":"querystring","name":"limit"`},
+		{broker1, "GET", allHooks + "?opt_jsonp=a-b", "", 400, `"name":"opt_jsonp"`},
+		{broker1, "GET", allHooks + "?%zz", "", 400, `"location":"querystring","name":"query"`},
+		{stranger, "GET", allHooks, "", 403, `"location":"url","name":"permission"`},
+		{stranger, "GET", allHooks + "?limit=0", "", 403, `"location":"url","name":"permission"`},
+		{identity.Identity{}, "GET", allHooks, "", 403, `"location":"url","name":"permission"`},
+		{broker1, "GET", own + "?%zz", "", 400, `"location":"querystring","name":"query"`},
+		{broker1, "GET", own + "0", "", 404, `"location":"url","name":"webhook"`},
+		{broker1, "DELETE", own + "0", "", 404, `"location":"url","name":"webhook"`},
+		{broker1, "PATCH", own, `{"data":{"state":"x"}}`, 400, `"location":"body","name":"state"`},
+		{broker1, "POST", own + "/replay", `{"data":{"offset":"x"}}`, 400, `"location":"body","name":"offset"`},
+		{broker1, "POST", own + "/rotate", rogue, 400, `"location":"body","name":"rogue"`},
+	} {
+		s.call(t, nil, c)
+	}
+	for _, r := range []struct{ method, step string }{{"PATCH", ""}, {"POST", "/replay"}, {"POST", "/rotate"}} {
+		s.call(t, nil, call{broker1, r.method, own + r.step, `{"data":`, 400, `"location":"body","name":"data"`})
+		s.call(t, nil, call{broker1, r.method, other + r.step, `{"data":`, 404, `"location":"url","name":"webhook"`})
+		s.call(t, nil, call{stranger, r.method, own + r.step, `{"data":`, 403, `"location":"url","name":"permission"`})
+	}
+	s.call(t, nil, call{broker1, "GET", own, "", 200, `"url":"https://hook.example/"`})
+	s.call(t, nil, call{broker1, "GET", allHooks, "", 200, idOf(own)})
+}
+
+// TestAnAnswerAboutWebhooksIsIndented asks for indented answers in the query, and in the body. It also asks for scripts.
+func TestAnAnswerAboutWebhooksIsIndented(t *testing.T) {
+	s := newHooked(t)
+	at := s.created(t, broker1)
+	const query, none, option = "?opt_pretty=1", `{"data":{}}`, `{"data":{},"options":{"pretty":true}}`
+	for _, c := range []call{
+		{broker1, "POST", allHooks, hookData, 201, ""},
+		{broker1, "POST", allHooks + query, hookData, 201, ""},
+		{broker1, "POST", allHooks, strings.Replace(option, "{}", `{"url":"https://hook.example/"}`, 1), 201, ""},
+		{broker1, "GET", allHooks, "", 200, ""},
+		{broker1, "GET", allHooks + query, "", 200, ""},
+		{broker1, "GET", at, "", 200, ""},
+		{broker1, "GET", at + query, "", 200, ""},
+		{broker1, "PATCH", at, none, 200, ""},
+		{broker1, "PATCH", at + query, none, 200, ""},
+		{broker1, "PATCH", at, option, 200, ""},
+		{broker1, "POST", at + "/replay" + query, none, 200, ""},
+		{broker1, "POST", at + "/rotate", option, 200, ""},
+		{broker1, "POST", at + "/rotate", none, 200, ""},
+		{broker1, "DELETE", s.created(t, broker1), "", 200, ""},
+		{broker1, "DELETE", s.created(t, broker1) + query, "", 200, ""},
+	} {
+		text := s.call(t, nil, c).Body.String()
+		want := strings.Contains(c.path, "pretty") || strings.Contains(c.body, "pretty")
+		if got := strings.HasPrefix(text, "{\n    \"") && strings.HasSuffix(text, "\n}\n"); got != want {
+			t.Errorf("%s %s %s: got an indented answer: %t, want %t:\n%s", c.method, c.path, c.body, got, want, text)
+		}
+	}
+	for _, path := range []string{at, allHooks} {
+		answer := s.call(t, nil, call{broker1, "GET", path + "?opt_jsonp=f", "", 200, `f({"data":`})
+		if got := answer.Header().Get("Content-Type"); !strings.HasPrefix(got, "application/javascript") {
+			t.Errorf("GET %s: got the type %q, want a script", path, got)
+		}
+	}
+}
+
+// TestWebhooksWithoutAStoreAreUnavailable closes the store, and sends each request.
+func TestWebhooksWithoutAStoreAreUnavailable(t *testing.T) {
+	s := newHooked(t)
+	at := s.created(t, broker1)
+	if err := s.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []call{
+		{broker1, "POST", allHooks, hookData, 503, ""},
+		{broker1, "GET", allHooks, "", 503, ""},
+		{broker1, "GET", at, "", 503, ""},
+		{broker1, "PATCH", at, `{"data":{}}`, 503, ""},
+		{broker1, "PATCH", at, `{"data":`, 503, ""},
+		{broker1, "POST", at + "/replay", `{"data":{}}`, 503, ""},
+		{broker1, "POST", at + "/rotate", `{"data":{}}`, 503, ""},
+		{broker1, "DELETE", at, "", 503, ""},
+	} {
+		c.says = `"name":"store"`
+		s.call(t, nil, c)
+	}
+	feed := NewPositions(s.assets)
+	if _, err := feed.Horizon(t.Context()); err == nil {
+		t.Error("got no error for the horizon, want one")
+	}
+	if next, err := feed.Next(t.Context(), "", 0); err == nil || next != 0 {
+		t.Errorf("got the next position %d, %v; want 0 and an error", next, err)
+	}
+}
+
+// TestPositionsAreOfAMode asks for the first change after a position, in each mode.
+func TestPositionsAreOfAMode(t *testing.T) {
+	s := newHooked(t)
+	feed := NewPositions(s.assets)
+	horizon, err := feed.Horizon(t.Context())
+	if want := s.now.Add(-30 * time.Second).UnixMicro(); err != nil || horizon != want {
+		t.Fatalf("got the horizon %d, %v; want %d", horizon, err, want)
+	}
+	real := s.now.Add(-90 * time.Second).UnixMicro()
+	for _, c := range []struct {
+		name, mode  string
+		after, want int64
+	}{
+		{"the first real asset", "", 0, real}, {"no second real asset", "", real, 0},
+		{"the first test asset", "test", 0, horizon}, {"no second test asset", "test", horizon, 0},
+		{"the first asset", "_all_", 0, real}, {"the second asset", "_all_", real, horizon},
+	} {
+		if got, err := feed.Next(t.Context(), c.mode, c.after); err != nil || got != c.want {
+			t.Errorf("%s: got %d, %v; want %d", c.name, got, err, c.want)
+		}
+	}
+}
