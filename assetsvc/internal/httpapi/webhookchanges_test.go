@@ -9,6 +9,7 @@ import (
 
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/memory"
 )
 
 // TestAWebhookIsChanged sends changes to one webhook. Each answer must show the changed webhook, like a read after it,
@@ -277,6 +278,24 @@ func TestWebhooksWithoutAStoreAreUnavailable(t *testing.T) {
 	}
 	if next, err := feed.Next(t.Context(), "", 0); err == nil || next != 0 {
 		t.Errorf("got the next position %d, %v; want 0 and an error", next, err)
+	}
+}
+
+// TestReadsOfWebhooksNeedMemory holds all memory for answers. Reads are refused, but writes are not.
+func TestReadsOfWebhooksNeedMemory(t *testing.T) {
+	s := newHooked(t)
+	at := s.created(t, broker1)
+	for s.memory.Answers.Hold(memory.Small) || s.memory.Answers.Hold(1) {
+	}
+	for _, c := range []call{
+		{broker1, "GET", allHooks, "", 503, `"name":"registry"`},
+		{broker1, "GET", at, "", 503, `"name":"registry"`},
+		{broker1, "POST", allHooks, hookData, 201, "whsec_"},
+		{broker1, "PATCH", at, `{"data":{}}`, 200, idOf(at)},
+		{broker1, "POST", at + "/rotate", `{"data":{}}`, 200, "whsec_"},
+		{broker1, "DELETE", at, "", 200, "null"},
+	} {
+		s.call(t, nil, c)
 	}
 }
 

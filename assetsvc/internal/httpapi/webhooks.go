@@ -226,12 +226,10 @@ func (a *API) webhook(w webhook.Shown) record.Object {
 	return shown
 }
 
-// filtersOf returns the filters of a webhook, in the order in which assetfilter.All lists them.
+// filtersOf returns the filters of a webhook, in the order in which assetfilter.All lists them. It returns nothing for
+// filters that cannot be read.
 func filtersOf(w webhook.Shown) (shown record.Object) {
-	values, err := assetfilter.Decode(w.Filters)
-	if err != nil {
-		return shown
-	}
+	values, _ := assetfilter.Decode(w.Filters) // with an error, there are no values
 	for _, f := range assetfilter.All {
 		if list := values[f.Name]; len(list) > 0 {
 			var texts record.List
@@ -261,10 +259,10 @@ func (p Positions) Horizon(ctx context.Context) (int64, error) {
 }
 
 // Next implements webhook.Positions.
-func (p Positions) Next(ctx context.Context, mode string, after int64) (int64, error) {
+func (p Positions) Next(ctx context.Context, mode string, after int64) (next int64, err error) {
 	page, err := p.registry.List(ctx, registry.Query{Offset: after, Limit: 1, Mode: modeOf(mode)})
-	if err != nil || len(page.Entries) == 0 {
-		return 0, err
+	if len(page.Entries) > 0 {
+		next = page.Entries[0].Position
 	}
-	return page.Entries[0].Position, nil
+	return next, err
 }

@@ -29,6 +29,7 @@ import (
 type hooked struct {
 	service
 	store  *boltstore.Store
+	memory Memory
 	assets *registry.Registry
 	seals  webhook.Seals
 	now    time.Time
@@ -47,7 +48,8 @@ var (
 // seconds ago, and a test asset that was changed 30 seconds ago.
 func newHooked(t *testing.T) *hooked {
 	t.Helper()
-	s := &hooked{service: service{signer: newSigner(t)}, now: time.Date(2026, 11, 20, 11, 58, 30, 0, time.UTC)}
+	s := &hooked{service: service{signer: newSigner(t)}, memory: NewMemory(1 << 30),
+		now: time.Date(2026, 11, 20, 11, 58, 30, 0, time.UTC)}
 	clock := func() time.Time { return s.now }
 	s.store = newStore(t, clock)
 	for _, r := range []registry.Record{
@@ -65,7 +67,7 @@ func newHooked(t *testing.T) *hooked {
 		t.Fatal(err)
 	}
 	s.assets = registry.New(s.store, tokens{}, asset.Rules{Zone: zone}, clock)
-	api := New(s.assets, zone, 1<<20, NewMemory(1<<30))
+	api := New(s.assets, zone, 1<<20, s.memory)
 	api.ServeWebhooks(webhook.NewService(webhook.ServiceConfig{
 		Store: s.store, Feed: NewPositions(s.assets), Seals: s.seals, Now: clock,
 		CheckURL: func(url string) error { return webhook.CheckURL(url, webhook.Policy{}) },
