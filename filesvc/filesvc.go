@@ -41,7 +41,7 @@ type Config struct {
 	Secrets    keyring.Ring      // secrets for signing identities and addresses; the same in all services
 	BaseURL    string            // public address of the registry; "": uploads are refused
 	Limits     Limits
-	Draw       []string      // command that runs Draw in a process of its own; nil: no pictures are made
+	Draw       []string      // command that runs the function Draw in another process; nil: no pictures are made
 	Timeout    time.Duration // limit for a request that transfers no file, and for an operation of the store; 0: 10 s
 	Log        *slog.Logger
 	Telemetry  *telemetry.Telemetry // nil: none

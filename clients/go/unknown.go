@@ -41,9 +41,8 @@ func decode(text []byte, to any, unknown *Unknown) error {
 	return nil
 }
 
-// encode encodes the fields of a struct, and after them the unknown fields. If the encoded struct has a value for the
-// name of an unknown field, encode leaves the unknown field out. If the struct has a field with this name, but without
-// a value, encode adds the unknown field only if the value of the unknown field is empty.
+// encode encodes the fields of a struct, and after them the unknown fields. An unknown field may have the name of a
+// field of the struct. Then encode adds the unknown field only if its value is empty and the struct's field has none.
 func encode(from any, unknown Unknown) ([]byte, error) {
 	text, err := json.Marshal(from)
 	if err != nil || len(unknown) == 0 {

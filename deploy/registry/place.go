@@ -19,7 +19,7 @@ import (
 // files that only the other registry knows.
 const placeFile = "files.bucket"
 
-// placeOf returns the place of the bytes of a data directory's files, in the form that package filesvc needs.
+// placeOf returns the place where a data directory keeps the bytes of files, in the form that package filesvc needs.
 func placeOf(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, placeFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,4 +1,4 @@
-// Package codenames has the form of the files in which an operator supplies names of codes
+// Package codenames defines the format of the files in which an operator supplies names of codes
 // (docs/search.md, "Names of codes").
 package codenames
 

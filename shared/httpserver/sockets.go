@@ -23,8 +23,8 @@ func (l socketListener) Accept() (net.Conn, error) {
 // socket is a connection. Its Close resets the connection if the client was too slow.
 type socket struct{ *net.TCPConn }
 
-// Write makes Close reset the connection of a client that was too slow. Otherwise the kernel would keep the
-// bytes that the client has not read.
+// Write writes to the connection. If the client was too slow, a later Close resets the connection. Otherwise the
+// kernel would keep the bytes that the client has not read.
 func (s socket) Write(p []byte) (int, error) {
 	n, err := s.TCPConn.Write(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {

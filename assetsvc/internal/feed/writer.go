@@ -44,7 +44,7 @@ type Writer struct {
 	o     Options
 	queue chan *change
 	last  int64 // newest given-out position that this writer knows
-	pace  pace  // pace of the writer that was ahead when an Open was refused
+	pace  pace  // another writer that was ahead of this one
 }
 
 // pace estimates the present position of another writer. The other writer was ahead when an Open of this writer

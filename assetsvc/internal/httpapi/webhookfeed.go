@@ -37,7 +37,7 @@ func fieldsOf(s webhook.Selection) string {
 	return ""
 }
 
-// encoder returns a function that shows an entry in the form of a selection.
+// encoder returns a function that encodes an entry in the version, and with the fields, that a selection asks for.
 func (f *WebhookFeed) encoder(s webhook.Selection) (live.Encode, error) {
 	i := slices.IndexFunc(f.versions, func(v version) bool { return string(v.name) == s.Version })
 	if i < 0 {

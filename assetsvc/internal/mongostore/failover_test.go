@@ -37,7 +37,7 @@ const (
 	theBarrier          // reads do not wait for a barrier
 	linearizing         // a primary that was voted out answers the barrier, too
 	theNext             // a read joins a barrier that was sent before the read arrived
-	theTime             // a read does not ask for a state after the barrier
+	theTime             // a read accepts a state from before its barrier
 )
 
 // asker is a service that answers reads. It has seen all changes up to the number in its field `seen`.

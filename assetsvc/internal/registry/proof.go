@@ -45,12 +45,12 @@ func (r *Registry) WithLog(log Log) *Registry {
 const maxLookBack = 1024
 
 // Prove returns the proof that the public log has a revision of an asset, and the evidence for it (docs/log.md,
-// "Proofs"). Revision 0 means the asset's newest public change. The evidence has no salt and no asset for a
-// withdrawal, for an erased revision, and for a revision whose commitment includes fields that are hidden now.
+// "Proofs"). Revision 0 means the asset's newest public change. In three cases the evidence lacks the salt and
+// the asset: the revision is a withdrawal, it was erased, or its commitment includes fields that are hidden now.
 //
 // Prove returns a fault of kind NotFound if there is no such asset, no such public revision, or no public log. It
 // returns a fault of kind Unavailable if the newest checkpoint does not cover the change yet, or if the log is
-// damaged, and ErrLarge if the asset is too large (Upto).
+// damaged, and ErrLarge if the asset has more bytes than the registry may read (Upto).
 func (r *Registry) Prove(ctx context.Context, id string, revision int64) (translog.Proof, translog.Evidence, error) {
 	if r.public == nil {
 		return refuseProof(fault.New(fault.NotFound, fault.URL, "not_found", "Not Found: this registry keeps no public log."))

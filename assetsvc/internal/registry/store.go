@@ -24,7 +24,7 @@ type Record struct {
 	State    asset.Status // state in which the Census counts the asset; "": not counted
 	Sealed   string       // sealed token record, which only authsvc can read
 	Origin   string       // needed to answer a repeat of the creation; a store does not look into it
-	Body     []byte       // JSON object: the asset without its dateModified, which is Position
+	Body     []byte       // JSON object: the asset without its dateModified; Position holds this time
 	Owner    string       // broker whose list has the asset, or "" if no list has the asset; Get leaves it empty
 	Former   string       // only for Replace: the Owner that the stored revision has before the write
 	Removed  bool         // the asset is removed; only an asset that was never listed may be removed

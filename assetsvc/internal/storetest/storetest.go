@@ -25,7 +25,7 @@ import (
 // is closed, if the test has not closed it before.
 type Opener func(t *testing.T, name string, now func() time.Time) registry.Store
 
-// start is the first time that the clock of a test shows.
+// start is the time at which the clock of a test starts.
 var start = time.Date(2025, 11, 20, 12, 0, 0, 123456000, time.UTC)
 
 // Run checks the contract of registry.Store, with two exceptions: CheckFeed checks the feed under load, and a

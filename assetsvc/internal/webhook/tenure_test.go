@@ -84,7 +84,8 @@ func TestAWebhookThatCannotBeReadIsReadAgain(t *testing.T) {
 }
 
 // TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook adds and changes another webhook while a message is being
-// sent. Both webhooks must get their changes. The list of webhooks must be read only once for each of the two changes.
+// sent. Both webhooks must get messages. The list of webhooks must be read only once after it was
+// added, and once after it was changed.
 func TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook(t *testing.T) {
 	inWorld(t, conduct{takes: 10 * time.Second}, func(w *world, r *receiver, _ *process) {
 		w.grow()

@@ -19,7 +19,7 @@ func (s syncCopy) openFiles(p *program, copied *replica.Replica) (*filesvc.Copie
 	})
 }
 
-// copyFiles copies all files that the copy refers to now.
+// copyFiles downloads all files to which the assets of the copy refer now.
 func (s syncCopy) copyFiles(
 	ctx context.Context, p *program, copied *replica.Replica, shown syncProgress,
 ) (err error) {

@@ -46,7 +46,8 @@ func testIgnoredInput(t *testing.T, a api) {
 	}
 }
 
-// testTransferInEachState hands an asset over to another broker in each state. The asset must keep its state.
+// testTransferInEachState takes an asset of each state, and hands it over to another broker. The asset must keep its
+// state.
 // Promises: ownership-states
 func testTransferInEachState(t *testing.T, a api) {
 	a.inEachState(t, func(c created, state string) {

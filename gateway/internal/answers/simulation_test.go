@@ -22,7 +22,7 @@ type world struct {
 	versions [assetsOfWorld]int       // version of each asset
 	begun    [assetsOfWorld]int       // how many changes of each asset have begun
 	asked    [assetsOfWorld]time.Time // when each asset was last read from the store
-	kept     map[string]int           // for an asset in a form: value of begun when the answer was kept
+	kept     map[string]int           // by asset and form of the answer: w.begun when the answer was kept
 	loose    [assetsOfWorld]bool      // a change of the asset has ended, while another change continues
 
 	read, recalled, expired, evicted int

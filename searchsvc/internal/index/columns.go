@@ -160,8 +160,8 @@ func (v *facetValues) intersect(found *roaring.Bitmap, counts []uint32) {
 	}
 }
 
-// count changes the counts of the values that the assets have. It adds the given number to each of these
-// counts. The largest uint32 makes them wrap around, which subtracts one.
+// count changes the counts of the values that the assets have. It adds the argument `add` to each of these
+// counts. If `add` is the largest uint32, each count wraps around and is one less.
 func (v *facetValues) count(assets []uint32, counts []uint32, add uint32) {
 	for _, n := range assets {
 		value := v.of[n]

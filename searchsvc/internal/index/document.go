@@ -439,7 +439,7 @@ const maxTitle = 24
 // pairOf returns the term for two neighbouring words.
 func pairOf(a, b string) string { return cut(a, maxTerm/2) + " " + cut(b, maxTerm/2) }
 
-// pairsOf returns the terms for each key of one word with each key of the next word.
+// pairsOf returns a term for each pair of a key of one word and a key of the next word.
 func pairsOf(first, second []string) (all []string) {
 	for _, a := range first {
 		for _, b := range second {

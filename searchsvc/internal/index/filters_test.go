@@ -42,8 +42,8 @@ func randomFiltered(r *rand.Rand, n int) client.Asset {
 	return a
 }
 
-// TestWebhooksMeanWhatASearchFinds checks that random filters select the same assets in a search as for
-// webhooks.
+// TestWebhooksMeanWhatASearchFinds takes random filters. A search must find the same assets with them that a
+// webhook selects.
 // Promises: hook-filters
 func TestWebhooksMeanWhatASearchFinds(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 3))
