@@ -26,8 +26,8 @@ type Seen struct {
 	At       time.Time // the moment when the feed ended at Position
 }
 
-// Freshness records when a copy was last as new as its origin. The zero value is for a copy that has never
-// been as new as its origin. Freshness is safe for concurrent use.
+// Freshness records the last time at which a copy had all changes of its origin. The zero value is for a copy that has
+// never been as new as its origin. Freshness is safe for concurrent use.
 type Freshness struct {
 	mu       sync.Mutex
 	position int64     // position of the copy

@@ -126,7 +126,7 @@ func (t Tree) Edge() []Part {
 	return parts
 }
 
-// Part returns the data of a part that is at the edge, or is the beginning of a part at the edge.
+// Part returns the data of the given tile, if the edge of the tree has this tile or a wider form of it.
 func (t Tree) Part(tile Tile) (data []byte, ok bool) {
 	for _, part := range t.Edge() {
 		if part.Tile.Level == tile.Level && part.Tile.Index == tile.Index && tile.Width <= part.Tile.Width {

@@ -21,7 +21,7 @@ var endings = sorted(`
 	а я о е є у ю и і ї ь й
 `)
 
-// youngEndings are endings of names of young animals and people, after -ен.
+// youngEndings are the endings that follow -ен in names of young animals and people.
 var youngEndings = sorted("яти яті ям ят ятам ятами ятах")
 
 // verbEndings are endings of verbs, with the vowel or the suffix before them: "купувати" and "купую" have the same

@@ -140,8 +140,8 @@ func overlongIn(t *testing.T, s Status) Asset {
 	return Asset{fields: fields.With("items", items)}
 }
 
-// TestStoredTextsMayBeTooLong has assets whose stored texts are longer than the rules allow. It takes every step with
-// them, and sends them back unchanged. Only new texts must be refused.
+// TestStoredTextsMayBeTooLong has assets whose stored texts are longer than the rules allow. It moves each asset to
+// every state that follows, and sends the texts back unchanged. Only new texts must be refused.
 func TestStoredTextsMayBeTooLong(t *testing.T) {
 	for _, s := range Statuses {
 		a := overlongIn(t, s)

@@ -93,8 +93,8 @@ const (
 )
 
 // notOwner returns why a broker is not the owner of the asset, and what to do about it; it returns "" for the owner
-// and for keys of other roles. To another broker it does not reveal whether the token is right. The parameter `ways`
-// lists the ways to send a token.
+// and for keys of other roles. If the broker is not the owner, the text does not reveal whether the token is right.
+// The parameter `ways` lists the ways to send a token.
 func (s standing) notOwner(by identity.Identity, token, ways string) string {
 	switch {
 	case s.role != asset.Other || by.Role != identity.Broker:

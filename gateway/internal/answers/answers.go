@@ -100,7 +100,7 @@ func (m *Cache) Find(id string, f Form) *Answer {
 	return nil
 }
 
-// Reading is a read of an asset whose answer may be kept.
+// Reading is one read of an asset. The cache may keep the answer to the read.
 type Reading struct {
 	memory  *Cache
 	id      string

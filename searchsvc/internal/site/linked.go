@@ -45,13 +45,14 @@ func linkedAsset(l Lang, base string, root *value) linked {
 
 // linkedData describes the registry as a data set.
 func linkedData(l Lang, base string, at time.Time) linked {
+	api := base + "/api/" + routes.Current
 	return linked{
 		"@context": schema, "@type": "Dataset", "name": texts["site.name"].in(l),
 		"description": texts["site.about"].in(l), "url": base + "/" + string(l) + "/statistics",
 		"isAccessibleForFree": true, "dateModified": at.UTC().Format(time.RFC3339),
 		"distribution": []linked{
-			{"@type": "DataDownload", "encodingFormat": "application/json", "contentUrl": base + "/api/" + routes.Current + "/snapshot"},
-			{"@type": "DataDownload", "encodingFormat": "application/json", "contentUrl": base + "/api/" + routes.Current + "/assets"},
+			{"@type": "DataDownload", "encodingFormat": "application/json", "contentUrl": api + "/snapshot"},
+			{"@type": "DataDownload", "encodingFormat": "application/json", "contentUrl": api + "/assets"},
 		},
 	}
 }
