@@ -283,8 +283,8 @@ func TestRevokeKeyRefusesTheKeysOfOperators(t *testing.T) {
 	}
 }
 
-// TestARemovalOfAFileIsInTheAuditLog reports that a file was taken down. The audit log must get an entry about
-// this.
+// TestARemovalOfAFileIsInTheAuditLog tells the service that a file was taken down. The audit log must get an entry
+// about this.
 func TestARemovalOfAFileIsInTheAuditLog(t *testing.T) {
 	s := start(t, io.Discard)
 	client := authapi.NewClient(httpserver.InProcess(s.Handler()), newSigner(t, secret), "test")

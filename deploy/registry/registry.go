@@ -221,9 +221,8 @@ func (c Config) filesURL(addr string) string {
 	}
 }
 
-// readLog reads the files of the public log that the operator names. If the operator names no file with keys, the keys
-// are in the data directory, and the first start makes a key. Each new key has a new origin. This matters after a
-// restore from older data: with the old origin, the log would sign trees that differ from the trees it signed before.
+// readLog reads the files of the public log that the operator names. If the operator names no file with keys, it
+// returns none. Then the keys are in the data directory, and a start makes a key if that directory has none.
 func (c Config) readLog() (policy *translog.Policy, keys []translog.Key, err error) {
 	if c.LogPolicy != "" {
 		if policy, err = logclient.ReadPolicy(c.LogPolicy); err != nil {

@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// Name names a filter: the parameter of a search, and the member of a webhook's filters.
+// Name is the name of a filter. A parameter of a search and a member of a webhook's filters have this name.
 type Name string
 
 // The filters.

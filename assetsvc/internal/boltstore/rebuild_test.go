@@ -122,7 +122,7 @@ func change(t *testing.T, path string, with func(*bbolt.Tx) error) {
 	}
 }
 
-// logIn returns everything that a file has of the public log, except the number that counts the changes of the
+// logIn returns all data of the public log in a file, except the number that counts the changes of the
 // head.
 func logIn(t *testing.T, path string) map[string]string {
 	t.Helper()

@@ -35,9 +35,9 @@ var stateIndex = only("state")
 // webhookIndex is the index of the webhooks of one broker.
 var webhookIndex = only("broker", "byAdmin", "_id")
 
-// placeIndex returns an index that allows one webhook in each place of a broker. Webhooks without a place are not in
-// the index. It returns a new model each time, because the driver changes the options of a model. So two stores that
-// start at the same time must not share a model.
+// placeIndex returns an index that allows one webhook in each place. A place includes its broker. Webhooks without a
+// place are not in the index. It returns a new model each time, because the driver changes the options of a model. So
+// two stores that start at the same time must not share a model.
 func placeIndex() mongo.IndexModel {
 	return mongo.IndexModel{Keys: only("place"), Options: options.Index().SetUnique(true).SetSparse(true)}
 }

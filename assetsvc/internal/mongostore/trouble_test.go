@@ -23,7 +23,7 @@ func duplicates(more ...bson.E) bson.D {
 		}}})...)
 }
 
-// noMajority returns the error of a write that perhaps no majority has acknowledged.
+// noMajority returns the error of a write that was sent, but was not acknowledged by a majority in time.
 func noMajority(code int32) bson.E {
 	why := bson.D{{Key: "code", Value: code}, {Key: "errmsg", Value: "no majority"}}
 	return bson.E{Key: "writeConcernError", Value: why}

@@ -107,7 +107,7 @@ func notYet() error {
 }
 
 // unproved returns the fault for a change that the log cannot prove, because the log differs from the record of
-// changes. The operator has to repair this. So the client is told to wait long before it asks again.
+// changes. The operator has to repair this. So the answer tells the client to wait for a long time before the next try.
 func unproved() error {
 	const text = "The public log is damaged, so this cannot be proved now. The operator of the registry has to repair it."
 	f := fault.New(fault.Unavailable, fault.URL, "revision", text)

@@ -23,9 +23,9 @@ const (
 	openField     = "open"     // generation and expiry of a claim; absent after the use
 )
 
-// create stores a transfer. The transfer expires after ARGV[2] ms. It does not expire if ARGV[2] is 0. If the
-// transfer is already stored and claimed, its expiry stays. The argument is a length of time, not a moment, so it is
-// right even if the clock of Redis is wrong.
+// create stores a transfer. The transfer expires after ARGV[2] ms, or never if ARGV[2] is 0. If the transfer
+// is already stored and claimed, its expiry stays. ARGV[2] is a length of time, not a moment, so it is right even if
+// the clock of Redis is wrong.
 var create = redis.NewScript(`
 redis.call('HSET', KEYS[1], 'transfer', ARGV[1])
 if ARGV[2] ~= '0' and redis.call('HEXISTS', KEYS[1], 'claim') == 0 then

@@ -74,8 +74,8 @@ func module(t *testing.T, files map[string]string) string {
 	return folder
 }
 
-// TestATrialTellsWhatDies tries the mutants of a module, and checks how many of them are killed. Mutants of a bound
-// must not be killed, because the module's test does not notice them. Mutants in the function `empty` must count as
+// TestATrialTellsWhatDies tries the mutants of a module, and checks how many of them are killed. The module's test
+// notices no moved bound, so mutants that move a bound must survive. Mutants in the function `empty` must count as
 // unreached, because the test does not call this function.
 func TestATrialTellsWhatDies(t *testing.T) {
 	folder := module(t, map[string]string{

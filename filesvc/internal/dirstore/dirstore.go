@@ -26,7 +26,7 @@ const (
 	directoryMode = 0o700
 	unfinished    = "new"     // directory of files that are being written
 	removals      = "removed" // directory with the metadata of files that were taken down
-	shardDigits   = 2         // number of digits at the start of a blob's name that name its directory
+	shardDigits   = 2         // a blob's directory is named after so many first digits of the blob's name
 	shards        = 256
 	bufferBytes   = 256 << 10
 )

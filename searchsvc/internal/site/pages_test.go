@@ -18,8 +18,8 @@ func navOf(body string) string {
 	return html.UnescapeString(nav)
 }
 
-// TestResultsHavePages reads pages of results. If there are several pages, each must have its number. It must have a
-// link to the next and to the previous page only if that page exists.
+// TestResultsHavePages reads pages of results. If there are several pages, each must have its number. A page
+// must have a link to the next page if that page exists, and else none. The same holds for the previous page.
 func TestResultsHavePages(t *testing.T) {
 	next := &search.Cursor{Sort: search.NewestFirst, At: 5}
 	prev := &search.Cursor{Sort: search.NewestFirst, At: 9, Back: true}

@@ -432,7 +432,7 @@ func TestTheSiteWorksByKeyboard(t *testing.T) {
 	b.tabTo("#check-button")
 	b.run(chromedp.KeyEvent("\r"))
 	b.wait(`document.querySelector("[data-result=ok]:not([hidden])")`)
-	// The button keeps the focus, because a screen reader announces the result by itself.
+	// The button keeps the focus: a screen reader announces the result, so the focus need not move to it.
 	b.mustFocus("#check-button")
 	b.screenshot("site-keyboard")
 	b.mustBeContent()
