@@ -36,6 +36,7 @@ func TestParseTags(t *testing.T) {
 		{`"a" "b"`, "refused"},
 		{`"a"b`, "refused"},
 		{`"a b"`, "refused"},
+		{"\"a\x7fb\"", "refused"},
 		{`w/"a"`, "refused"},
 		{`*, "a"`, "refused"},
 		{`W/`, "refused"},

@@ -191,10 +191,11 @@ func (a *API) remove(c *gin.Context, _ version) error {
 		return a.missingFirst(c, err)
 	}
 	err = a.registry.Remove(c.Request.Context(), httpserver.Caller(c), c.Param("id"), in.token, in.guard)
-	if err == nil {
-		c.Status(http.StatusNoContent)
+	if err != nil {
+		return err
 	}
-	return err
+	c.Status(http.StatusNoContent)
+	return nil
 }
 
 // missingFirst returns a fault if the asset of the request does not exist, and err otherwise. So a missing

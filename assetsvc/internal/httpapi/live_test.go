@@ -10,15 +10,20 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/go-cmp/cmp"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/live"
 	"asset-registry/shared/follow"
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/telemetry"
 )
 
 // newFeed returns a service whose feed can be followed, and the address of its server.
@@ -247,6 +252,40 @@ func TestALiveFeedLeavesItsPlace(t *testing.T) {
 		if h := got.Header(); h.Get("Cache-Control") != "no-store" || h.Get("Is-Live") != "true" {
 			t.Fatalf("got the headers %v, want no-store of a live request", h)
 		}
+	}
+}
+
+// TestALiveFeedIsNotMeasured requests a page of the feed and a live feed. Only the duration of the first one says
+// something about the service.
+func TestALiveFeedIsNotMeasured(t *testing.T) {
+	s, api, _ := newServiceParts(t, NewMemory(1<<30))
+	w := live.New(api.registry, PrintOffset(api.zone), 1<<20, slog.New(slog.DiscardHandler))
+	t.Cleanup(w.Close)
+	reader := sdkmetric.NewManualReader()
+	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute,
+		Telemetry: telemetry.New(nil, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), 0)})
+	api.RouteFeed(engine, s.signer, w, closed) // each live feed ends at once
+	s.handler = engine
+	paths := []string{follow.LivePath("2.5"), follow.PagePath("2.5")}
+	for _, path := range paths {
+		s.do(t, exchange{"GET", path, "", "", "", 200, ""})
+	}
+	var found metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &found); err != nil {
+		t.Fatal(err)
+	}
+	var measured []string
+	for _, scope := range found.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			durations, _ := m.Data.(metricdata.Histogram[float64])
+			for _, p := range durations.DataPoints {
+				route, _ := p.Attributes.Value("http.route")
+				measured = append(measured, route.AsString())
+			}
+		}
+	}
+	if diff := cmp.Diff(paths[1:], measured); diff != "" {
+		t.Errorf("the measured routes differ (-want +got):\n%s", diff)
 	}
 }
 
