@@ -18,9 +18,9 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// kept lists the files of a backup in the order in which they are written. Tokens and files come after assets, so
-// that the backup has every transfer and every file that one of its assets names. After files.db come the bytes of
-// the files, and then an empty entry that marks their end.
+// kept lists the files of a backup in the order in which they are written. The assets come first, so that
+// the later tokens.db and files.db have each transfer and each file that an asset in the backup names. After files.db
+// come the bytes of these files, and then an empty entry that marks their end.
 var kept = []string{formatFile, secretFile, serverIDFile, assetsFile, tokensFile, filesFile}
 
 // isOptional reports whether a data directory is allowed to lack a file of the list `kept`. It has server-id only

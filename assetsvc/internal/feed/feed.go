@@ -140,8 +140,9 @@ type Store interface {
 	// Fence raises the revision of each document, and creates a void for each id that has no document. After
 	// that, guards with older revisions fail.
 	Fence(ctx context.Context, ids []string) error
-	// Settle makes the record of a batch final. The result `landed` says whether the batch has written each document;
-	// the keys are ids. Settle removes the changes that were not applied, and shows the record. If the record does not
-	// exist, Settle stores an empty one. It must be called only when no write of the batch can be applied any more.
+	// Settle makes the record of a batch final. The result `landed` has the id of each document, and whether the batch
+	// has written the document. Settle removes the changes that were not applied, and lets readers see the record. If
+	// the record does not exist, Settle stores an empty one. It must be called only when no write of the batch can be
+	// applied any more.
 	Settle(ctx context.Context, writer string, first int64) (landed map[string]bool, err error)
 }

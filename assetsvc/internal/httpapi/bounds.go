@@ -43,8 +43,8 @@ const (
 )
 
 // bounded returns a gin handler that reserves memory for the handler h. The argument `factor` is the number of
-// bytes to reserve for each byte of the asset and the body. The handler h gets the version with the view that the
-// caller has. If h returns registry.ErrLarge, h runs again with more memory, so h must return that error before
+// bytes to reserve for each byte of the asset and the body. The handler h gets the version v with the
+// view of the caller. If h returns registry.ErrLarge, h runs again with more memory, so h must return that error before
 // it changes anything.
 func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {

@@ -131,8 +131,8 @@ func (s *Store) Endpoint(ctx context.Context, id string) (webhook.Endpoint, erro
 	return found.endpoint(), nil
 }
 
-// Put implements webhook.Store. It does not change the stored term: the term of the sender that saved the progress
-// last.
+// Put implements webhook.Store. It does not change the stored term, which is the term of the sender that saved the
+// progress last.
 func (s *Store) Put(ctx context.Context, e webhook.Endpoint) error {
 	next := hookOf(e)
 	next.Generation++

@@ -97,7 +97,7 @@ type receiver struct {
 	last     int  // number of the first entry of the last message
 	underway int
 	repeats  int
-	repeated int // number of the process that has sent the last repeated message
+	repeated int // the process that has sent the last repeated message, by its number
 	changed  int // number of changes of the endpoint through the API
 	messages int
 	posts    int               // number of requests

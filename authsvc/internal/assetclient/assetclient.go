@@ -118,7 +118,8 @@ type Erasure struct {
 }
 
 // History returns a page of changes of an asset. The argument `offset` is History.Older of the page before, or ""
-// for the newest changes. To the asset services, the caller is an administrator whose key has the id keyID.
+// for the newest changes. The request tells the asset services that the caller is an
+// administrator whose key has the id keyID.
 func (c *Client) History(ctx context.Context, keyID, id, offset string) (History, error) {
 	query := url.Values{"limit": {strconv.Itoa(perPage)}}
 	if offset != "" {

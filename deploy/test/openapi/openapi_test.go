@@ -153,7 +153,7 @@ func TestEveryDocumentedStatusOccurs(t *testing.T) {
 		{"name": "all", "by": "address", "costs": {"list": 1, "own": 1, "read": 1, "write": 1}, "windows": {"1h": 1}},
 		{"name": "keys", "by": "key", "costs": {"list": 1, "own": 1, "read": 1, "write": 1}, "windows": {"1h": 1}},
 		{"name": "failed", "by": "address", "costs": {"failed": 1}, "windows": {"1h": 1}}]`)
-	limited.documents = r.documents // share the documents, so that they count the answers of both registries
+	limited.documents = r.documents // one count of the answers of both registries
 	exhaust(t, limited)
 	var missing []string
 	for _, o := range inCurrent(r.documents) {

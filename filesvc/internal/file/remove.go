@@ -90,8 +90,8 @@ func (s *Service) dropBytes(ctx context.Context, f File) error {
 	return nil
 }
 
-// RemoveAgain takes down all files whose removal is stored beside the bytes. It returns how many of them were
-// not removed in the metadata, because the metadata were restored from a time before the removal.
+// RemoveAgain takes down all files whose removal is stored beside the bytes. It returns how many files
+// it has removed from the metadata: those were restored from a time before the removal.
 func (s *Service) RemoveAgain(ctx context.Context) (removed int, err error) {
 	noted, err := s.bytes.Removals(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ type world struct {
 	ended   chan struct{}      // each actor that has ended sends a value
 	turns   []chan struct{}    // the channels of the actors that wait
 
-	feed    []string // ids of files that committed documents name, one for each document
+	feed    []string // for each committed document, the id of its file
 	acked   []string // ids of files whose upload was acknowledged
 	faults  []string
 	readers int // number of times that the follower will still read the feed

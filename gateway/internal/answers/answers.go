@@ -5,8 +5,8 @@
 // says when the batch is done. This allows three guards:
 //
 //   - The answers of these assets are dropped before the batch is written.
-//   - The answer of a read that began earlier is not kept: the read may have come before the write.
-//   - The answer of a read that begins before the batch is done is not kept either, for the same reason.
+//   - If a read began before the announcement, its answer is not kept: the answer may be from before the write.
+//   - If a read begins before the batch is done, its answer is not kept either, for the same reason.
 //
 // So an answer in memory was read while nobody wrote its asset, and nobody has written the asset since. A test
 // switches off each guard in turn, and then finds stale answers.
