@@ -25,7 +25,7 @@ type usageError struct{ error }
 // Unwrap returns the error itself.
 func (e usageError) Unwrap() error { return e.error }
 
-// verdict is the error of a command that compares files, sends no request, and found a forgery.
+// verdict is the error of a command that has found a fault in a file, and has sent no request.
 type verdict struct{ error }
 
 // Unwrap returns the error itself.
