@@ -125,7 +125,9 @@ func TestFewWordsAreCorrected(t *testing.T) {
 }
 
 func TestAFaultyLineOfSynonymsIsNamed(t *testing.T) {
-	for _, list := range []string{"одне", "слово >", "> слово", "?!, слово", strings.Repeat("слово, ", 20)} {
+	long := strings.Repeat("а", search.MaxPhrase+1)
+	for _, list := range []string{"одне", "слово >", "> слово", "?!, слово", strings.Repeat("слово, ", 20),
+		"слово > " + strings.Repeat("слово, ", 20), long + ", слово", "слово > " + long} {
 		if _, err := NewSynonyms("гараж, бокс\n" + list); err == nil || !strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%q: got %v, want an error that names line 2", list, err)
 		}
