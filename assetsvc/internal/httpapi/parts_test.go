@@ -134,7 +134,7 @@ func (s service) answer(t *testing.T, w http.ResponseWriter, headers http.Header
 	s.answerTo(t, identity.Identity{Broker: string(e.by), Role: e.by, Levels: "3"}, w, headers, e)
 }
 
-// answerTo is like answer, but another caller sends the request.
+// answerTo is like the method `answer`, but the given caller sends the request.
 func (s service) answerTo(
 	t *testing.T, by identity.Identity, w http.ResponseWriter, headers http.Header, e exchange,
 ) {

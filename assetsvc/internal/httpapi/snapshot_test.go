@@ -177,8 +177,9 @@ func TestAManifestShowsWhatTheSnapshotHas(t *testing.T) {
 	}
 }
 
-// TestAManifestReservesMemory leaves free just as much memory as each form of a manifest needs, and then one byte less.
-// In the second case the request must be refused, unless it needs no memory. It holds none while its answer is sent.
+// TestAManifestReservesMemory leaves free just as much memory as each form of a manifest needs, and then one byte
+// less. In the second case the request must be refused, unless it needs no memory. While its answer is sent, the
+// request must hold no memory.
 func TestAManifestReservesMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/api/2.5/snapshot"

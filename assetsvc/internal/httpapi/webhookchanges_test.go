@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/memory"
 )
 
-// TestAWebhookIsChanged sends changes to one webhook. Each answer must show the changed webhook, like a read after it,
-// and name the ignored fields.
+// TestAWebhookIsChanged sends changes to one webhook. Each answer must name the ignored fields, and show the same
+// webhook as a later read.
 func TestAWebhookIsChanged(t *testing.T) {
 	s := newHooked(t)
 	created := s.call(t, nil, call{broker1, "POST", allHooks,
@@ -139,7 +139,7 @@ func TestOnlySomeCallersUseAWebhook(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		by           identity.Identity
-		broker, root want // results for the webhook of the broker, and of the administrator
+		broker, root want // results for the webhook of the broker, and for the webhook of the administrator
 	}{
 		{"the broker", broker1, mayAll, seesNone},
 		{"another broker", broker2, seesNone, seesNone},
@@ -177,8 +177,8 @@ func TestOnlySomeCallersUseAWebhook(t *testing.T) {
 	}
 }
 
-// TestRequestsForWebhooksAreRefused sends requests that are malformed or not allowed. Some have two faults: the answer
-// must have the one that comes first in the order of checks (docs/contract.md, "Order of checks").
+// TestRequestsForWebhooksAreRefused sends requests that are malformed or not allowed. If a request has two faults,
+// the answer must have the fault that is checked first (docs/contract.md, "Order of checks").
 func TestRequestsForWebhooksAreRefused(t *testing.T) {
 	s := newHooked(t)
 	own, other := s.created(t, broker1), s.created(t, broker2)

@@ -234,7 +234,8 @@ func TestAWebhookShowsItsProgress(t *testing.T) {
 	}
 }
 
-// TestADamagedWebhookIsShown reads a webhook whose filters and secret cannot be read. Both are left out.
+// TestADamagedWebhookIsShown reads a webhook whose filters and secret cannot be read. The answer must have no
+// filters and no public key.
 func TestADamagedWebhookIsShown(t *testing.T) {
 	s := newHooked(t)
 	e := webhook.Endpoint{ID: lowID, Broker: "b1", Created: s.now, Filters: `{"owner":`, Seal: "another.seal",
