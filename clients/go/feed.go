@@ -39,8 +39,8 @@ type Position struct {
 	ServerID string `json:"serverID,omitempty"`
 }
 
-// Page is a page of the feed. An empty page means that there are no more entries now. With Feed.Live an empty page only
-// moves the position.
+// Page is a page of the feed. An empty page means that the feed has no more entries now. With Feed.Live an empty page
+// only moves the position.
 type Page struct {
 	Assets []Asset           // with the fields that Feed.Fields names
 	Raw    []json.RawMessage // with Feed.Raw: the entries as the registry writes them

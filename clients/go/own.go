@@ -37,7 +37,7 @@ func (o *OwnAsset) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(reference, &o.Reference)
 }
 
-// OwnPage is a page of the assets of the key's broker. An empty page means that there are no more assets now.
+// OwnPage is a page of the assets of the key's broker. An empty page means that the list has no more assets now.
 type OwnPage struct {
 	Assets []OwnAsset
 	Next   Position // the next page

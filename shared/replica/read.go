@@ -78,8 +78,8 @@ func (r *Replica) Sample(count int) ([]string, error) {
 	return ids, err
 }
 
-// Check reads the whole copy. It returns the number of assets. If the copy violates K1, or if the id or the position
-// in the text of an entry is not that of the entry, the error wraps ErrUnsound.
+// Check reads the whole copy. It returns the number of assets. The error wraps ErrUnsound if the copy violates K1, or
+// if the text of an entry has another id or position than the entry.
 func (r *Replica) Check() (assets int, err error) {
 	err = r.file.View(func(tx *bbolt.Tx) error {
 		b, entries := bucketsOf(tx), 0

@@ -249,7 +249,7 @@ func (c *checker) entries(name []byte, found int, of string) error {
 }
 
 // The method `change` checks that a change can be read and is in the history of its asset. It also checks that the
-// revision and the position of the asset are not lower than those of the change.
+// change has no higher revision and no higher position than the asset.
 func (c *checker) change(key, value []byte) error {
 	c.changes++
 	r, err := decodeChange(key, value, true)

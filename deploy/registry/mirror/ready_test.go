@@ -80,8 +80,8 @@ func TestAMirrorIsReadyOnlyWithoutDoubts(t *testing.T) {
 }
 
 // TestAMirrorThatDemandsALogServesNothingWithout tells mirrors that their copies match the log. A mirror that
-// demands a signed log may serve a copy only after it knows that there is a log, or if it has served the copy
-// before.
+// demands a signed log may serve a copy only after it knows that the registry has a log, or if it has served the
+// copy before.
 func TestAMirrorThatDemandsALogServesNothingWithout(t *testing.T) {
 	key, err := translog.GenerateKey(translog.ForLog, "registry.example/log")
 	if err != nil {

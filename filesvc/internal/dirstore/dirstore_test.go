@@ -82,7 +82,7 @@ const (
 )
 
 // TestALostDirectoryIsAFault uses a store whose directory does not exist, as when its disk is not mounted. A reader
-// must get the answer that there are no such bytes, and a list of removals must be empty. All other calls must
+// must get the answer that the bytes do not exist, and a list of removals must be empty. All other calls must
 // fail.
 func TestALostDirectoryIsAFault(t *testing.T) {
 	s := Existing(filepath.Join(t.TempDir(), "lost"))

@@ -100,7 +100,7 @@ func TestFurtherPagesOfAStreamCount(t *testing.T) {
 }
 
 // TestTheAnswerAfterALongPollHasTime sends a long poll of a client that has already left. The write deadline of the
-// connection must be after the end of the longest wait, so that there is time to send the page.
+// connection must be after the end of the longest wait, so that the page can be sent in time.
 func TestTheAnswerAfterALongPollHasTime(t *testing.T) {
 	_, engine := open(t, http.HandlerFunc(ok), nil)
 	ctx, leave := context.WithCancel(t.Context())

@@ -110,7 +110,7 @@ type renewal struct {
 }
 
 // renew ends the entry's loan, and returns the call that asks for a new loan of at least `cost` tokens. If `cost`
-// is 0, the call only reports what was used. If the ended loan was used up before its end, the new loan is twice as
+// is 0, the call only reports the used tokens. If the ended loan was used up before its end, the new loan is twice as
 // large; otherwise it is only as large as the used part of the ended loan. The caller holds the entry's lock.
 func (e *entry) renew(now int64, key string, cost, gateways int64) *renewal {
 	l := &e.loan

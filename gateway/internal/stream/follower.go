@@ -279,7 +279,7 @@ func (f *Follower) copyEntry(to io.Writer, messages *follow.Reader, m follow.Mes
 	return err
 }
 
-// IsCrowded reports whether an error of Open means that there are too many concurrent requests.
+// IsCrowded reports whether an error of Open means that the gateway has too many concurrent requests.
 func IsCrowded(err error) bool { return errors.Is(err, errCrowded) }
 
 // Wait waits until the feed has an entry after the client's offset, or ctx ends. It returns immediately if the

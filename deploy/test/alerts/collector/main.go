@@ -1,5 +1,5 @@
 // Command collector is an OpenTelemetry collector with only the parts that deploy/observability/otelcol.yaml uses.
-// The tests run it with that file. Its version is that of the image in docker-compose.yml.
+// The tests run it with that file. It has the version of the image in docker-compose.yml.
 package main
 
 import (
