@@ -269,6 +269,7 @@ func (s *Server) Search(ctx context.Context, q search.Query) (search.Result, err
 	defer cancel()
 	begun := time.Now()
 	result, err := s.keeper.search(ctx, q)
+	httpserver.CountWork(ctx, result.Work)
 	s.timings.Record(ctx, time.Since(begun).Seconds(), metric.WithAttributes(attribute.Bool("ok", err == nil)))
 	if err == nil && q.Text != "" && q.After == nil {
 		s.reads.Add(ctx, 1, metric.WithAttributes(attribute.String("step", stepOf(result))))

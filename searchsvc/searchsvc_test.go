@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"asset-registry/searchsvc/internal/index"
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/replica"
 )
 
@@ -226,6 +229,27 @@ func TestATurnLastsUntilTheAnswerIsEncoded(t *testing.T) {
 	for _, path := range []string{Path, "/uk/", "/en/feed.atom", "/uk/statistics"} {
 		if w := get(s, path); w.Code != 503 {
 			t.Errorf("%s: got %d without a turn, want 503", path, w.Code)
+		}
+	}
+}
+
+// TestASearchTellsItsWork searches 90 assets for a word, with facets, and for words that are compared with all terms.
+// The answer must tell the gateway of dear work, and a plain search must tell of little.
+func TestASearchTellsItsWork(t *testing.T) {
+	s := startWith(t, 90)
+	rare := url.QueryEscape(strings.Repeat("щґфцх", 8) + " " + strings.Repeat("кґфцх", 8))
+	for _, c := range []struct {
+		path        string
+		least, most int64
+	}{
+		{Path + "?limit=1", 0, 1000},
+		{Path + "?q=" + rare, 10 << 20, 10<<20 + 1000},
+		{"/uk/?q=" + rare, 10 << 20, 30 << 20},
+		{Path + "?exact=1&q=" + rare, 0, 1000},
+	} {
+		told, _ := strconv.ParseInt(get(s, c.path).Header().Get(httpserver.WorkHeader), 10, 64)
+		if told < c.least || told > c.most {
+			t.Errorf("%.40s: got work of %d bytes, want %d to %d", c.path, told, c.least, c.most)
 		}
 	}
 }

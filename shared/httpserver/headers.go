@@ -25,6 +25,8 @@ const (
 	// SeedHeader is a secret, in hex, that the edge derives from an API key and
 	// an Idempotency-Key.
 	SeedHeader = "X-Registry-Seed"
+	// WorkHeader is in answers: the work that a service did for an answer beyond its bytes (CountWork), in bytes.
+	WorkHeader = "X-Registry-Work"
 )
 
 // IgnoredHeader names fields that a write has sent and that were ignored (docs/contract.md, "Field
@@ -48,6 +50,12 @@ const answerMargin = 50 * time.Millisecond
 func begin(o Options) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		ctx := &requestContext{Context: c.Request.Context(), id: c.GetHeader(RequestIDHeader)}
+		if ctx.work, _ = ctx.Context.Value(workKey{}).(*work); ctx.work == nil {
+			ctx.work = &ctx.ownWork
+			if !o.Edge {
+				ctx.ownWork.told = c.Writer.Header()
+			}
+		}
 		left := o.Timeout
 		if o.TimeoutOf != nil {
 			left = cmp.Or(o.TimeoutOf(c), left)

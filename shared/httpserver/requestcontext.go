@@ -13,6 +13,8 @@ type requestContext struct {
 	context.Context // the context of the connection
 	id              string
 	end             time.Time // zero: there is no deadline
+	work            *work     // of the outermost request in this process
+	ownWork         work
 
 	mu     sync.Mutex
 	over   bool            // the request has been answered
@@ -46,6 +48,9 @@ func (c *requestContext) Err() error {
 func (c *requestContext) Value(key any) any {
 	if key == (requestIDKey{}) {
 		return c.id
+	}
+	if key == (workKey{}) {
+		return c.work
 	}
 	c.mu.Lock()
 	below := c.timed

@@ -44,6 +44,7 @@ func (a *API) pipeline(r route) gin.HandlerFunc {
 		{r.body, a.reserveBody},
 		{counted, a.limit(r.class)},
 		{r.live, a.follow(r)},
+		{counted, a.charge(r)},
 		{r.share != nil, r.share},
 		{r.body, a.require(needJSON)},
 		{r.key, a.require(needKey)},

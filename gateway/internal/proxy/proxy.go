@@ -149,6 +149,7 @@ func (u *Upstream) send(
 	if err != nil {
 		return nil, unavailable(err)
 	}
+	httpserver.ReceiveWork(ctx, resp.Header)
 	return resp, nil
 }
 

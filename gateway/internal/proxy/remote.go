@@ -37,6 +37,7 @@ func (p remote) forward(w http.ResponseWriter, r *http.Request) error {
 		return unavailable(errSignature)
 	}
 	removeHopByHop(resp.Header)
+	httpserver.ReceiveWork(r.Context(), resp.Header)
 	header := w.Header()
 	for name, values := range resp.Header {
 		if _, set := header[name]; !set { // a header that the gateway has set wins

@@ -95,7 +95,7 @@ func (l *loan) state(now int64, rate int, reserve int64, local State) State {
 	if next := l.known[rate].Next - time.Duration(now-l.knownAt); next > 0 {
 		local.Next = next
 	}
-	local.Left = min(local.Left, left)
+	local.Left = max(0, min(local.Left, left)) // a charge may have used more than the limit
 	return local
 }
 

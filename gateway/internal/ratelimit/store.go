@@ -16,6 +16,9 @@ type Store interface {
 	// refuses everything. A verdict without states means that the store is down and the fallback admits everything.
 	Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error)
 
+	// Charge takes the cost of each bucket from every rate of this bucket, even if too little is left.
+	Charge(buckets []Bucket)
+
 	// Peek appends the state of every rate to states, and takes nothing.
 	Peek(ctx context.Context, buckets []Bucket, states []State) ([]State, error)
 }
@@ -35,7 +38,8 @@ func (k Key) String() string {
 	return k.Policy + ":" + k.Name
 }
 
-// Bucket says what a request takes from a key: the same cost from each rate. No limit may be lower than the cost.
+// Bucket says what a request takes from a key: the same cost from each rate. Take needs limits that are not lower than
+// the cost.
 type Bucket struct {
 	Key   Key
 	Cost  int64 // at least 1 for Take

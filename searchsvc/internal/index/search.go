@@ -21,6 +21,10 @@ const atOnce = 2
 // errLate is returned for a search that takes too long.
 var errLate = fault.New(fault.Unavailable, fault.URL, "search", "The search takes too long; use fewer or rarer words.")
 
+// visitsAByte is the number of found assets that can be ordered, or counted for a facet, in the time in which a byte of
+// JSON is decoded.
+const visitsAByte = 2
+
 // search answers a question from the view. If the question finds nothing as it is written, it tries other words.
 func (v *view) search(ctx context.Context, q search.Query, synonyms *meaning.Synonyms) (search.Result, error) {
 	var reading search.Reading
@@ -34,11 +38,15 @@ func (v *view) search(ctx context.Context, q search.Query, synonyms *meaning.Syn
 		return search.Result{}, orLate(err)
 	}
 	if total == 0 && q.Text != "" && !q.Exact && q.After == nil {
-		if err := v.again(ctx, &p, &matches, &total, synonyms); err != nil {
-			return search.Result{}, orLate(err)
+		words := &vocabulary{view: v}
+		err := v.again(ctx, &p, &matches, &total, synonyms, words)
+		result.Work = words.work
+		if err != nil {
+			return search.Result{Work: result.Work}, orLate(err)
 		}
 		result.Reading = p.reading
 	}
+	result.Work += total * int64(1+len(q.Facets)) / visitsAByte
 	if total == 0 && q.Text != "" {
 		result.NotFound = v.notFound(q.Text)
 	}
@@ -73,8 +81,9 @@ func (v *view) match(ctx context.Context, p *plan) (matches []match, total int64
 
 // The method `again` is for a plan that finds nothing: it tries other words. The first try that finds something
 // replaces the plan and its result.
-func (v *view) again(ctx context.Context, p *plan, matches *[]match, total *int64, synonyms *meaning.Synonyms) error {
-	words := &vocabulary{view: v}
+func (v *view) again(
+	ctx context.Context, p *plan, matches *[]match, total *int64, synonyms *meaning.Synonyms, words *vocabulary,
+) error {
 	_, _, err := meaning.Read(p.Text, synonyms, words, func(r search.Reading) (bool, error) {
 		tried := newPlan(p.Query, r)
 		found, count, err := v.match(ctx, &tried)

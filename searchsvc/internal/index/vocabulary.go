@@ -21,6 +21,10 @@ const (
 	mostNear     = 6    // words of a question that are compared with all terms
 	leastNear    = 4    // letters that a word needs to be compared
 	mostCompared = 500  // terms that one comparison reads in a segment
+
+	// letterWork is the work of comparing one letter of a word with all terms, as a number of bytes of JSON that can be
+	// decoded in this time.
+	letterWork = 64 << 10
 )
 
 // vocabulary has the words of a view. It implements meaning.Vocabulary for one search. When a limit is reached,
@@ -30,6 +34,7 @@ type vocabulary struct {
 	err     error
 	lookups int
 	near    int
+	work    int64                // what the comparisons cost (search.Result.Work)
 	opened  map[string][]*reader // the keys are fields; the values have a reader for each segment
 }
 
@@ -154,6 +159,7 @@ func (v *vocabulary) Near(key string, letters int) []string {
 		if distance > 1 {
 			begin = string([]rune(key)[:1])
 		}
+		v.work += int64(utf8.RuneCountInString(key)) * letterWork
 		automaton, err := builder.BuildDfa(key, uint8(distance))
 		if err != nil { // the word is too long to be compared
 			break

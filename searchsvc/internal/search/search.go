@@ -142,6 +142,7 @@ type Result struct {
 	Next     *Cursor         // the next page; nil: this is the last page
 	Reading  Reading         // how Query.Text was read; zero: as it is written
 	NotFound []string        // words that no asset has; set only if nothing is found
+	Work     int64           // what the search cost, in bytes as httpserver.CountWork counts them; set after errors too
 }
 
 // Hit is a found asset.
