@@ -14,8 +14,8 @@ var bytesOf = map[routes.Class]int64{
 	routes.List: 2 << 20, routes.Own: 2 << 20, routes.Read: 16 << 10, routes.Write: 256 << 10,
 }
 
-// transferBytes is this number for stored bytes, such as files: to send them is little work.
-const transferBytes = 1 << 20
+// storedBytes is this number for stored bytes, such as files.
+const storedBytes = 1 << 20
 
 // charge counts what an answer cost, once the answer has ended or broken off. Nobody knows the cost before. Streams do
 // not pass this step, because a client has few places for them.
@@ -24,8 +24,8 @@ func (a *API) charge(r route) step {
 		return func(c *gin.Context) error {
 			defer func() {
 				each := bytesOf[r.class]
-				if r.share != nil || a.isTransfer(c) {
-					each = transferBytes
+				if r.stored || a.isTransfer(c) {
+					each = storedBytes
 				}
 				work := max(httpserver.WorkOf(c.Request.Context()), int64(c.Writer.Size()))
 				if times := work / each; times > 0 {

@@ -20,13 +20,13 @@ import (
 // routeDocs adds the documentation page and its files. The rate limits count a request for the page or a file
 // as a read (docs/contract.md, "Documentation page").
 func (a *API) routeDocs(engine *gin.Engine) {
-	page := a.pipeline(route{class: routes.Read, answer: func(c *gin.Context) error {
+	page := a.pipeline(route{class: routes.Read, stored: true, answer: func(c *gin.Context) error {
 		return a.docs.ServePage(c.Writer, c.Request, a.isSandbox(c.Request.Context()))
 	}})
 	for _, path := range a.docs.Pages() {
 		engine.Match(reading, path, page)
 	}
-	file := a.pipeline(route{class: routes.Read, answer: func(c *gin.Context) error {
+	file := a.pipeline(route{class: routes.Read, stored: true, answer: func(c *gin.Context) error {
 		a.docs.ServeFile(c.Writer, c.Request)
 		return nil
 	}})

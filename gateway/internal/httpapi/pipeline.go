@@ -21,6 +21,7 @@ type route struct {
 	key     bool           // a request needs an API key
 	body    bool           // requests have a body
 	live    bool           // a request may ask for a stream, or wait for a change
+	stored  bool           // answers are stored bytes, which take little work to send
 	form    bool           // a request may be a form, which pages of other origins can send
 	share   step           // limits the long-lasting work that one client may have at the same time
 	answer  handler

@@ -48,7 +48,7 @@ func (a *API) routeOf(v routes.Version, r routes.Route) route {
 	case a.isMirror() && needsOrigin(r):
 		return route{version: v, class: routes.Read, answer: a.toOrigin}
 	case r.AtGateway:
-		of.answer = a.own(v, r)
+		of.answer, of.stored = a.own(v, r), true
 	case r.AtSearch:
 		of.answer = a.forwardTo(a.config.Search, pathIn(v))
 	default:
@@ -62,7 +62,7 @@ func (a *API) routeOf(v routes.Version, r routes.Route) route {
 			of.answer = a.recall(v, of.answer)
 		}
 	case routes.Segment:
-		of.share = a.shareSegments
+		of.share, of.stored = a.shareSegments, true
 	}
 	if _, isExport := formOf(r.Pattern); isExport {
 		of.share = a.shareExports
