@@ -33,6 +33,7 @@ var (
 type endpoint struct {
 	webhook.Endpoint
 	Filters string `json:",omitempty"` // Endpoint.Filters; left out if empty, as in old files
+	Same    string `json:",omitempty"` // Endpoint.Same, in the same way
 	Term    int64  // term of the sender that saved the progress last
 }
 
@@ -45,7 +46,7 @@ type sender struct {
 }
 
 func encodeEndpoint(e endpoint) ([]byte, error) {
-	e.Filters = e.Endpoint.Filters
+	e.Filters, e.Same = e.Endpoint.Filters, e.Endpoint.Same
 	text, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode webhook %s: %w", e.ID, err)
@@ -60,7 +61,7 @@ func decodeEndpoint(key, value []byte) (e endpoint, err error) {
 	if err := json.Unmarshal(value[crc32.Size:], &e); err != nil || e.ID != string(key) {
 		return e, fmt.Errorf("webhook %q: %w", key, errCorrupt)
 	}
-	e.Endpoint.Filters = e.Filters
+	e.Endpoint.Filters, e.Endpoint.Same = e.Filters, e.Same
 	return e, nil
 }
 

@@ -33,6 +33,7 @@ type hook struct {
 	OldUntil   time.Time `bson:"oldUntil"`
 	Created    time.Time `bson:"created"`
 	Request    string    `bson:"request,omitempty"`
+	Same       string    `bson:"same,omitempty"`
 	Generation int64     `bson:"generation"`
 	Saves      int64     `bson:"saves"`
 	Term       int64     `bson:"term"` // term of the sender that saved the progress last
@@ -63,7 +64,7 @@ func hookOf(e webhook.Endpoint) hook {
 	return hook{
 		ID: e.ID, Broker: e.Broker, ByAdmin: e.ByAdmin, KeyID: e.KeyID, URL: e.URL, Version: e.Version, Mode: e.Mode,
 		Whole: e.Whole, Filters: e.Filters, Seal: e.Seal, OldSeal: e.OldSeal, OldUntil: e.OldUntil, Created: e.Created,
-		Request: e.Request, Generation: e.Generation, Saves: e.Saves, Progress: progressOf(e.Progress),
+		Request: e.Request, Same: e.Same, Generation: e.Generation, Saves: e.Saves, Progress: progressOf(e.Progress),
 	}
 }
 
@@ -72,7 +73,7 @@ func (h hook) endpoint() webhook.Endpoint {
 	return webhook.Endpoint{
 		ID: h.ID, Broker: h.Broker, ByAdmin: h.ByAdmin, KeyID: h.KeyID, URL: h.URL, Version: h.Version, Mode: h.Mode,
 		Whole: h.Whole, Filters: h.Filters, Seal: h.Seal, OldSeal: h.OldSeal, OldUntil: h.OldUntil, Created: h.Created,
-		Request: h.Request, Generation: h.Generation, Saves: h.Saves, Progress: webhook.Progress{
+		Request: h.Request, Same: h.Same, Generation: h.Generation, Saves: h.Saves, Progress: webhook.Progress{
 			Position: p.Position, State: webhook.State(p.State), Reason: webhook.Reason(p.Reason), Verified: p.Verified,
 			Failures: p.Failures, FailedAt: p.FailedAt, LastError: p.LastError, Next: p.Next, Succeeded: p.Succeeded,
 		},

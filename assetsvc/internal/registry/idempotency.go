@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,27 +79,38 @@ func (s Seed) id(number int) string {
 // fingerprint identifies a request under a seed. It depends on the fields that were sent. It also depends on the
 // fields that the request's version of the API hides, because answers differ in these fields. Hidden fields of
 // documents do not count, because a new asset has no documents that a client sent. Records keep fingerprints for a
-// day, so a new release must make the same fingerprints as the old release.
-func (s Seed) fingerprint(in Input) string {
-	mac := hmac.New(sha256.New, s.derive("fingerprint", 0))
+// day, so a new release must also make the fingerprints of the old release.
+func (s Seed) fingerprint(in Input) record.Sums {
 	hidden := slices.DeleteFunc(asset.NewView(in.Version).Hidden(), func(path string) bool {
 		return strings.HasPrefix(path, "documents.")
 	})
-	mac.Write([]byte(strings.Join(hidden, ",")))
-	mac.Write(record.Append([]byte{0}, in.Fields))
-	return hex.EncodeToString(mac.Sum(nil))
+	keyed := func() hash.Hash { return hmac.New(sha256.New, s.derive("fingerprint", 0)) }
+	return record.SumsOf(keyed, strings.Join(hidden, ",")+"\x00", in.Fields)
 }
 
 // origin has the facts that are needed to answer a repeat of a creation. It contains no secret.
 type origin struct {
-	Request  string `json:"request,omitempty"`  // fingerprint; "": not repeatable
-	Created  int64  `json:"created,omitempty"`  // µs since the Unix epoch
+	Request  string `json:"request,omitempty"`  // fingerprint of the bytes
+	Same     string `json:"same,omitempty"`     // canonical fingerprint; "": a former program wrote this last
+	Created  int64  `json:"created,omitempty"`  // µs since the Unix epoch; 0: not repeatable
 	Position int64  `json:"position,omitempty"` // position of revision 1; 0: the asset is still at revision 1
 
 	// The fields below stay for ever. They are empty for an asset without a reference.
-	Broker    string `json:"broker,omitempty"` // the broker that set the reference
-	Reference string `json:"reference,omitempty"`
-	Fields    string `json:"fields,omitempty"` // Input.sum of the creation; "": unknown
+	Broker     string `json:"broker,omitempty"` // the broker that set the reference
+	Reference  string `json:"reference,omitempty"`
+	Fields     string `json:"fields,omitempty"`     // sum of the bytes of the creation's fields; "": unknown
+	SameFields string `json:"sameFields,omitempty"` // canonical sum of them; "": unknown
+}
+
+// request returns the fingerprint of the creation.
+func (o origin) request() record.Sums { return record.Sums{Canonical: o.Same, Bytes: o.Request} }
+
+// fields returns the sums of the fields of a creation under a reference.
+func (o origin) fields() record.Sums { return record.Sums{Canonical: o.SameFields, Bytes: o.Fields} }
+
+// repeatableAs makes the creation repeatable for a day.
+func (o *origin) repeatableAs(request record.Sums, now time.Time) {
+	o.Request, o.Same, o.Created = request.Bytes, request.Canonical, now.UnixMicro()
 }
 
 func (o origin) encode() (string, error) {
@@ -112,13 +124,12 @@ func (o origin) encode() (string, error) {
 	return string(text), nil
 }
 
-// origin decodes the origin of an asset. In the result, Request is empty if the creation was never repeatable, or is
-// too old to be repeated. A creation that a wrong clock has dated a day or more into the future counts as too old,
-// too.
+// origin decodes the origin of an asset. In the result, Created is 0 if the creation was never repeatable, or is too
+// old to be repeated. A creation that a wrong clock has dated a day or more into the future counts as too old, too.
 func (r Record) origin(now time.Time) (origin, error) {
 	o, err := decodeOrigin(r.ID, r.Origin)
 	if now.Sub(time.UnixMicro(o.Created)).Abs() >= repeatable {
-		o.Request, o.Created, o.Position = "", 0, 0
+		o.Request, o.Same, o.Created, o.Position = "", "", 0, 0
 	}
 	return o, err
 }
@@ -139,7 +150,7 @@ func (r Record) originAfter(now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if o.Request != "" && o.Position == 0 {
+	if o.Created != 0 && o.Position == 0 {
 		o.Position = r.Position
 	}
 	return o.encode()
@@ -161,7 +172,7 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 	}
 	for use := range maxUses {
 		b := in.Seed.birth(use, now)
-		b.origin = origin{Request: in.Seed.fingerprint(in), Created: now.UnixMicro()}
+		b.origin.repeatableAs(in.Seed.fingerprint(in), now)
 		stored, err := r.store.Get(ctx, b.id, r.most)
 		if errors.Is(err, ErrNotFound) && !errors.Is(err, ErrRemoved) {
 			var created Created
@@ -247,9 +258,9 @@ func (r *Registry) again(
 	switch {
 	case err != nil:
 		return Created{}, false, err
-	case before.Request == "":
+	case before.Created == 0:
 		return Created{}, false, nil
-	case before.Request != seed.fingerprint(in):
+	case !seed.fingerprint(in).Match(before.request()):
 		return Created{}, true, anotherRequest()
 	}
 	b.now = time.UnixMicro(before.Created)

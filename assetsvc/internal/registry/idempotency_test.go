@@ -151,6 +151,58 @@ func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 	}
 }
 
+// anew is validAsset in other words: with other orders of members, other texts of numbers, and null for fields that are
+// absent.
+const anew = `{"title":"x","sandboxParameters":null,"assetCustodian":{"contactPoint":{"telephone":"1","name":"x","faxNumber":null},
+	"address":{"countryName":"x"},"identifier":{"id":10e-1,"scheme":"UA-EDR"},"name":"x"},"description":"x","documents":null,
+	"items":[{"registrationDetails":{},"address":{"countryName":"x"},"quantity":1.00,"unit":{"code":"x"},
+	"classification":{"description":"x","id":"06111000-3"},"description":"x"}],"assetType":"bounce",
+	"decisions":[{"decisionID":"x","decisionDate":"2026-11-20"}]}`
+
+// TestARepeatInOtherWordsIsTheSame creates assets and repeats the creations in other words, also after a change and
+// after a removal. Afterwards it repeats them with other quantities, of which one differs in the 30th digit alone.
+// Promises: same-request
+func TestARepeatInOtherWordsIsTheSame(t *testing.T) {
+	for _, c := range []struct {
+		reference string
+		seed      registry.Seed
+	}{{"", registry.Seed("seed")}, {"r", nil}, {"r", registry.Seed("seed")}} {
+		one, other, _, _ := openSeeded(t)
+		create := func(r *registry.Registry, text string) (registry.Created, error) {
+			return r.Create(t.Context(), owner, registry.Input{Fields: parse(t, text), Reference: c.reference, Seed: c.seed})
+		}
+		first, err := create(one, validAsset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.seed == nil {
+			first.Token, first.Transfer = "", "" // told once
+		}
+		for _, text := range []string{anew, validAsset} {
+			got, err := create(other, text)
+			if err != nil || got.ID != first.ID || got.Token != first.Token || got.Transfer != first.Transfer {
+				t.Errorf("reference %q, seed %q: got %s, %v; want %s", c.reference, c.seed, told(got), err, told(first))
+			}
+			patch := registry.Input{Fields: parse(t, `{"title":"y"}`)}
+			if _, err := one.Change(t.Context(), owner, first.ID, "token", patch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, quantity := range []string{"1." + strings.Repeat("0", 28) + "1", "1e999999999", "-1"} {
+			text := strings.Replace(anew, "1.00", quantity, 1)
+			if got, err := create(other, text); !strings.HasPrefix(strings.Join(places(err), " "), "header/") {
+				t.Errorf("quantity %s: got %s, %v; want a refusal that names a header", quantity, told(got), err)
+			}
+		}
+		if err := one.Remove(t.Context(), owner, first.ID, "token", nil); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := create(other, anew); fault.KindOf(err) != fault.Gone {
+			t.Errorf("after a removal: got %s, %v; want a fault of kind Gone", told(got), err)
+		}
+	}
+}
+
 func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 	r, _, _, now := openSeeded(t)
 	fields := parse(t, validAsset)

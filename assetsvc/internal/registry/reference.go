@@ -33,11 +33,8 @@ func (r Record) Reference() (broker, reference string, err error) {
 	return o.Broker, o.Reference, err
 }
 
-// sum returns a hash that identifies the fields of a request.
-func (in Input) sum() string {
-	sum := sha256.Sum256(record.Append(nil, in.Fields))
-	return hex.EncodeToString(sum[:])
-}
+// sums returns hashes that identify the fields of a request.
+func (in Input) sums() record.Sums { return record.SumsOf(sha256.New, "", in.Fields) }
 
 // createReferenced does what Create does for an input with a Reference. Before the asset exists, the store binds
 // the reference to one id for ever. A request that finds the id without an asset creates the asset under this id
@@ -81,10 +78,11 @@ func (r *Registry) createReferenced(ctx context.Context, by identity.Identity, i
 // tokens are derived from it, so that a repeat with the same key gets them again.
 func (in Input) referencedBirth(by identity.Identity, id string, now time.Time) birth {
 	b := birth{id: id, now: now, newID: newID}
-	b.origin = origin{Broker: by.Broker, Reference: in.Reference, Fields: in.sum()}
+	sums := in.sums()
+	b.origin = origin{Broker: by.Broker, Reference: in.Reference, Fields: sums.Bytes, SameFields: sums.Canonical}
 	if in.Seed != nil {
 		b.tokens = in.Seed.birth(0, now).tokens
-		b.origin.Request, b.origin.Created = in.Seed.fingerprint(in), now.UnixMicro()
+		b.origin.repeatableAs(in.Seed.fingerprint(in), now)
 	}
 	return b
 }
@@ -103,12 +101,12 @@ func (r *Registry) referenced(
 	if err != nil {
 		return Created{}, err
 	}
-	if before.Fields != "" && before.Fields != in.sum() {
+	if known := before.fields(); known != (record.Sums{}) && !in.sums().Match(known) {
 		const text = "The asset %s has this reference; it was created with other fields."
 		return Created{}, fault.New(fault.Conflict, fault.Header, ReferenceHeader, text, stored.ID)
 	}
 	for _, seed := range append([]Seed{in.Seed}, in.Others...) {
-		if seed != nil && before.Request == seed.fingerprint(in) {
+		if seed != nil && seed.fingerprint(in).Match(before.request()) {
 			b := in.referencedBirth(by, stored.ID, time.UnixMicro(before.Created))
 			b.tokens = seed.birth(0, now).tokens
 			return r.repeat(ctx, by, in, b, stored, before.Position)

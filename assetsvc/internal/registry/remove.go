@@ -57,14 +57,14 @@ func (r *Registry) removed(stored Record, draft asset.Asset, by Author) (Record,
 	return left, err
 }
 
-// originLeft returns the encoded origin for a removed draft, without the hash of the fields.
+// originLeft returns the encoded origin for a removed draft, without the hashes of the fields.
 func (r Record) originLeft(now time.Time) (string, error) {
 	text, err := r.originAfter(now)
 	if err != nil {
 		return "", err
 	}
 	o, err := decodeOrigin(r.ID, text)
-	o.Fields = ""
+	o.Fields, o.SameFields = "", ""
 	if err != nil {
 		return "", err
 	}
@@ -76,9 +76,9 @@ func (r Record) originLeft(now time.Time) (string, error) {
 func (r *Registry) removedUnder(stored Record, in Input, seed Seed) error {
 	before, err := stored.origin(r.now())
 	switch {
-	case err != nil || before.Request == "":
+	case err != nil || before.Created == 0:
 		return err
-	case before.Request != seed.fingerprint(in):
+	case !seed.fingerprint(in).Match(before.request()):
 		return anotherRequest()
 	default:
 		const text = "The asset %s, which this key created, was removed."

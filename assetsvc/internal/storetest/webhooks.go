@@ -54,7 +54,7 @@ func endpoint(id, broker string) webhook.Endpoint {
 		ID: id, Broker: broker, KeyID: "key-" + broker, URL: "https://example.org/" + id, Version: "2.5", Mode: "test",
 		Whole: true, Filters: `{"region":["Одеська"]}`,
 		Seal: "sealed " + id, OldSeal: "sealed before", OldUntil: at0.Add(time.Hour), Created: at0,
-		Request: "fingerprint",
+		Request: "fingerprint", Same: "1:fingerprint",
 		Progress: webhook.Progress{
 			Position: 1_800_000_000_000_001, State: webhook.Disabled, Reason: webhook.Failing, Verified: true, Failures: 7,
 			FailedAt: at0.Add(1), LastError: "the receiver answered 500", Next: at0.Add(time.Minute),

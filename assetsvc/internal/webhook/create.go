@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"strconv"
 	"time"
 
@@ -74,7 +75,8 @@ func (s *Service) create(ctx context.Context, by identity.Identity, in Creation,
 			if found || err != nil {
 				return before, err
 			}
-			e.ID, e.Request = before.ID, in.fingerprint(in.Seeds[0])
+			sums := in.fingerprint(in.Seeds[0])
+			e.ID, e.Request, e.Same = before.ID, sums.Bytes, sums.Canonical
 		}
 		var err error
 		if e.Position, err = s.start(ctx, f.offset); err != nil {
@@ -122,7 +124,7 @@ func (s *Service) created(ctx context.Context, in Creation) (e Endpoint, found b
 			if s.c.Now().Sub(e.Created).Abs() >= repeatable {
 				continue
 			}
-			if e.Request != in.fingerprint(seed) {
+			if !in.fingerprint(seed).Match(record.Sums{Canonical: e.Same, Bytes: e.Request}) {
 				const text = "Another request was made with this key within 24 hours."
 				return e, false, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text)
 			}
@@ -150,11 +152,9 @@ func derive(seed []byte, purpose string) []byte {
 	return mac.Sum(nil)
 }
 
-// fingerprint identifies a creation with a seed. Stores keep fingerprints for a day, so a new release must
-// compute the same fingerprints.
-func (c Creation) fingerprint(seed []byte) string {
-	mac := hmac.New(sha256.New, derive(seed, "webhook fingerprint"))
-	mac.Write([]byte(c.Version + " "))
-	mac.Write(record.Append(nil, c.Fields))
-	return hex.EncodeToString(mac.Sum(nil))
+// fingerprint identifies a creation with a seed. Stores keep fingerprints for a day, so a new release must also
+// compute the fingerprints of the old release.
+func (c Creation) fingerprint(seed []byte) record.Sums {
+	keyed := func() hash.Hash { return hmac.New(sha256.New, derive(seed, "webhook fingerprint")) }
+	return record.SumsOf(keyed, c.Version+" ", c.Fields)
 }

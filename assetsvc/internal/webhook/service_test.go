@@ -513,6 +513,10 @@ func TestACreationWithAnIdempotencyKeyIsRepeated(t *testing.T) {
 		t.Errorf("a repeat: got webhook %s, the same secret %t, kind %d; want %s and true", again, told == secret, kind, id)
 	}
 	other := in
+	other.Fields = append(record.Object{{Name: "mode"}}, in.Fields...)
+	if again, _, kind := create(other); again != id || kind != fine {
+		t.Errorf("a repeat in other words: got webhook %s, kind %d; want %s", again, kind, id)
+	}
 	other.Fields = object("url", address+"2")
 	if _, _, kind := create(other); kind != fault.Invalid {
 		t.Errorf("another request under the same key: got kind %d, want %d", kind, fault.Invalid)

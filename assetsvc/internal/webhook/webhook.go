@@ -55,9 +55,9 @@ type Endpoint struct {
 	OldUntil time.Time
 	Created  time.Time
 
-	// Request is the fingerprint of the creation that made the endpoint, if that creation can be repeated.
-	// Otherwise it is "".
-	Request string
+	// Request and Same are the fingerprint of the creation that made the endpoint, if that creation can be repeated:
+	// that of its bytes and the canonical one (record.Sums). Otherwise they are "".
+	Request, Same string
 
 	// Generation counts the changes that the API has made to the endpoint.
 	Generation int64
