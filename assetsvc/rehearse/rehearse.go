@@ -95,6 +95,13 @@ func Document(data []byte) []Fault {
 	return ignoredBy(changed)
 }
 
+// Canonical returns the form that all JSON texts with the same meaning share (docs/contract.md, "Idempotency"), or the
+// faults for which the registry would refuse the text, such as a repeated name.
+func Canonical(text []byte) ([]byte, []Fault) {
+	value, err := record.Parse(text)
+	return record.Append(nil, record.Canonical(value)), faultsOf(err)
+}
+
 // object parses a JSON object by the rules that the registry uses for requests.
 func object(text []byte) (record.Object, error) {
 	value, err := record.Parse(text)

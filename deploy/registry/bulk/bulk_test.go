@@ -287,7 +287,7 @@ func TestFaultsOfLines(t *testing.T) {
 		{"no JSON", "x\n" + line("1", "") + "{\n[]\n1 2\n", []string{
 			"row 1, the line is not JSON", "row 3, the line is not JSON: it breaks off", "row 4, the line must not be a array", "row 5, the line must not be a number"}},
 		{"unknown members and types", `{"ref":1}` + "\n" + `{"reference":1}` + "\n" + `{"reference":"1"}` + "\n" + `{"data":[]}` + "\n", []string{
-			`row 1, json: unknown field "ref"`, "row 2, reference must not be a number", "row 3, data: the line has no asset",
+			`row 1, ref: a line has reference, data`, "row 2, reference must not be a number", "row 3, data: the line has no asset",
 			"row 4, data: the line must not be a array"}},
 		{"paths that leave the folder", line("1", notice("../secret.pdf")) + line("2", notice("/etc/passwd")) + line("3", notice("out")) +
 			line("4", notice("far")) + line("5", notice(`..\secret.pdf`)) + line("6", notice(`C:\a.pdf`)) + line("7", notice("up/secret.pdf")) +
@@ -303,7 +303,11 @@ func TestFaultsOfLines(t *testing.T) {
 			"row 1, documents.1.x: Rogue field"}},
 		{"a document twice", line("1", `,"documents":[{"file":"a.pdf","documentType":"notice"},{"file":"a.pdf","documentType":"notice"}]`),
 			[]string{"row 1, documents.1: the row has two documents with this file"}},
-		{"a name twice in the asset", strings.Replace(line("1", ""), `"title"`, `"title":"x","title"`, 1), []string{"row 1, title: "}},
+		{"a name twice", strings.Replace(line("1", ""), `"title"`, `"title":"x","title"`, 1) +
+			line("2", `,"reference":"3"`) + line("4", `,"Reference":"5"`) + line("6", `,"documents":[{"file":"a.pdf","file":"in"}]`) +
+			line("7", `,"documents":[{"title":{"a":1,"\u0061":1}}]`),
+			[]string{"row 1, title: This field is sent more", "row 2, reference: This field", "row 3, Reference: a line has",
+				"row 4, documents.0.file: This field", "row 5, documents.0.title.a: This field"}},
 		{"a long line", `{"reference":"` + strings.Repeat("x", maxRow) + `"}`, []string{"row 1, a row has more than"}},
 		{"an asset that no request has room for", strings.Replace(line("1", ""), "Цех", strings.Repeat("x", maxBody), 1),
 			[]string{"row 1, description: String value is too long", "row 1, the asset has"}},

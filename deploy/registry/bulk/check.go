@@ -55,9 +55,14 @@ func Check(s Source, files *Folder, tell func(Fault)) (c Checked, ok bool, err e
 		report(row.documentFaults()...)
 		report(row.fileFaults(files)...)
 		c.Documents += len(row.Documents)
-		if c.sums[row.Reference], err = row.sum(); err != nil {
+		if !ok {
+			continue
+		}
+		sums, err := row.sums()
+		if err != nil {
 			return c, ok, err
 		}
+		c.sums[row.Reference] = sums.Same
 	}
 	if c.Rows == 0 && ok {
 		report(Fault{Text: "the file has no rows"})

@@ -30,10 +30,10 @@ type head struct {
 // entry is one line of the journal: a step of a row. A line that has only the members data and access has the form
 // of a file of tokens. After a recovery, users may add a line of this form by hand.
 type entry struct {
-	Reference string         `json:"reference,omitempty"`
-	Sum       string         `json:"sum,omitempty"` // hash of the row
-	Data      *assetID       `json:"data,omitempty"`
-	Access    *client.Access `json:"access,omitempty"`
+	Reference string `json:"reference,omitempty"`
+	sums
+	Data   *assetID       `json:"data,omitempty"`
+	Access *client.Access `json:"access,omitempty"`
 
 	Published bool               `json:"published,omitempty"`
 	Document  int                `json:"document,omitempty"` // number of a document in the row, counted from 1
@@ -48,7 +48,8 @@ type assetID struct {
 
 // progress has the results of former runs for a row.
 type progress struct {
-	id, sum   string
+	id        string
+	sums      sums
 	access    client.Access // the tokens of the asset; if Token is "", the journal does not have them
 	published bool
 	documents map[int]documentProgress // by number
@@ -160,7 +161,7 @@ func (j *Journal) take(number int, line []byte, ids map[string]*progress) error 
 		row = ids[e.Data.ID]
 	}
 	if row == nil && e.Data != nil && e.Reference != "" {
-		row = &progress{id: e.Data.ID, sum: e.Sum, documents: map[int]documentProgress{}}
+		row = &progress{id: e.Data.ID, sums: e.sums, documents: map[int]documentProgress{}}
 		j.rows[e.Reference], ids[row.id] = row, row
 	}
 	if row == nil {

@@ -22,7 +22,7 @@ func journal(t *testing.T, name string) *Journal {
 }
 
 func created(reference, id, token string) entry {
-	return entry{Reference: reference, Sum: "s", Data: &assetID{id}, Access: &client.Access{Token: client.Secret(token)}}
+	return entry{Reference: reference, sums: sums{Bytes: "s"}, Data: &assetID{id}, Access: &client.Access{Token: client.Secret(token)}}
 }
 
 // TestAJournalThatBreaksOff cuts a journal off before and after each end of a line, as if a process was killed
@@ -81,7 +81,7 @@ func TestAJournalThatBreaksOff(t *testing.T) {
 func TestAJournalTakesTokensOfARecovery(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")
 	j := journal(t, name)
-	err := errors.Join(j.add(entry{Reference: "a", Sum: "s", Data: &assetID{"1"}}), j.Close())
+	err := errors.Join(j.add(entry{Reference: "a", sums: sums{Bytes: "s"}, Data: &assetID{"1"}}), j.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestAJournalTakesTokensOfARecovery(t *testing.T) {
 	}
 	j = journal(t, name)
 	defer j.Close()
-	if a := j.known("a"); a == nil || a.access.Token != "new" || a.sum != "s" {
+	if a := j.known("a"); a == nil || a.access.Token != "new" || a.sums.Bytes != "s" {
 		t.Errorf("got %+v, want the row with the new token", a)
 	}
 }

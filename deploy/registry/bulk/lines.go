@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"asset-registry.example/client"
+	"asset-registry/assetsvc/rehearse"
 )
 
 // lines reads a file that has one JSON object in each line: {"reference": ..., "data": {...}, "documents":
@@ -71,12 +73,14 @@ func (l *lines) next() (Row, []Fault, error) {
 		Documents []json.RawMessage `json:"documents"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&object); err != nil {
 		return row, []Fault{{Row: l.row, Text: lineFault(err)}}, nil
 	}
 	if decoder.More() {
 		return row, []Fault{{Row: l.row, Text: "the line has more than one JSON value"}}, nil
+	}
+	if faults := row.formFaults(text); len(faults) > 0 {
+		return row, faults, nil
 	}
 	row.Reference, row.asset = object.Reference, object.Data
 	if row.asset == nil {
@@ -93,6 +97,22 @@ func (l *lines) next() (Row, []Fault, error) {
 		row.Documents = append(row.Documents, d)
 	}
 	return row, nil, nil
+}
+
+// formFaults returns the faults of the names in a line: those that occur twice, and those that a line does not have.
+// The package json takes both for the members of a line, and the latter in any case of their letters.
+func (r Row) formFaults(line []byte) (faults []Fault) {
+	_, found := rehearse.Canonical(line)
+	for _, f := range found {
+		faults = append(faults, Fault{r.Number, f.Name, f.Text})
+	}
+	members, _ := fieldsOf(line) // the line is an object
+	for _, name := range sortedKeys(members) {
+		if !slices.Contains([]string{"reference", "data", documents}, name) {
+			faults = append(faults, Fault{r.Number, name, "a line has reference, data and documents only"})
+		}
+	}
+	return faults
 }
 
 // document parses one document of a line.

@@ -104,7 +104,7 @@ func (l *Load) read(ctx context.Context, s Source, checked Checked, to chan<- Ro
 		if err != nil || len(faults) > 0 {
 			return errChanged
 		}
-		if sum, err := row.sum(); err != nil || sum != checked.sums[row.Reference] {
+		if sums, err := row.sums(); err != nil || sums.Same != checked.sums[row.Reference] {
 			return errors.Join(err, errChanged)
 		}
 		select {
@@ -147,9 +147,13 @@ func (l *Load) end(err error, stop func()) {
 	stop()
 }
 
-// keyOf returns the idempotency key of a row. The same row has the same key in every run. So if the answer to a
-// creation was lost, a run within 24 hours repeats the creation and gets the tokens.
-func keyOf(reference, sum string) string {
-	hash := sha256.Sum256([]byte("registryctl assets import\n" + reference + "\n" + sum))
-	return hex.EncodeToString(hash[:])
+// keysOf returns the idempotency keys of a row. The same row has the same keys in every run. So if the answer to a
+// creation was lost, a run within 24 hours repeats the creation and gets the tokens. The last key is that of a program
+// before this one, which may have begun the load; the next release leaves it out.
+func keysOf(reference string, s sums) (keys []string) {
+	for _, sum := range []string{"", s.Bytes} {
+		hash := sha256.Sum256([]byte("registryctl assets import\n" + reference + "\n" + sum))
+		keys = append(keys, hex.EncodeToString(hash[:]))
+	}
+	return keys
 }

@@ -92,17 +92,17 @@ func (r Row) refusal(err error) (faults []Fault) {
 }
 
 func (w *work) do(ctx context.Context) error {
-	sum, err := w.row.sum()
+	sums, err := w.row.sums()
 	if err != nil {
 		return err
 	}
 	if known := w.Journal.known(w.row.Reference); known != nil {
 		w.at = *known
-	} else if err := w.create(ctx, sum); err != nil {
+	} else if err := w.create(ctx, sums); err != nil {
 		return err
 	}
 	switch {
-	case w.at.sum != sum:
+	case w.at.sums.Same != sums.Same && w.at.sums.Bytes != sums.Bytes:
 		return errOther
 	case w.at.access.Token == "":
 		return errNoToken
@@ -121,17 +121,22 @@ func (w *work) do(ctx context.Context) error {
 }
 
 // create creates the asset of the row, or finds the one that an earlier run created, and keeps its tokens.
-func (w *work) create(ctx context.Context, sum string) error {
+func (w *work) create(ctx context.Context, sums sums) error {
 	var created client.Created
-	err := w.calls.do(ctx, func() (err error) {
-		created, err = w.Registry.CreateReferenced(ctx, w.row.Asset, w.row.Reference, keyOf(w.row.Reference, sum))
-		return err
-	})
-	if err != nil {
-		return err
+	for _, key := range keysOf(w.row.Reference, sums) {
+		err := w.calls.do(ctx, func() (err error) {
+			created, err = w.Registry.CreateReferenced(ctx, w.row.Asset, w.row.Reference, key)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if created.Access.Token != "" {
+			break
+		}
 	}
-	w.at = progress{id: created.Asset.ID, sum: sum, access: created.Access}
-	e := entry{Reference: w.row.Reference, Sum: sum, Data: &assetID{w.at.id}}
+	w.at = progress{id: created.Asset.ID, sums: sums, access: created.Access}
+	e := entry{Reference: w.row.Reference, sums: sums, Data: &assetID{w.at.id}}
 	if created.Access.Token != "" {
 		e.Access = &created.Access
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -26,10 +27,16 @@ type story struct {
 	broker, broker3, reader *client.Client
 	search                  bool // whether there is a search service
 	new                     client.Fields
-	first                   string // id of the first asset, whose creation is repeated again and again
+	creations               []*creation // each step adds some, and repeats all
 	assets                  []*kept
 	position                client.Position // position of the synchroniser in the feed
 	followed                []string        // ids of the assets that the synchroniser has seen
+}
+
+// creation is a creation that is repeated byte for byte.
+type creation struct {
+	key, reference string
+	made           client.Created
 }
 
 // kept is what the owner of an asset remembers about it.
@@ -73,12 +80,10 @@ func (s *story) goOn(when string) {
 		must("change an asset", err)
 		must("read the asset again", s.remember(ctx, a))
 	}
-	again, err := s.broker.CreateFields(ctx, s.new, "the-first-asset")
-	must("create the first asset again", err)
-	if s.first == "" {
-		s.first = again.Asset.ID
-	} else if again.Asset.ID != s.first {
-		s.t.Errorf("%s: got the asset %s for a repeated creation, want %s", when, again.Asset.ID, s.first)
+	key := fmt.Sprint("step-", len(s.creations))
+	s.creations = append(s.creations, &creation{key: key}, &creation{key: key, reference: key})
+	for _, c := range s.creations {
+		must("repeat a creation", s.repeat(ctx, c, when))
 	}
 	must("hand over", s.handOver(ctx))
 	a, err := s.create(ctx)
@@ -87,6 +92,24 @@ func (s *story) goOn(when string) {
 	if s.search {
 		must("search", s.find(ctx, a.id))
 	}
+}
+
+// repeat repeats a creation, and changes its asset, so that this version stores the asset anew. If nobody has made the
+// creation yet, repeat makes it.
+func (s *story) repeat(ctx context.Context, c *creation, when string) error {
+	made, err := s.broker.CreateReferenced(ctx, s.new, c.reference, c.key)
+	if err != nil {
+		return err
+	}
+	if c.made.Asset.ID == "" {
+		c.made = made
+	}
+	if made.Asset.ID != c.made.Asset.ID || made.Access != c.made.Access {
+		s.t.Errorf("%s: got asset %s for a repeated creation, with the same tokens: %t; want %s and true", when, made.Asset.ID,
+			made.Access == c.made.Access, c.made.Asset.ID)
+	}
+	_, err = s.broker.Patch(ctx, made.Asset.ID, client.Fields{"description": when}, client.Write{Token: made.Access.Token})
+	return err
 }
 
 // unchanged checks that an asset, and the file of its document, are as before.

@@ -13,8 +13,9 @@ import (
 )
 
 // former is the commit of the previous version. When a release is made, it is set to the commit of the previous
-// release. Before the first release, it is a commit with the same file formats as the first release.
-const former = "09ced8c"
+// release. Before the first release, it is a commit with the same file formats as the first release, which knows
+// references, and compares requests byte for byte.
+const former = "a309b041"
 
 // services lists the services in the order in which deploy/compose/upgrade.sh replaces them.
 var services = []string{"authsvc", "assetsvc", "filesvc", "searchsvc", "gateway"}
