@@ -1,6 +1,10 @@
 package asset
 
-import "asset-registry/assetsvc/internal/record"
+import (
+	"strings"
+
+	"asset-registry/assetsvc/internal/record"
+)
 
 // handoverModel is the field table of the body with which a broker takes over an asset (docs/contract.md,
 // "Ownership").
@@ -20,8 +24,17 @@ var transferModel = model{name: "Transfer", fields: []field{
 // recoveryModel is the field table of the body with which an administrator gives an asset new tokens
 // (docs/contract.md, "Recovery").
 var recoveryModel = model{name: "Recovery", fields: []field{
-	{name: "reason", of: code, required: true},
+	{name: "reason", of: reason, required: true},
 }}
+
+// reason accepts a string with more than blanks. It takes nothing else in place of a string: a person reads it.
+var reason = plain{form: Form{Sent: schema{"type": "string"}}, take: func(w *walk, path string, _, sent record.Value) record.Value {
+	s, ok := sent.(string)
+	if !ok || strings.TrimSpace(s) == "" {
+		w.wrong(path, "This must be a string that says why.")
+	}
+	return s
+}}.upTo(codeLength)
 
 // ParseRecovery returns the reason of a recovery. Its error is a fault of kind Invalid that lists everything
 // wrong with the sent body.

@@ -44,6 +44,11 @@ func TestParseRecovery(t *testing.T) {
 		{`{"reason":"lost"}`, "lost", ""},
 		{`{}`, "", "reason"},
 		{`{"reason":["lost"]}`, "", "reason"},
+		{`{"reason":5}`, "", "reason"},
+		{`{"reason":true}`, "", "reason"},
+		{`{"reason":null}`, "", "reason"},
+		{`{"reason":" \t\n\u00a0\u2003\u3000"}`, "", "reason"},
+		{`{"reason":" x "}`, " x ", ""},
 		{`{"reason":"lost","owner":"b"}`, "", "owner"},
 	} {
 		reason, err := ParseRecovery(parse(t, c.sent))

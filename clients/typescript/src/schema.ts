@@ -2832,10 +2832,10 @@ export interface components {
         /** @description The request to give an asset new tokens. As a client sends it to create one. */
         RecoveryInput: {
             /**
-             * @description Why. Only the audit log keeps it. Also taken: an integer, a boolean.
+             * @description Why. Only the audit log keeps it.
              * @example The owner lost the answer to the creation.
              */
-            reason: string | number | boolean;
+            reason: string;
         };
         /** @description A transfer as clients send it back. All fields are ignored. As a client sends it to create one. */
         TransferInput: {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
@@ -19,8 +20,8 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id, reason s
 	switch {
 	case by.Role != identity.Administrator:
 		return File{}, fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden: only the administrator removes files.")
-	case reason == "" || len(reason) > maxReason:
-		return File{}, fault.New(fault.Invalid, fault.Query, "reason", "A reason of 1 to %d bytes is needed.", maxReason)
+	case strings.TrimSpace(reason) == "" || len(reason) > maxReason:
+		return File{}, fault.New(fault.Invalid, fault.Query, "reason", "A reason of 1 to %d bytes is needed, not only blanks.", maxReason)
 	}
 	removed, err := s.takeDown(ctx, id, by.KeyID, reason)
 	if err != nil || removed.SHA256 == "" {
