@@ -134,6 +134,7 @@ type Server struct {
 	admin     administration
 	stopAdmin func() error
 	stopSweep func()
+	stopWatch func()
 	assets    *upstream.Pool // nil if Config has no AssetsURLs, or if Config.Assets is used
 }
 
@@ -188,7 +189,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		s.closeAssets()
 		return nil, errors.Join(err, store.close())
 	}
-	s.stopSweep = sweep(ctx, tokens, c.Log, c.Now)
+	s.stopSweep, s.stopWatch = sweep(ctx, tokens, c.Log, c.Now), func() {}
+	if store.watch != nil {
+		s.stopWatch = store.watch(ctx, c.Log)
+	}
 	return s, nil
 }
 
@@ -225,5 +229,6 @@ func (s *Server) Close() error {
 	err := s.stopAdmin()
 	s.closeAssets()
 	s.stopSweep()
+	s.stopWatch()
 	return errors.Join(err, s.store.close())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -35,7 +36,8 @@ type store struct {
 	sessions  console.Sessions
 
 	ready    func(context.Context) error
-	warnings func(context.Context) []string                     // ways in which the store may lose data; nil: none
+	warnings func(context.Context) []string                     // what an operator should change; nil: nothing
+	watch    func(context.Context, *slog.Logger) (stop func())  // finds out whether the store takes writes; nil: ready does
 	snapshot func(to func(size int64) (io.Writer, error)) error // nil: the store is not a file
 	close    func() error
 }
@@ -123,7 +125,7 @@ func openRedis(c Config) (store, error) {
 	}
 	return store{
 		tokens: s, finder: s, recorder: s, admin: s, audit: s, unaudited: s, sessions: s,
-		ready: s.Ready, warnings: s.Warnings, close: s.Close,
+		ready: s.Ready, warnings: s.Warnings, watch: s.WatchWrites, close: s.Close,
 	}, nil
 }
 

@@ -502,7 +502,7 @@ func otherSchemas() object {
 			{"expected_status", listOf(object{{"type", "integer"}})},
 			{"methods", object{{"type", "object"}, {"description", "The routes by name."}}},
 		})},
-		{"Health", closed("The registry takes writes.", object{{"status", object{{"const", "ok"}}}})},
+		{"Health", closed("The services and their stores answer.", object{{"status", object{{"const", "ok"}}}})},
 		{"OpenAPI", object{{"type", "object"}, {"description", "An OpenAPI document."}}},
 		{"Error", errorSchema()},
 	}

@@ -179,8 +179,9 @@ var operations = map[string]operation{
 		text: "Some clients ask for it when they start.", answer: "Spore",
 	},
 	"GET /health": {
-		id: "health", tag: "registry", summary: "Tell whether the registry takes writes",
-		text: "503 with the reason while it does not. Rate limits do not count this request.", answer: "Health",
+		id: "health", tag: "registry", summary: "Tell whether the registry works",
+		text: "It asks whether the services of assets and of keys, and their stores, answer. 503 with the reason while they do " +
+			"not. Rate limits do not count this request.", answer: "Health",
 	},
 	"GET /openapi.json": {
 		id: "describeAsJSON", tag: "registry", summary: "Get this document as JSON",

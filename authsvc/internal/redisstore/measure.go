@@ -20,7 +20,7 @@ const backupKey = "registry:backup"
 // askTimeout bounds the wait for Redis when metrics are read.
 const askTimeout = 500 * time.Millisecond
 
-// measure adds metrics of the server's memory and of the last backup to a meter, until the function `silence` is
+// measure adds metrics of the server's memory, of its refusals and of the last backup to a meter, until the function `silence` is
 // called. While the server does not answer, the metrics are missing.
 func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 	memory, err := telemetry.MeasureStore(meter, "tokens", s.memory)
@@ -32,16 +32,22 @@ func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make metrics: %w", err), memory())
 	}
-	backups, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+	refusing, err := meter.Int64ObservableGauge("registry.store.refusing",
+		metric.WithDescription("1 while Redis of the tokens refuses writes, else 0."))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make metrics: %w", err), memory())
+	}
+	own, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		o.ObserveInt64(refusing, telemetry.Flag(s.refuses() != nil))
 		if at, known := s.lastBackup(ctx); known {
 			o.ObserveFloat64(finished, at)
 		}
 		return nil
-	}, finished)
+	}, finished, refusing)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make metrics: %w", err), memory())
 	}
-	return func() error { return errors.Join(memory(), backups.Unregister()) }, nil
+	return func() error { return errors.Join(memory(), own.Unregister()) }, nil
 }
 
 // memory returns how much memory Redis uses, and how much it may use. It returns zeros if Redis does not

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,7 +34,8 @@ type Store struct {
 	client  *redis.Client
 	watcher *redis.Client // see newWatcher
 	format  *formatCheck
-	silence func() error // removes the metrics
+	silence func() error          // removes the metrics
+	refusal atomic.Pointer[error] // the answer to the last askForWrites; nil: it was not called yet
 }
 
 // Open returns a store on the Redis server at url (redisclient.OpenServer). It adds metrics of connections and
@@ -102,18 +104,21 @@ var durable = []struct{ setting, want, otherwise string }{
 	{"maxmemory-policy", "noeviction", "it removes data when its memory is full"},
 }
 
-// Warnings returns one sentence for each setting with which the server can lose data. It returns nil if all
-// settings are safe, or if the server does not answer.
+// Warnings returns one sentence for each setting with which the server can lose data, and one if it refuses writes
+// (WatchWrites). It tells of no settings if all are safe, or if the server does not answer.
 func (s *Store) Warnings(ctx context.Context) []string {
 	var warnings []string
+	if err := s.refuses(); err != nil {
+		warnings = append(warnings, "Redis refuses writes: "+err.Error())
+	}
 	for _, d := range durable {
 		settings, err := s.watcher.ConfigGet(ctx, d.setting).Result()
 		if _, refused := errors.AsType[redis.Error](err); refused {
-			return []string{"Redis does not show its settings. " +
-				"Make sure that it has appendonly yes, appendfsync always and maxmemory-policy noeviction."}
+			return append(warnings, "Redis does not show its settings. "+
+				"Make sure that it has appendonly yes, appendfsync always and maxmemory-policy noeviction.")
 		}
 		if err != nil { // not a warning: Ready reports a server that does not answer
-			return nil
+			return warnings
 		}
 		if got := settings[d.setting]; got != d.want {
 			warnings = append(warnings, fmt.Sprintf("Redis has %s %s, not %s: %s", d.setting, got, d.want, d.otherwise))

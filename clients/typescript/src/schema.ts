@@ -70,8 +70,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tell whether the registry takes writes
-         * @description 503 with the reason while it does not. Rate limits do not count this request.
+         * Tell whether the registry works
+         * @description It asks whether the services of assets and of keys, and their stores, answer. 503 with the reason while they do not. Rate limits do not count this request.
          */
         get: operations["health"];
         put?: never;
@@ -3608,7 +3608,7 @@ export interface components {
             /** @description The routes by name. */
             methods: Record<string, never>;
         };
-        /** @description The registry takes writes. */
+        /** @description The services and their stores answer. */
         Health: {
             /** @constant */
             status: "ok";

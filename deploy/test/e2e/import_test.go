@@ -97,7 +97,11 @@ func rewrite(t *testing.T, file string) {
 func (a api) begun(t *testing.T, prefix string) {
 	t.Helper()
 	reference := prefix + "-0"
-	row, err := json.Marshal([]any{reference, validAsset(), []fields{{"File": "a.txt", "Fields": fields{"documentType": "notice"}}}})
+	type document struct {
+		File   string
+		Fields fields
+	}
+	row, err := json.Marshal([]any{reference, validAsset(), []document{{"a.txt", fields{"documentType": "notice"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +229,7 @@ func (a api) load(t *testing.T, ctx context.Context, file, folder, access string
 
 // TestAnImportThatIsStoppedAtEachStep stops an import at each of its requests, either before or after the request.
 // In a third case, it also cuts the last written line in half. When the same import runs again, with the members of its
-// rows in another order, it must complete. So must one that the program before this one has begun.
+// rows in another order, it must complete.
 // Each row must then have one asset with one document, and its tokens.
 func TestAnImportThatIsStoppedAtEachStep(t *testing.T) {
 	t.Parallel()
@@ -261,11 +265,19 @@ func TestAnImportThatIsStoppedAtEachStep(t *testing.T) {
 			a.imported(t, prefix, access, rows)
 		}
 	}
+}
+
+// TestAnImportOfTheProgramBeforeGoesOn begins an import as the program before this one does. This one must complete it.
+func TestAnImportOfTheProgramBeforeGoesOn(t *testing.T) {
+	t.Parallel()
+	addr := freeAddr(t)
+	standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{})
+	a := api{"http://" + addr, "2.5"}
 	file, folder := importFile(t, "former", 1)
 	access := filepath.Join(t.TempDir(), "access")
 	a.begun(t, "former")
 	if got, err := a.load(t, t.Context(), file, folder, access, nil); err != nil || got != (bulk.Counts{Done: 1}) {
-		t.Errorf("an import of the program before: got %+v, %v, want one row that is done", got, err)
+		t.Errorf("got %+v, %v, want one row that is done", got, err)
 	}
 	a.imported(t, "former", access, 1)
 }

@@ -54,7 +54,7 @@ func (a *API) Health(ctx context.Context) error {
 	}
 }
 
-// writable returns nil if the asset service and the auth service can store changes. A mirror stores no changes,
+// writable returns nil if the asset service and the auth service answer, with their stores. A mirror stores no changes,
 // so for a mirror the asset service only has to be ready.
 func (a *API) writable(ctx context.Context) error {
 	if err := a.config.Assets.Get(ctx, "/readyz"); err != nil || a.isMirror() {
