@@ -37,7 +37,7 @@ type store struct {
 
 	ready    func(context.Context) error
 	warnings func(context.Context) []string                     // what an operator should change; nil: nothing
-	watch    func(context.Context, *slog.Logger) (stop func())  // finds out whether the store takes writes; nil: ready does
+	watch    func(context.Context, *slog.Logger) (stop func())  // finds out whether it takes writes; nil: ready does
 	snapshot func(to func(size int64) (io.Writer, error)) error // nil: the store is not a file
 	close    func() error
 }

@@ -180,8 +180,8 @@ var operations = map[string]operation{
 	},
 	"GET /health": {
 		id: "health", tag: "registry", summary: "Tell whether the registry works",
-		text: "It asks whether the services of assets and of keys, and their stores, answer. 503 with the reason while they do " +
-			"not. Rate limits do not count this request.", answer: "Health",
+		text: "It asks whether the services of assets and of keys, and their stores, answer. 503 with the reason while " +
+			"they do not. Rate limits do not count this request.", answer: "Health",
 	},
 	"GET /openapi.json": {
 		id: "describeAsJSON", tag: "registry", summary: "Get this document as JSON",

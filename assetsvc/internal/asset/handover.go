@@ -28,13 +28,14 @@ var recoveryModel = model{name: "Recovery", fields: []field{
 }}
 
 // reason accepts a string with more than blanks. It takes nothing else in place of a string: a person reads it.
-var reason = plain{form: Form{Sent: schema{"type": "string"}}, take: func(w *walk, path string, _, sent record.Value) record.Value {
-	s, ok := sent.(string)
-	if !ok || strings.TrimSpace(s) == "" {
-		w.wrong(path, "This must be a string that says why.")
-	}
-	return s
-}}.upTo(codeLength)
+var reason = plain{form: Form{Sent: schema{"type": "string"}},
+	take: func(w *walk, path string, _, sent record.Value) record.Value {
+		s, ok := sent.(string)
+		if !ok || strings.TrimSpace(s) == "" {
+			w.wrong(path, "This must be a string that says why.")
+		}
+		return s
+	}}.upTo(codeLength)
 
 // ParseRecovery returns the reason of a recovery. Its error is a fault of kind Invalid that lists everything
 // wrong with the sent body.

@@ -20,8 +20,8 @@ const backupKey = "registry:backup"
 // askTimeout bounds the wait for Redis when metrics are read.
 const askTimeout = 500 * time.Millisecond
 
-// measure adds metrics of the server's memory, of its refusals and of the last backup to a meter, until the function `silence` is
-// called. While the server does not answer, the metrics are missing.
+// measure adds metrics of the server's memory, of its refusals and of the last backup to a meter, until the function
+// `silence` is called. While the server does not answer, the metrics are missing.
 func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 	memory, err := telemetry.MeasureStore(meter, "tokens", s.memory)
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	probeEvery = 10 * time.Second
 )
 
-// WatchWrites asks the server every ten seconds whether it takes writes, until the function `stop` is called. No request
-// asks. Warnings and the metric registry.store.refusing tell the last answer.
+// WatchWrites asks the server every ten seconds whether it takes writes, until the function `stop` is called. No
+// request asks. Warnings and the metric registry.store.refusing tell the last answer.
 func (s *Store) WatchWrites(ctx context.Context, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -21,7 +21,8 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id, reason s
 	case by.Role != identity.Administrator:
 		return File{}, fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden: only the administrator removes files.")
 	case strings.TrimSpace(reason) == "" || len(reason) > maxReason:
-		return File{}, fault.New(fault.Invalid, fault.Query, "reason", "A reason of 1 to %d bytes is needed, not only blanks.", maxReason)
+		const says = "A reason of 1 to %d bytes is needed, not only blanks."
+		return File{}, fault.New(fault.Invalid, fault.Query, "reason", says, maxReason)
 	}
 	removed, err := s.takeDown(ctx, id, by.KeyID, reason)
 	if err != nil || removed.SHA256 == "" {
