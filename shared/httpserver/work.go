@@ -17,9 +17,9 @@ type work struct {
 	told http.Header // the header of the answer, if a caller in another process reads the sum there; else nil
 }
 
-// CountWork counts work for the request of a context, such as bytes that were read and decoded. Other work counts as the
-// bytes of JSON that could be decoded in the same time. The edge charges the work to the client (docs/contract.md, "Rate
-// limits"). The goroutine of the handler calls CountWork, before the answer begins.
+// CountWork counts work for the request of a context, such as bytes that were read and decoded. Other work counts as
+// the bytes of JSON that could be decoded in the same time. The edge charges the work to the client
+// (docs/contract.md, "Rate limits"). The goroutine of the handler calls CountWork, before the answer begins.
 func CountWork(ctx context.Context, bytes int64) {
 	w, _ := ctx.Value(workKey{}).(*work)
 	if w == nil || bytes <= 0 {

@@ -63,7 +63,7 @@ func stampOf(seconds int) string {
 // with the limits of production: with the Go client, and as a crawler of the family does.
 // Promises: first-copy
 func TestAFirstCopyIsNeverRefused(t *testing.T) {
-	for name, copied := range map[string]func(t *testing.T, at string) int{"the Go client": byClient, "a crawler": byCrawler} {
+	for name, copied := range map[string]func(*testing.T, string) int{"the Go client": byClient, "a crawler": byCrawler} {
 		var l library
 		c := gateway.Config{
 			Assets: &l, Now: l.now, Secrets: keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)},

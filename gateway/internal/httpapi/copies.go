@@ -15,7 +15,9 @@ const clientCopies = 4
 
 // routeCopies adds the routes of whole copies, which the asset service answers. A mirror has none.
 func (a *API) routeCopies(engine *gin.Engine) {
-	of := route{class: routes.Read, answer: a.forwardTo(a.config.Assets.Patient(), samePath), share: a.shareCopies, stored: true}
+	of := route{
+		class: routes.Read, answer: a.forwardTo(a.config.Assets.Patient(), samePath), share: a.shareCopies, stored: true,
+	}
 	if a.isMirror() {
 		of = route{class: routes.Read, answer: a.toOrigin}
 	}
