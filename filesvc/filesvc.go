@@ -128,8 +128,8 @@ type Server struct {
 	pool    *upstream.Pool // nil if Config.Assets is used
 	handler http.Handler
 
-	kept     atomic.Int64 // bytes of all files when the collector last ran
-	followed atomic.Int64 // when the follower last reached the end of the feed, in Unix milliseconds
+	kept     atomic.Int64              // bytes of all files when the collector last ran
+	followed atomic.Pointer[time.Time] // when the follower last reached the end of the feed; with a monotonic time
 	silences []func() error
 
 	end      context.CancelFunc // ends the background goroutines
@@ -160,7 +160,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: c}
-	s.followed.Store(c.Now().UnixMilli())
+	s.followed.Store(new(c.Now()))
 	k, err := c.kind()
 	if err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 		follower.Run(ctx, followEvery, func(err error) {
 			follows(err)
 			if err == nil {
-				s.followed.Store(s.config.Now().UnixMilli())
+				s.followed.Store(new(s.config.Now()))
 			}
 		})
 	})
@@ -271,7 +271,7 @@ func (s *Server) collect(ctx context.Context, tell func(error)) {
 	if s.files.IsHeld() {
 		every = retryEvery
 	}
-	ticker := time.NewTicker(every)
+	ticker, begun := time.NewTicker(every), time.Now()
 	defer ticker.Stop()
 	for {
 		select {
@@ -279,7 +279,7 @@ func (s *Server) collect(ctx context.Context, tell func(error)) {
 			return
 		case <-ticker.C:
 		}
-		done, err := s.files.Collect(ctx)
+		done, err := s.files.Collect(ctx, func() time.Duration { return time.Since(begun) })
 		if !s.files.IsHeld() {
 			ticker.Reset(collectEvery)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -34,7 +33,7 @@ func (s *Server) measure(meter metric.Meter) error {
 	}
 	counts := &s.files.Counts
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		o.ObserveFloat64(behind, s.config.Now().Sub(time.UnixMilli(s.followed.Load())).Seconds())
+		o.ObserveFloat64(behind, s.config.Now().Sub(*s.followed.Load()).Seconds())
 		o.ObserveInt64(collected, counts.Collected.Load())
 		o.ObserveInt64(removed, counts.Removed.Load())
 		o.ObserveInt64(unread, counts.Unread.Load())

@@ -152,7 +152,8 @@ func blobsIn(t *testing.T, dir string) (names []string) {
 	return slices.Clip(names)
 }
 
-// The function `later` starts a service whose clock is two days ahead, and runs its collector.
+// The function `later` starts a service whose clock is two days ahead, and runs its collector until more than a day has
+// been counted and the feed was read.
 func later(t *testing.T, dir string) {
 	t.Helper()
 	var s *Server
@@ -160,15 +161,24 @@ func later(t *testing.T, dir string) {
 		c.Store, c.Bytes = "file:"+filepath.Join(dir, "files.db"), filepath.Join(dir, "files")
 		c.Now = func() time.Time { return time.Now().Add(48 * time.Hour) }
 	}, func(started *Server) { s = started })
+	const runs = 28
+	passed := time.Duration(0)
+	collect := func() {
+		passed += time.Hour
+		if _, err := s.files.Collect(t.Context(), func() time.Duration { return passed }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range runs {
+		collect()
+	}
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if r, err := s.store.Reading(t.Context()); err != nil || r.Complete.After(time.Now().Add(47*time.Hour)) {
+		if r, err := s.store.Reading(t.Context()); err != nil || r.Began >= runs {
 			break
 		}
 		if time.Now().After(end) {
 			t.Fatal("the feed was not read in 20 s")
 		}
 	}
-	if _, err := s.files.Collect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	collect()
 }

@@ -283,15 +283,31 @@ func (s *Store) SetReading(ctx context.Context, r file.Reading) error {
 			return err
 		}
 		next.Position = max(next.Position, r.Position)
-		if r.Complete.After(next.Complete) {
-			next.Complete = r.Complete.UTC().Truncate(time.Millisecond)
+		if !r.Complete.IsZero() {
+			next.Complete, next.Began = r.Complete.UTC().Truncate(time.Millisecond), r.Began
 		}
-		value, err := json.Marshal(next)
-		if err != nil {
+		return putReading(tx, next)
+	})
+}
+
+// PassHour implements file.Readings.
+func (s *Store) PassHour(ctx context.Context, hours int64) error {
+	return s.change(ctx, func(tx *bbolt.Tx) error {
+		next, err := reading(tx)
+		if err != nil || next.Hours != hours {
 			return err
 		}
-		return tx.Bucket(stateBucket).Put(readingKey, value)
+		next.Hours++
+		return putReading(tx, next)
 	})
+}
+
+func putReading(tx *bbolt.Tx, r file.Reading) error {
+	value, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return tx.Bucket(stateBucket).Put(readingKey, value)
 }
 
 func awaitKey(n file.Naming) []byte { return []byte(n.File + "/" + n.Asset) }

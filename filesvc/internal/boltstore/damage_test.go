@@ -67,6 +67,7 @@ var calls = []struct {
 	{"SetReading", stateBucket, func(ctx context.Context, s *Store) error {
 		return s.SetReading(ctx, file.Reading{Position: 9})
 	}},
+	{"PassHour", stateBucket, func(ctx context.Context, s *Store) error { return s.PassHour(ctx, 0) }},
 	{"Await", nil, func(ctx context.Context, s *Store) error { return s.Await(ctx, file.Naming{File: "f", Asset: "a"}) }},
 	{"Settle", nil, func(ctx context.Context, s *Store) error { return s.Settle(ctx, file.Naming{File: "f", Asset: "a"}) }},
 	{"Awaiting", nil, func(ctx context.Context, s *Store) error { return errorOf(s.Awaiting(ctx, file.Naming{}, 9)) }},

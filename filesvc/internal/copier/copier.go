@@ -62,8 +62,8 @@ type Copier struct {
 	Files  *file.Service // the service that serves the copies
 	Counts Counts
 
-	position int64        // the documents of all assets up to this position were read
-	known    atomic.Int64 // when the removals were last read to their end, in Unix milliseconds
+	position int64                     // the documents of all assets up to this position were read
+	known    atomic.Pointer[time.Time] // when the removals were last read to their end; with a monotonic time
 
 	turns    chan struct{}
 	fetching sync.WaitGroup
@@ -86,7 +86,7 @@ func New(c Config) *Copier {
 		Config: c, Files: file.NewService(c.Metadata, c.Metadata, c.Bytes, file.Limits{}, c.Now),
 		turns: make(chan struct{}, atOnce), underway: map[string]bool{}, failed: map[string]failure{},
 	}
-	copier.known.Store(c.Now().UnixMilli())
+	copier.known.Store(new(c.Now()))
 	return copier
 }
 
@@ -233,7 +233,7 @@ func (c *Copier) MayServe(ctx context.Context, f file.File) error {
 }
 
 // Unread returns the time since the removals were last read to their end.
-func (c *Copier) Unread() time.Duration { return c.Now().Sub(time.UnixMilli(c.known.Load())) }
+func (c *Copier) Unread() time.Duration { return c.Now().Sub(*c.known.Load()) }
 
 // Missing returns how many files could not be copied so far.
 func (c *Copier) Missing() int {

@@ -365,7 +365,7 @@ func (c *Copier) readRemovals(ctx context.Context) error {
 		}
 		c.Counts.Removed.Add(int64(fresh))
 	}
-	c.known.Store(c.Now().UnixMilli())
+	c.known.Store(new(c.Now()))
 	return nil
 }
 

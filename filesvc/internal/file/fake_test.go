@@ -153,9 +153,18 @@ func (m *memory) SetReading(_ context.Context, r Reading) error {
 	err := m.begin("set reading")
 	if err == nil {
 		m.reading.Position = max(m.reading.Position, r.Position)
-		if r.Complete.After(m.reading.Complete) {
-			m.reading.Complete = r.Complete
+		if !r.Complete.IsZero() {
+			m.reading.Complete, m.reading.Began = r.Complete, r.Began
 		}
+	}
+	return err
+}
+
+func (m *memory) PassHour(_ context.Context, hours int64) error {
+	defer m.mu.Unlock()
+	err := m.begin("pass hour")
+	if err == nil && m.reading.Hours == hours {
+		m.reading.Hours++
 	}
 	return err
 }

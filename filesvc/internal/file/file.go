@@ -42,6 +42,7 @@ type File struct {
 	Blob     string // the name of the bytes; "": they have not arrived
 	State    State
 	Touched  time.Time // when it was last registered, uploaded or claimed; whole milliseconds
+	Seen     int64     // Reading.Hours when the collector first saw the file unnamed; 0: not since it was last touched
 	Named    bool      // a document has named it
 	Swept    int64     // number of blobs that unfinished uploads of this file left, and that the sweep has removed
 	Revision int64     // 1 for a new file; each change adds 1
@@ -113,14 +114,22 @@ type Usage struct {
 type Readings interface {
 	// Reading returns the newest reading, or the zero value if there was none.
 	Reading(ctx context.Context) (Reading, error)
-	// SetReading stores a reading. The fields never decrease: a value lower than the stored one is ignored.
+	// SetReading stores a reading. A position lower than the stored one is ignored. Complete and Began are stored unless
+	// Complete is zero. Hours stays as it is.
 	SetReading(ctx context.Context, r Reading) error
+	// PassHour adds 1 to Reading.Hours if this field still has the given value.
+	PassHour(ctx context.Context, hours int64) error
 }
 
 // Reading says how far the feed of assets was read.
 type Reading struct {
 	Position int64     // the files of all documents up to this position are marked as named
 	Complete time.Time // start of the last reading that reached the end of the feed; whole milliseconds
+
+	// Hours counts hours of the collectors, and no clock of a machine. Between two counts at least hourLeast passes on
+	// the monotonic clock of a process.
+	Hours int64
+	Began int64 // value of Hours shortly before the time Complete
 }
 
 // blobForm matches the names of bytes. A name has no path.

@@ -36,6 +36,7 @@ func (f Follower) Read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("get the reading: %w", err)
 	}
+	hours := reading.Hours
 	for {
 		begun := f.Service.time()
 		all, next, err := f.Feed.After(ctx, reading.Position)
@@ -57,7 +58,7 @@ func (f Follower) Read(ctx context.Context) error {
 		}
 		reading = Reading{Position: next}
 		if isEnd {
-			reading.Complete = begun
+			reading.Complete, reading.Began = begun, hours
 		}
 		if err := f.Service.readings.SetReading(ctx, reading); err != nil {
 			return fmt.Errorf("store the reading: %w", err)

@@ -21,13 +21,22 @@ type Limits struct {
 	Waiting     int64 // files of a broker that are registered and not yet uploaded
 }
 
-// Service registers, stores, serves and collects files. It is safe for concurrent use.
+// Service registers, stores, serves and collects files. It is safe for concurrent use, but only one call of Collect may
+// run at a time.
 type Service struct {
 	files    Files
 	readings Readings
 	bytes    Bytes
 	limits   Limits
 	now      func() time.Time
+
+	hour time.Duration // least time between two counts of hours (Reading.Hours)
+	day  int64         // number of counts between which a day has passed
+
+	counted int64         // the count of hours that the collector saw last
+	since   time.Duration // when it first saw this count, on the clock of the argument `steady` of Collect
+
+	former, strays map[string]time.Duration // when the run before, and this run, first saw bytes that no file names
 
 	Counts   Counts
 	held     atomic.Bool  // true: the removals could not be read yet, so no file is opened
@@ -40,6 +49,7 @@ type Service struct {
 func NewService(files Files, readings Readings, bytes Bytes, l Limits, now func() time.Time) *Service {
 	s := &Service{
 		files: files, readings: readings, bytes: bytes, limits: l, now: now, wanted: make(chan string, maxWanted),
+		hour: hourLeast, day: dayHours,
 	}
 	s.missed.Store(true) // an earlier process may have left files without pictures
 	return s
@@ -170,7 +180,7 @@ type Claim struct {
 // do not conflict with each other.
 const fresh = time.Minute
 
-// Claim keeps a file for at least a day minus a minute, so that an asset whose document names the file can be stored.
+// Claim keeps a file for at least a day minus a minute, whatever the clocks show, so that an asset whose document names the file can be stored.
 // Claim returns a fault of kind Invalid or Forbidden if the document is not allowed to name the file.
 func (s *Service) Claim(ctx context.Context, id string, c Claim) (File, error) {
 	var claimed File
@@ -186,10 +196,10 @@ func (s *Service) Claim(ctx context.Context, id string, c Claim) (File, error) {
 				"This file is another broker's; use the url with the signature that the upload returned.")
 		case f.MD5 != c.MD5:
 			return fault.New(fault.Invalid, fault.Body, "hash", "The file has another hash.")
-		case f.Named || s.now().Sub(f.Touched).Abs() < fresh:
+		case f.Named || f.Seen == 0 && s.now().Sub(f.Touched).Abs() < fresh:
 			return errSame
 		}
-		f.Touched = s.time()
+		f.Touched, f.Seen = s.time(), 0
 		return nil
 	})
 	if errors.Is(err, errSame) {

@@ -12,9 +12,10 @@ import (
 )
 
 // world runs actors, one step at a time, in a random order that depends on the seed. Hours may pass between any
-// two steps.
+// two steps, and the clock may be set.
 type world struct {
 	*bench
+	passed  time.Duration // time since the start by a clock that nobody sets
 	random  *rand.Rand
 	actors  int
 	waiting chan chan struct{} // each actor that waits sends the channel for its turn
@@ -24,16 +25,35 @@ type world struct {
 	feed    []string // for each committed document, the id of its file
 	acked   []string // ids of files whose upload was acknowledged
 	faults  []string
-	readers int // number of times that the follower will still read the feed
+	error   time.Duration // how far the clock is ahead
+	counts  int64         // counts of the collector between which a day has passed
+	reading int           // bound of the pause within a reading of the feed
+	readers int           // number of times that the follower will still read the feed
 }
 
 func newWorld(seed uint64) *world {
 	w := &world{
 		bench: newBench(), random: rand.New(rand.NewPCG(seed, 1)),
 		waiting: make(chan chan struct{}), ended: make(chan struct{}),
+		counts: []int64{2, 4, 7}[seed%3], reading: []int{1, 16}[seed/3%2],
 	}
 	w.memory.step = func(string) error { w.wait(); return nil }
+	w.bytes = slow{w.memory, w}
 	return w
+}
+
+// slow is a store of bytes whose answer to Put may take long.
+type slow struct {
+	*memory
+	world *world
+}
+
+func (s slow) Put(ctx context.Context, name string, from io.Reader) error {
+	err := s.memory.Put(ctx, name, from)
+	if err == nil {
+		s.world.pause(60)
+	}
+	return err
 }
 
 // wait returns when it is the actor's turn.
@@ -67,7 +87,7 @@ func (w *world) settle() {
 func (w *world) run() {
 	for w.actors > 0 {
 		if w.random.IntN(4) == 0 {
-			w.clock = w.clock.Add(time.Duration(w.random.Int64N(int64(9 * time.Hour))))
+			w.pass(time.Duration(w.random.Int64N(int64(9 * time.Hour))))
 		}
 		i := w.random.IntN(len(w.turns))
 		turn := w.turns[i]
@@ -75,6 +95,22 @@ func (w *world) run() {
 		close(turn)
 		w.settle()
 	}
+}
+
+// clockErrors are the errors of the clock. Mostly it is right.
+var clockErrors = []time.Duration{
+	0, 0, 0, 0, -10 * year, -keep, -time.Minute, time.Minute, keep, 10 * year,
+}
+
+const year = 365 * keep
+
+// pass lets time pass, and sometimes sets the clock.
+func (w *world) pass(d time.Duration) {
+	w.passed += d
+	if w.random.IntN(8) == 0 {
+		w.error = clockErrors[w.random.IntN(len(clockErrors))]
+	}
+	w.clock = start.Add(w.passed + w.error)
 }
 
 // pause lets other actors run for a random number of turns, which is less than the given number.
@@ -87,13 +123,13 @@ func (w *world) pause(steps int) {
 // document claims a file, and commits a document that names it. If nearly a day has passed since the claim, it
 // commits nothing.
 func (w *world) document(f File) {
-	w.pause(12)
-	begun := w.clock
+	w.pause(40)
+	begun := w.passed
 	if _, err := w.Claim(context.Background(), f.ID, Claim{MD5: f.MD5, Signed: true}); err != nil {
 		return
 	}
 	w.pause(6)
-	if w.clock.Sub(begun) < keep-fresh {
+	if w.passed-begun < keep-fresh {
 		w.feed = append(w.feed, f.ID)
 	}
 }
@@ -123,6 +159,7 @@ func (w *world) After(_ context.Context, position int64) (named []Named, next in
 	for _, id := range slices.Clone(w.feed[position:next]) {
 		named = append(named, Named{Naming{id, "asset"}, true, false})
 	}
+	w.pause(w.reading)
 	w.wait()
 	return named, next, nil
 }
@@ -130,10 +167,13 @@ func (w *world) After(_ context.Context, position int64) (named []Named, next in
 // Complete implements Documents. The documents of a world need no completion.
 func (w *world) Complete(context.Context, string, File) error { return nil }
 
+// collect runs the collector of a process of its own. It counts days or parts of days instead of hours.
 func (w *world) collect() {
-	for range 4 {
-		w.pause(8)
-		if _, err := w.Collect(context.Background()); err != nil {
+	own := NewService(w.files, w.readings, w.bytes, w.limits, w.now)
+	own.hour, own.day = keep/time.Duration(w.counts-1), w.counts
+	for range 12 {
+		w.pause(4)
+		if _, err := own.Collect(context.Background(), func() time.Duration { return w.passed }); err != nil {
 			w.faults = append(w.faults, err.Error())
 		}
 	}
@@ -215,8 +255,10 @@ func TestTheSimulationSeesEachGuard(t *testing.T) {
 		{"a named file may be collected", func(w *world) { w.files = forgetful{w.memory} }},
 		{"a change does not name its revision", func(w *world) { w.files = unguarded{w.memory} }},
 		{"the clock takes the place of the reading", func(w *world) { w.readings = onClock{w.memory, w} }},
+		{"no hours are counted", func(w *world) { w.readings = uncounted{w.memory} }},
+		{"a claim leaves the mark", func(w *world) { w.files = marked{w.memory} }},
 		{"the end of a reading takes the place of its beginning", func(w *world) { w.readings = late{w.memory, w} }},
-		{"the age is an hour", func(w *world) { w.readings = early{w.memory} }},
+		{"the age is half a day or none", func(w *world) { w.readings = early{w.memory} }},
 		{"the sweep does not tell the upload", func(w *world) { w.files = silent{w.memory} }},
 	} {
 		seen := false
@@ -263,8 +305,29 @@ type onClock struct {
 
 func (s onClock) Reading(ctx context.Context) (Reading, error) {
 	r, err := s.memory.Reading(ctx)
-	r.Complete = s.world.clock
+	r.Complete, r.Began = s.world.clock, r.Hours
 	return r, err
+}
+
+// uncounted returns a reading that began long after any file was seen, so only the stored times count.
+type uncounted struct{ *memory }
+
+func (s uncounted) Reading(ctx context.Context) (Reading, error) {
+	r, err := s.memory.Reading(ctx)
+	r.Began = r.Hours + 100
+	return r, err
+}
+
+// marked keeps the mark and the time of a file that is claimed or uploaded.
+type marked struct{ *memory }
+
+func (s marked) Replace(ctx context.Context, f File) error {
+	s.mu.Lock()
+	if old := s.memory.files[f.ID]; f.Seen == 0 && old.Seen > 0 {
+		f.Seen, f.Touched = old.Seen, old.Touched
+	}
+	s.mu.Unlock()
+	return s.memory.Replace(ctx, f)
 }
 
 // late stores the time at which a reading ended, instead of its start.
@@ -275,17 +338,17 @@ type late struct {
 
 func (s late) SetReading(ctx context.Context, r Reading) error {
 	if !r.Complete.IsZero() {
-		r.Complete = s.world.clock
+		r.Complete, r.Began = s.world.clock, s.memory.reading.Hours
 	}
 	return s.memory.SetReading(ctx, r)
 }
 
-// early makes files collectable after an hour, instead of a day.
+// early makes files collectable after at most half a day, instead of a day.
 type early struct{ *memory }
 
 func (s early) Reading(ctx context.Context) (Reading, error) {
 	r, err := s.memory.Reading(ctx)
-	r.Complete = r.Complete.Add(keep - time.Hour)
+	r.Complete, r.Began = r.Complete.Add(keep-time.Hour), r.Began+2
 	return r, err
 }
 

@@ -143,7 +143,7 @@ func (s *Service) store(ctx context.Context, f, next File) (File, error) {
 			return fault.New(fault.Conflict, fault.URL, "doc_id", "The upload took too long; repeat the request.")
 		}
 		next.Named, next.Swept, next.Revision = now.Named, now.Swept, now.Revision
-		next.State, next.Touched, next.Picture = Stored, s.time(), now.Picture
+		next.State, next.Touched, next.Seen, next.Picture = Stored, s.time(), 0, now.Picture
 		*now = next
 		return nil
 	})

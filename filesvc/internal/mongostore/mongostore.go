@@ -94,6 +94,7 @@ type document struct {
 	Blob     string    `bson:"blob"`
 	State    string    `bson:"state"`
 	Touched  time.Time `bson:"touched"`
+	Seen     int64     `bson:"seen,omitempty"`
 	Named    bool      `bson:"named"`
 	Swept    int64     `bson:"swept"`
 	Revision int64     `bson:"revision"`
@@ -110,7 +111,7 @@ func documentOf(f file.File) document {
 	return document{
 		ID: f.ID, Broker: f.Broker, KeyID: f.KeyID, MD5: f.MD5, SHA256: f.SHA256, Size: f.Size,
 		Declared: f.Declared, Detected: f.Detected, Title: f.Title, Blob: f.Blob, State: string(f.State),
-		Touched: f.Touched, Named: f.Named, Swept: f.Swept, Revision: f.Revision,
+		Touched: f.Touched, Seen: f.Seen, Named: f.Named, Swept: f.Swept, Revision: f.Revision,
 		Picture: string(f.Picture), Small: f.Small, Large: f.Large, RemovedBy: f.RemovedBy, Reason: f.Reason,
 	}
 }
@@ -119,7 +120,7 @@ func (d document) file() file.File {
 	return file.File{
 		ID: d.ID, Broker: d.Broker, KeyID: d.KeyID, MD5: d.MD5, SHA256: d.SHA256, Size: d.Size,
 		Declared: d.Declared, Detected: d.Detected, Title: d.Title, Blob: d.Blob, State: file.State(d.State),
-		Touched: d.Touched.UTC(), Named: d.Named, Swept: d.Swept, Revision: d.Revision,
+		Touched: d.Touched.UTC(), Seen: d.Seen, Named: d.Named, Swept: d.Swept, Revision: d.Revision,
 		Picture: file.Picture(d.Picture), Small: d.Small, Large: d.Large, RemovedBy: d.RemovedBy, Reason: d.Reason,
 	}
 }
@@ -224,6 +225,8 @@ func (s *Store) IsRemoved(ctx context.Context, sha256 string) (bool, error) {
 type reading struct {
 	Position int64     `bson:"position"`
 	Complete time.Time `bson:"complete"`
+	Hours    int64     `bson:"hours"`
+	Began    int64     `bson:"began"`
 }
 
 // Reading implements file.Readings.
@@ -233,7 +236,7 @@ func (s *Store) Reading(ctx context.Context) (file.Reading, error) {
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return file.Reading{}, nil
 	}
-	found := file.Reading{Position: r.Position}
+	found := file.Reading{Position: r.Position, Hours: r.Hours, Began: r.Began}
 	if !r.Complete.IsZero() {
 		found.Complete = r.Complete.UTC()
 	}
@@ -242,12 +245,27 @@ func (s *Store) Reading(ctx context.Context) (file.Reading, error) {
 
 // SetReading implements file.Readings.
 func (s *Store) SetReading(ctx context.Context, r file.Reading) error {
-	grows := bson.D{{Key: "position", Value: r.Position}}
+	change := bson.D{{Key: "$max", Value: bson.D{{Key: "position", Value: r.Position}}}}
 	if !r.Complete.IsZero() {
-		grows = append(grows, bson.E{Key: "complete", Value: r.Complete})
+		change = append(change, bson.E{Key: "$set", Value: bson.D{
+			{Key: "complete", Value: r.Complete}, {Key: "began", Value: r.Began},
+		}})
 	}
-	_, err := s.state.UpdateOne(ctx, bson.D{{Key: "_id", Value: readingID}},
-		bson.D{{Key: "$max", Value: grows}}, options.UpdateOne().SetUpsert(true))
+	_, err := s.state.UpdateOne(ctx, bson.D{{Key: "_id", Value: readingID}}, change, options.UpdateOne().SetUpsert(true))
+	return err
+}
+
+// PassHour implements file.Readings.
+func (s *Store) PassHour(ctx context.Context, hours int64) error {
+	still := any(hours)
+	if hours == 0 { // a reading of an earlier version has no count
+		still = bson.D{{Key: "$in", Value: bson.A{nil, 0}}}
+	}
+	_, err := s.state.UpdateOne(ctx, bson.D{{Key: "_id", Value: readingID}, {Key: "hours", Value: still}},
+		bson.D{{Key: "$inc", Value: bson.D{{Key: "hours", Value: int64(1)}}}}, options.UpdateOne().SetUpsert(hours == 0))
+	if mongo.IsDuplicateKeyError(err) { // another process has counted the first hour
+		return nil
+	}
 	return err
 }
 

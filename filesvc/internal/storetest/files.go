@@ -39,6 +39,7 @@ func waiting(n int, broker string) file.File {
 // stored returns the file f as it is after an upload.
 func stored(f file.File, bytes int64) file.File {
 	f.State, f.SHA256, f.Size, f.Blob = file.Stored, strings.Repeat("b", 64), bytes, f.ID+"-0123456789abcdef"
+	f.Seen = 9
 	f.Declared, f.Detected, f.Title = "text/plain", "text/plain; charset=utf-8", "акт \"1\".txt"
 	f.Named, f.Swept = true, 3
 	f.Picture, f.Small, f.Large = file.Made, f.ID+"-1123456789abcdef", f.ID+"-2123456789abcdef"
@@ -61,6 +62,8 @@ func RunMetadata(t *testing.T, open, reopen func(t *testing.T) Metadata) {
 		{"pages have the files in order", testPages},
 		{"brokers have what their files are", testUsage},
 		{"readings grow", testReadings},
+		{"hours are counted once", testHours},
+		{"no clock deletes a file", testClocks},
 		{"removed bytes are known", testRemoved},
 		{"namings are awaited until they are settled", testAwaited},
 	} {
@@ -211,7 +214,10 @@ func testReadings(t *testing.T, s Metadata) {
 	for _, c := range []struct{ set, want file.Reading }{
 		{file.Reading{Position: 5}, file.Reading{Position: 5}},
 		{file.Reading{Position: 4, Complete: at}, file.Reading{Position: 5, Complete: at}},
-		{file.Reading{Position: 7, Complete: at.Add(-time.Hour)}, file.Reading{Position: 7, Complete: at}},
+		{file.Reading{Position: 6, Complete: at.Add(10 * 365 * 24 * time.Hour), Began: 3},
+			file.Reading{Position: 6, Complete: at.Add(10 * 365 * 24 * time.Hour), Began: 3}},
+		{file.Reading{Position: 7, Complete: at.Add(-time.Hour), Began: 2},
+			file.Reading{Position: 7, Complete: at.Add(-time.Hour), Began: 2}},
 	} {
 		must(t, s.SetReading(ctx, c.set))
 		got, err := s.Reading(ctx)
@@ -223,6 +229,29 @@ func testReadings(t *testing.T, s Metadata) {
 	if _, err := s.Reading(ended); err == nil {
 		t.Error("got a reading after the end of the context, want an error")
 	}
+}
+
+// testHours counts an hour in several processes at once.
+func testHours(t *testing.T, s Metadata) {
+	ctx := t.Context()
+	for _, c := range []struct{ still, want int64 }{{0, 1}, {0, 1}, {1, 2}, {1, 2}, {7, 2}} {
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				if err := s.PassHour(ctx, c.still); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		got, err := s.Reading(ctx)
+		must(t, err)
+		equal(t, got.Hours, c.want)
+	}
+	must(t, s.SetReading(ctx, file.Reading{Position: 7, Complete: at, Began: 1, Hours: 50}))
+	got, err := s.Reading(ctx)
+	must(t, err)
+	equal(t, got, file.Reading{Position: 7, Complete: at, Began: 1, Hours: 2})
 }
 
 func must(t *testing.T, err error) {
