@@ -30,7 +30,10 @@ const (
 // censusDocument is the result of a census, which all asset services share. One of them counts, and all of them
 // report the counts. It is the only document of its collection.
 type censusDocument struct {
-	Due    time.Time `bson:"due"` // time of the next census
+	// Due is new for each census. A process compares it with no clock: a clock that was wrong once would stop the census
+	// of all processes. Processes of an earlier version take the next census at this time.
+	Due    time.Time     `bson:"due"`
+	Rest   time.Duration `bson:"rest"` // time from the census to the next one
 	Counts []struct {
 		State asset.Status `bson:"state"`
 		Count int64        `bson:"count"`
@@ -44,10 +47,13 @@ type censusDocument struct {
 // replica set has one, and uses no session.
 type census struct {
 	db   *database
-	now  func() time.Time
+	now  func() time.Time // has a monotonic time
 	log  *slog.Logger
 	last atomic.Pointer[censusDocument] // the newest result; nil: unknown
 	from *readpref.ReadPref             // which server counts
+
+	due   time.Time // the stored time Due that this process saw last
+	since time.Time // when it first saw this Due
 }
 
 func newCensus(db *database, now func() time.Time, log *slog.Logger) *census {
@@ -109,20 +115,30 @@ func (c *census) look(ctx context.Context) error {
 	return nil
 }
 
-// claim reports whether this process must take the census. It must if the census is due, unless another process has
-// set the next due time first.
+// claim reports whether this process must take the census. It must if it has seen the same Due for the time Rest,
+// unless another process has set the next one first.
 func (c *census) claim(ctx context.Context) (mine bool, err error) {
 	now := c.now()
-	next := bson.E{Key: "due", Value: now.Add(censusAge)}
-	_, err = c.shared().InsertOne(ctx, append(withID(censusID), next))
-	if err == nil {
-		return true, nil
+	next := now.Add(censusAge).UTC().Truncate(time.Millisecond)
+	claimed := set(bson.E{Key: "due", Value: next}, bson.E{Key: "rest", Value: censusAge})
+	var last censusDocument
+	err = c.shared().FindOne(ctx, withID(censusID)).Decode(&last)
+	switch {
+	case errors.Is(err, mongo.ErrNoDocuments):
+		_, err = c.shared().InsertOne(ctx, append(withID(censusID), bson.E{Key: "due", Value: next}))
+		if isDuplicate(err) {
+			return false, nil
+		}
+		return err == nil, err
+	case err != nil:
+		return false, fmt.Errorf("read the last census: %w", err)
+	case !last.Due.Equal(c.due):
+		c.due, c.since = last.Due, now
+		return false, nil
+	case now.Sub(c.since) < min(max(last.Rest, censusAge), censusShare*censusTimeout):
+		return false, nil
 	}
-	if !isDuplicate(err) {
-		return false, fmt.Errorf("claim first census: %w", err)
-	}
-	result, err := c.shared().UpdateOne(ctx,
-		append(withID(censusID), bson.E{Key: "due", Value: bson.D{{Key: "$lte", Value: now}}}), set(next))
+	result, err := c.shared().UpdateOne(ctx, append(withID(censusID), bson.E{Key: "due", Value: last.Due}), claimed)
 	if err != nil {
 		return false, fmt.Errorf("claim census: %w", err)
 	}
@@ -149,8 +165,10 @@ func (c *census) take(ctx context.Context) error {
 	}
 	use := useOf(reply)
 	ended := c.now()
+	pause := max(censusAge, censusShare*ended.Sub(begun))
 	_, err = c.shared().UpdateOne(ctx, withID(censusID), set(
-		bson.E{Key: "due", Value: ended.Add(max(censusAge, censusShare*ended.Sub(begun)))},
+		bson.E{Key: "due", Value: ended.Add(pause)},
+		bson.E{Key: "rest", Value: pause},
 		bson.E{Key: "counts", Value: counts},
 		bson.E{Key: "size", Value: use.Size},
 		bson.E{Key: "diskFree", Value: use.DiskFree},

@@ -28,6 +28,7 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	censusTaken(t, s)
 	create(asset.Draft)
 	create(asset.Draft)
 	create(asset.Pending)
@@ -36,10 +37,19 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	now := time.Now().Add(time.Hour) // an hour after the census that the store took
+	now := time.Now()
 	clock := func() time.Time { return now }
 	first, second := newCensus(s.db, clock, s.log), newCensus(s.db, clock, s.log)
 	first.from, second.from = readpref.Primary(), readpref.Primary() // read from the primary: a secondary may lag
+	rest := func(c *census) {                                        // until a census is due
+		t.Helper()
+		for range 2 {
+			if mine, err := c.claim(t.Context()); err != nil || mine {
+				t.Fatalf("a claim before a census is due: got %v, %v; want false", mine, err)
+			}
+		}
+		now = now.Add(censusAge)
+	}
 	meter := metrictest.New()
 	silence, err := second.measure(meter)
 	if err != nil {
@@ -48,6 +58,7 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 	if values := meter.Read(t); len(values) != 0 {
 		t.Errorf("before the first census: got metrics %v, want none", values)
 	}
+	rest(first)
 	if err := first.look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +88,43 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 		}
 	}
 	check(map[asset.Status]float64{asset.Draft: 2, asset.Pending: 1, asset.Active: 0, asset.Deleted: 0})
-	now = now.Add(time.Hour)
+	now = now.Add(censusAge)
 	check(map[asset.Status]float64{asset.Draft: 2, asset.Pending: 1, asset.Active: 1})
 	if err := silence(); err != nil {
 		t.Error(err)
+	}
+}
+
+// censusTaken waits until the store has taken its first census. It takes the next one a minute later.
+func censusTaken(t *testing.T, s *Store) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); s.census.last.Load() == nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the store took no census in 20 s")
+		}
+	}
+}
+
+// TestNoClockStopsTheCensus stores the time of the next census as a process with a wrong clock does. Another process must
+// take the census after it has seen this time for a minute.
+func TestNoClockStopsTheCensus(t *testing.T) {
+	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
+	s := open(t, mongotest.Start(t), "", time.Now)
+	censusTaken(t, s)
+	now := time.Now().UTC()
+	for _, ahead := range []time.Duration{-10 * year, -day, -time.Minute, time.Minute, day, 10 * year} {
+		c := newCensus(s.db, func() time.Time { return now }, nil)
+		_, err := c.shared().UpdateOne(t.Context(), withID(censusID),
+			append(set(bson.E{Key: "due", Value: now.Add(ahead)}), bson.E{Key: "$unset", Value: bson.D{{Key: "rest"}}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, step := range []time.Duration{0, censusAge - time.Second, time.Second} {
+			now = now.Add(step)
+			if mine, err := c.claim(t.Context()); err != nil || mine != (n == 2) {
+				t.Errorf("a clock %v ahead, claim %d: got %v, %v; want the claim after a minute", ahead, n, mine, err)
+			}
+		}
 	}
 }
 

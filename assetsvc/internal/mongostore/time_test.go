@@ -82,6 +82,13 @@ func TestPositionsFollowTheStoresClock(t *testing.T) {
 		{"a jump of an hour back", 0, -time.Hour, 0},
 		{"a clock that was an hour behind is set", -time.Hour, time.Hour, 0},
 		{"the store's clock is an hour ahead", -time.Hour, 0, -time.Hour},
+		{"the store's clock is a minute ahead", -time.Minute, 0, -time.Minute},
+		{"the store's clock is a day ahead", -24 * time.Hour, 0, -24 * time.Hour},
+		{"the store's clock is ten years ahead", -87600 * time.Hour, 0, -87600 * time.Hour},
+		{"the store's clock is a minute behind", time.Minute, 0, 0},
+		{"the store's clock is ten years behind", 87600 * time.Hour, 0, 0},
+		{"a jump of ten years ahead", 0, 87600 * time.Hour, 0},
+		{"a jump of ten years back", 0, -87600 * time.Hour, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ahead := c.ahead
