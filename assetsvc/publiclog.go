@@ -60,7 +60,8 @@ func checkLog(keys []translog.Key, policy *translog.Policy) error {
 type logWriter struct {
 	stop      context.CancelFunc
 	done      chan struct{}
-	covered   atomic.Int64 // time.Time.UnixNano; a checkpoint covers all changes up to this time
+	begun     time.Time    // with a monotonic time
+	covered   atomic.Int64 // nanoseconds after the time begun; a checkpoint covers all changes up to then
 	silence   func() error
 	witnesses *logclient.Witnesses // nil: no witnesses
 	missing   *failurelog.Log      // logs missing cosignatures
@@ -89,8 +90,7 @@ func (s *Server) keepLog(c Config) (origin func(context.Context) string, err err
 // startLog starts a writer of the public log.
 func startLog(store store, c Config) (*logWriter, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	w := &logWriter{stop: stop, done: make(chan struct{}), patrolled: make(chan struct{})}
-	w.covered.Store(time.Now().UnixNano())
+	w := &logWriter{stop: stop, done: make(chan struct{}), patrolled: make(chan struct{}), begun: time.Now()}
 	keys := make([]translog.PublicKey, len(c.LogKeys))
 	for i, key := range c.LogKeys {
 		keys[i] = key.Public()
@@ -129,9 +129,7 @@ func startLog(store store, c Config) (*logWriter, error) {
 	go func() {
 		defer close(w.done)
 		publiclog.NewWriter(store, store, o).Run(ctx, func(upto time.Time, err error) {
-			if !upto.IsZero() {
-				w.covered.Store(max(w.covered.Load(), upto.UnixNano()))
-			}
+			w.cover(upto)
 			if err != nil {
 				failures.Failed(err)
 				return
@@ -179,6 +177,19 @@ func (w *logWriter) cosign(log *publiclog.Reader) func(context.Context, translog
 	}
 }
 
+// cover records that a checkpoint covers all changes up to a time. A time in the future comes from a wrong clock, and
+// counts as none.
+func (w *logWriter) cover(upto time.Time) {
+	if old := time.Since(upto); old >= 0 {
+		w.covered.Store(max(w.covered.Load(), int64(time.Since(w.begun)-old)))
+	}
+}
+
+// behind returns the age of the oldest change that may lack a checkpoint.
+func (w *logWriter) behind() time.Duration {
+	return time.Since(w.begun) - time.Duration(w.covered.Load())
+}
+
 // measure registers metrics of the log: the age of the oldest change that may lack a checkpoint, the size of the
 // log, and whether the log is damaged.
 func (w *logWriter) measure(meter metric.Meter, store store) error {
@@ -192,7 +203,7 @@ func (w *logWriter) measure(meter metric.Meter, store store) error {
 		return fmt.Errorf("create metrics: %w", err)
 	}
 	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		o.ObserveFloat64(behind, time.Since(time.Unix(0, w.covered.Load())).Seconds())
+		o.ObserveFloat64(behind, w.behind().Seconds())
 		o.ObserveInt64(damaged, int64(min(1, len(w.patrol.Damage()))))
 		head, err := store.LogHead(ctx)
 		if err != nil {

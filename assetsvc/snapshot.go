@@ -95,7 +95,7 @@ func startSnapshots(store store, c Config) (*snapshots, error) {
 // measure registers metrics: the age of the newest snapshot, and the bytes of all snapshots. It returns the
 // counter of failures.
 func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, error) {
-	begun := c.Now()
+	begun := time.Now()
 	failures, err1 := meter.Int64Counter("registry.snapshot.failures", metric.WithUnit("{failure}"),
 		metric.WithDescription("Snapshots that this process could not make."))
 	age, err2 := meter.Float64ObservableGauge("registry.snapshot.age", metric.WithUnit("s"),
@@ -109,11 +109,13 @@ func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, 
 	}
 	failures.Add(context.Background(), 0) // start the counter at zero: otherwise a rate misses the first event
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		since := begun
+		since := time.Since(begun)
 		if newest, err := s.keeper.Newest(); err == nil {
-			since = newest.Time()
+			if old := c.Now().Sub(newest.Time()); old >= 0 { // a time in the future comes from a wrong clock
+				since = old
+			}
 		}
-		o.ObserveFloat64(age, c.Now().Sub(since).Seconds())
+		o.ObserveFloat64(age, since.Seconds())
 		o.ObserveFloat64(interval, c.Snapshot.Interval.Seconds())
 		if bytes, err := s.keeper.Disk(); err == nil { // an error is ignored, because the next snapshot reports it
 			o.ObserveInt64(disk, bytes)

@@ -245,24 +245,27 @@ func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 	}
 }
 
-// TestAClockThatWasWrongEndsTheRepeats creates an asset while the clock is a year ahead. Then the clock is set
-// right. The same key must now create another asset.
+// TestAClockThatWasWrongEndsTheRepeats creates an asset while the clock is wrong. Then the clock is set right. If the clock
+// was wrong by a day or more, the same key must create another asset.
 func TestAClockThatWasWrongEndsTheRepeats(t *testing.T) {
-	r, _, _, now := openSeeded(t)
-	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
-	now.pass(365 * 24 * time.Hour)
-	first, err := r.Create(t.Context(), owner, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now.pass(-365 * 24 * time.Hour)
-	second, err := r.Create(t.Context(), owner, in)
-	if err != nil || second.ID == first.ID {
-		t.Errorf("got %s, %v; want another asset than %s", told(second), err, first.ID)
-	}
-	again, err := r.Create(t.Context(), owner, in)
-	if err != nil || again.ID != second.ID {
-		t.Errorf("got %s, %v; want the repeat of %s", told(again), err, second.ID)
+	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
+	for _, ahead := range []time.Duration{-10 * year, -day, -time.Minute, time.Minute, day, 10 * year} {
+		r, _, _, now := openSeeded(t)
+		in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
+		now.pass(ahead)
+		first, err := r.Create(t.Context(), owner, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now.pass(-ahead)
+		second, err := r.Create(t.Context(), owner, in)
+		if err != nil || (second.ID == first.ID) != (ahead.Abs() < day) {
+			t.Errorf("a clock %v ahead: got %s, %v after %s; want the same asset only within a day", ahead, told(second), err, first.ID)
+		}
+		again, err := r.Create(t.Context(), owner, in)
+		if err != nil || again.ID != second.ID {
+			t.Errorf("a clock %v ahead: got %s, %v; want the repeat of %s", ahead, told(again), err, second.ID)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,13 +28,13 @@ func (k *Keeper) Make(ctx context.Context) (Manifest, error) {
 	c := k.beginCopies(ctx)
 	m, err := k.make(ctx, c.add)
 	if err == nil {
-		return m, errors.Join(c.keep(m), k.tidy(everyOne))
+		return m, errors.Join(c.keep(m), k.tidy(m.isLast))
 	}
 	c.drop()
 	if c != nil && ctx.Err() == nil { // perhaps the copies have filled the disk
 		errBoth := err
 		if m, err = k.make(ctx, func(Segment) {}); err == nil {
-			return m, errors.Join(fmt.Errorf("make whole copies: %w", errBoth), k.tidy(everyOne))
+			return m, errors.Join(fmt.Errorf("make whole copies: %w", errBoth), k.tidy(m.isLast))
 		}
 	}
 	return Manifest{}, errors.Join(fmt.Errorf("make a snapshot: %w", err), k.tidy(everyOne))
@@ -42,6 +43,9 @@ func (k *Keeper) Make(ctx context.Context) (Manifest, error) {
 // everyOne returns true for each snapshot. If tidy gets everyOne as its argument, it removes only snapshots that
 // are too old to be kept.
 func everyOne(Manifest) bool { return true }
+
+// isLast returns false for a snapshot that a clock, which was wrong, has dated later than the new snapshot m.
+func (m Manifest) isLast(old Manifest) bool { return old.Begun <= m.Begun }
 
 // make makes a snapshot, and calls the function `made` with each segment. The caller must hold the lock, and must call
 // tidy afterwards.
@@ -74,12 +78,15 @@ func (k *Keeper) make(ctx context.Context, made func(Segment)) (m Manifest, err 
 }
 
 // begin returns the time in µs that names a new snapshot: the current time, or a later time if another snapshot
-// has this name or a greater one.
+// has this name or a greater one. A snapshot of a wrong clock does not count: it is a whole interval in the future.
 func (k *Keeper) begin() (int64, error) {
-	begun := k.o.Now().UnixMicro()
+	now := k.o.Now()
+	begun, most := now.UnixMicro(), now.Add(cmp.Or(k.o.Interval, time.Hour)).UnixMicro()
 	there, err := list(k.manifests())
-	if err == nil && len(there) > 0 {
-		begun = max(begun, there[len(there)-1]+1)
+	for _, at := range there {
+		if at < most {
+			begun = max(begun, at+1)
+		}
 	}
 	return begun, err
 }

@@ -570,10 +570,35 @@ func TestRunMakesSnapshotsThatAreDue(t *testing.T) {
 	}
 }
 
-// made reports whether there is a snapshot that was begun after the given time.
-func (k *Keeper) made(after int64) bool {
+// made reports whether the newest snapshot is another one than the given one.
+func (k *Keeper) made(former int64) bool {
 	newest, err := k.Newest()
-	return err == nil && newest.Begun > after
+	return err == nil && newest.Begun != former
+}
+
+// TestASnapshotOfAWrongClockIsReplaced makes snapshots and whole copies with a clock that is wrong once. Then the newest
+// one must be the one that was made last, and none is due.
+func TestASnapshotOfAWrongClockIsReplaced(t *testing.T) {
+	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
+	for _, ahead := range []time.Duration{-10 * year, -day, -time.Minute, time.Minute, day, 10 * year} {
+		k := copying(t, openStore(t), t.TempDir())
+		k.o.Interval = 6 * time.Hour
+		now, steps := time.Now().Truncate(time.Microsecond), []time.Duration{0, ahead, 0, 0}
+		for n, wrong := range steps {
+			now = now.Add(k.o.Interval)
+			k.o.Now = func() time.Time { return now.Add(wrong) }
+			made := mustMake(t, k)
+			newest, err := k.Newest()
+			copies, err2 := k.NewestCopies()
+			if err != nil || err2 != nil || newest.Begun != made.Begun || copies.Begun != made.Begun || k.isDue() {
+				t.Errorf("a clock that was %v ahead, snapshot %d: got the newest %d and %d, %v, %v, due: %t; want %d and not due",
+					ahead, n, newest.Begun, copies.Begun, err, err2, k.isDue(), made.Begun)
+			}
+			if off := newest.Time().Sub(k.o.Now()); off < 0 || off > k.o.Interval {
+				t.Errorf("a clock that was %v ahead, snapshot %d: got a time %v ahead, want the clock's", ahead, n, off)
+			}
+		}
+	}
 }
 
 func TestMakingTakesLittleMemory(t *testing.T) {

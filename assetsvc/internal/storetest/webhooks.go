@@ -241,17 +241,24 @@ func testTerm(t *testing.T, open openWebhooks) {
 	}
 }
 
-// testTermOfAWrongClock has a process whose clock is a year ahead when it takes the term. Another process, with
-// a right clock, must be able to take the term.
+// testTermOfAWrongClock has a process whose clock is wrong when it takes the term. Another process, with a right clock,
+// must be able to take the term: at once, or when the term has ended by its clock, which is less than an hour later.
 func testTermOfAWrongClock(t *testing.T, open openWebhooks) {
-	s := open(t, "a", at(start))
-	wrong := mustLead(t, s, "p", at0.Add(365*24*time.Hour))
-	taken := mustLead(t, s, "q", at0)
-	if taken.Number <= wrong.Number || !taken.Until.Equal(at0.Add(10*time.Second)) {
-		t.Errorf("got %+v, want a number above %d and the usual end", taken, wrong.Number)
-	}
-	if _, held, err := s.Lead(t.Context(), "p", at0, at0.Add(10*time.Second)); held || err != nil {
-		t.Errorf("the former process by the right clock: got held %t, %v; want it not held", held, err)
+	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
+	s, now := open(t, "a", at(start)), at0
+	for _, ahead := range []time.Duration{-10 * year, -day, -time.Minute, time.Minute, day, 10 * year} {
+		now = now.Add(2 * time.Minute) // the term before has ended, by a clock a minute behind too
+		wrong := mustLead(t, s, "p", now.Add(ahead))
+		if ahead == time.Minute {
+			now = wrong.Until
+		}
+		taken := mustLead(t, s, "q", now)
+		if taken.Number <= wrong.Number || !taken.Until.Equal(now.Add(10*time.Second)) {
+			t.Errorf("a clock %v ahead: got %+v, want a number above %d and the usual end", ahead, taken, wrong.Number)
+		}
+		if _, held, err := s.Lead(t.Context(), "p", now, now.Add(10*time.Second)); held || err != nil {
+			t.Errorf("a clock %v ahead, then right: got held %t, %v; want it not held", ahead, held, err)
+		}
 	}
 }
 

@@ -22,6 +22,12 @@ func TestAClockThatWasWrongSilencesNoWebhook(t *testing.T) {
 		{"just above it", now.Add(retryMost + time.Second), 0},
 		{"a clock a year ahead", now.Add(year), 0},
 		{"a clock a year behind", now.Add(-year), 0},
+		{"a clock a minute ahead", now.Add(time.Second + time.Minute), time.Second + time.Minute},
+		{"a clock a minute behind", now.Add(time.Second - time.Minute), 0},
+		{"a clock a day ahead", now.Add(24 * time.Hour), 0},
+		{"a clock a day behind", now.Add(-24 * time.Hour), 0},
+		{"a clock ten years ahead", now.Add(10 * year), 0},
+		{"a clock ten years behind", now.Add(-10 * year), 0},
 	} {
 		if got := (Progress{Next: c.next}).rest(now); max(got, 0) != c.want {
 			t.Errorf("%s: got a rest of %v, want %v", c.name, got, c.want)
@@ -38,6 +44,12 @@ func TestAClockThatWasWrongSilencesNoWebhook(t *testing.T) {
 		{"two failures by a clock a year behind", 1, now.Add(-year), false},
 		{"many failures by a clock a year behind", 80, now.Add(-year), false},
 		{"a first failure by a clock a year ahead", 80, now.Add(year), false},
+		{"a first failure by a clock a minute ahead", 80, now.Add(time.Minute), false},
+		{"a first failure by a clock a day ahead", 80, now.Add(24 * time.Hour), false},
+		{"a first failure by a clock ten years ahead", 80, now.Add(10 * year), false},
+		{"a first failure by a clock a minute behind", 80, now.Add(-time.Minute), false},
+		{"a first failure by a clock a day behind", 80, now.Add(-24 * time.Hour), false},
+		{"a first failure by a clock ten years behind", 80, now.Add(-10 * year), false},
 		{"three days of failures", 80, now.Add(-giveUp), true},
 		{"three days of failures with long rests", 11, now.Add(-giveUp), true},
 		{"almost three days", 80, now.Add(time.Minute - giveUp), false},

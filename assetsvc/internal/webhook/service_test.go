@@ -542,6 +542,23 @@ func TestACreationWithAnIdempotencyKeyIsRepeated(t *testing.T) {
 	}
 }
 
+// TestAClockThatWasWrongFreesAKeyOfWebhooks creates webhooks while the clock is wrong. Then the clock is set right. If it was
+// wrong by a day or more, the same key must create another webhook.
+func TestAClockThatWasWrongFreesAKeyOfWebhooks(t *testing.T) {
+	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
+	b := newBench(t)
+	for _, ahead := range []time.Duration{-10 * year, -day, -time.Minute, time.Minute, day, 10 * year} {
+		in := webhook.Creation{Fields: object("url", address), Version: "2.5", Seeds: [][]byte{[]byte(ahead.String())}}
+		b.now = start.Add(ahead)
+		first, _, err := b.Create(t.Context(), b1, in)
+		b.now = start
+		second, _, err2 := b.Create(t.Context(), b1, in)
+		if err != nil || err2 != nil || (first.ID == second.ID) != (ahead.Abs() < day) {
+			t.Errorf("a clock %v ahead: got %s after %s, %v, %v; want the same only within a day", ahead, second.ID, first.ID, err, err2)
+		}
+	}
+}
+
 // TestTheNumberOfEndpointsIsBounded creates more endpoints at the same time than a broker may have. Only the
 // permitted number may succeed. The endpoint of an administrator must not count.
 // Promises: hook-bounds

@@ -92,6 +92,10 @@ func TestTheFormerSecretSignsForItsTimeOnly(t *testing.T) {
 			{"two, just rotated", 2, overlap, 2},
 			{"two, at the end", 2, 0, 1},
 			{"two, after the end", 2, -time.Second, 1},
+			{"two, by a clock that was a minute ahead", 2, overlap + time.Minute, 1},
+			{"two, by a clock that was a minute behind", 2, overlap - time.Minute, 2},
+			{"two, by a clock that was ten years ahead", 2, overlap + 10*365*24*time.Hour, 1},
+			{"two, by a clock that was ten years behind", 2, overlap - 10*365*24*time.Hour, 1},
 			{"two, by a clock that was a year ahead", 2, 365 * 24 * time.Hour, 1},
 		} {
 			w := &worker{keys: make([]keys, c.keys), e: Endpoint{OldUntil: time.Now().Add(c.left)}}
