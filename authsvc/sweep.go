@@ -11,7 +11,9 @@ import (
 
 // The intervals between sweeps of transfers.
 const (
-	sweepFirst = time.Hour // time from the start to the first sweep; a clock that was wrong at the start is set by then
+	// sweepFirst is the time from the start to the first sweep. A clock that was wrong at the start is set by then. It is
+	// less than a day, so that a machine that starts each night sweeps too.
+	sweepFirst = 20 * time.Hour
 	sweepEvery = 6 * time.Hour
 	sweepAgain = time.Minute // time from a failed sweep to the next one
 	clockError = time.Hour

@@ -21,6 +21,9 @@ func TestAGraceOfAWrongClockEnds(t *testing.T) {
 		valid   bool
 	}{
 		"the right clock": {now, true}, "a year ahead": {now.Add(year), false}, "a year behind": {now.Add(-year), false},
+		"a minute ahead": {now.Add(time.Minute), true}, "a minute behind": {now.Add(-time.Minute), true},
+		"a day ahead": {now.AddDate(0, 0, 1), false}, "a day behind": {now.AddDate(0, 0, -1), true},
+		"ten years ahead": {now.Add(10 * year), false}, "ten years behind": {now.Add(-10 * year), false},
 	} {
 		k := Key{ID: "k", Broker: "b", Settings: Settings{Name: "k", Role: identity.Broker, Levels: "1"},
 			Secrets: []Secret{{Number: 1, Hash: authapi.Hash("one"), Created: now}}}
@@ -62,6 +65,11 @@ func TestUsageOfAWrongClockCountsAsNow(t *testing.T) {
 		"just after midnight": {now.Add(16 * time.Hour), "2026-11-23", now},
 		"a year ahead":        {now.Add(year), "2026-11-22", now},
 		"two years behind":    {now.Add(-2 * year), "2026-11-22", now.Add(-2 * year)},
+		"a minute ahead":      {now.Add(time.Minute), "2026-11-22", now},
+		"a minute behind":     {now.Add(-time.Minute), "2026-11-22", now.Add(-time.Minute)},
+		"a day ahead":         {now.AddDate(0, 0, 1), "2026-11-23", now},
+		"ten years ahead":     {now.Add(10 * year), "2026-11-22", now},
+		"ten years behind":    {now.Add(-10 * year), "2026-11-22", now.Add(-10 * year)},
 	} {
 		to := &recorded{}
 		err := NewMeter(to, func() time.Time { return now }).Report(t.Context(), authapi.ReportUsageRequest{

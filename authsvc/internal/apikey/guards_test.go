@@ -134,7 +134,8 @@ func TestLimitsAreRaisedUpToATime(t *testing.T) {
 		raise int
 		left  time.Duration
 		want  int
-	}{{3, time.Hour, 3}, {3, 0, 0}, {3, -time.Second, 0}, {1, time.Hour, 0}, {0, time.Hour, 0}} {
+	}{{3, time.Hour, 3}, {3, 0, 0}, {3, -time.Second, 0}, {1, time.Hour, 0}, {0, time.Hour, 0},
+		{3, maxRaisedTime + clockError, 3}, {3, maxRaisedTime + 24*time.Hour, 0}, {3, 10 * year, 0}, {3, -10 * year, 0}} {
 		got, ok := kept().Admit("second", Broker{Raise: int64(c.raise), RaisedUntil: now.Add(c.left)}, now)
 		if !ok || int(got.Raise) != c.want || (got.RaisedFor == c.left) != (c.want > 0) && c.left != 0 {
 			t.Errorf("raised %d times for %v: got %d times for %v, %t; want %d",

@@ -158,7 +158,7 @@ func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool
 		Allow:    k.Settings.Allow,
 		Limits:   k.Settings.Limits,
 	}
-	if left := broker.RaisedUntil.Sub(now); broker.Raise > 1 && left > 0 {
+	if left := broker.RaisedUntil.Sub(now); broker.Raise > 1 && left > 0 && left <= maxRaisedTime+clockError {
 		admitted.Raise, admitted.RaisedFor = broker.Raise, left
 	}
 	if k.Unaudited {

@@ -3,7 +3,6 @@ package boltstore
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -13,22 +12,27 @@ import (
 // session may be forgotten, in µs since the Unix epoch.
 var sessionBucket = []byte("ended-sessions")
 
-// EndSession durably ends a session of the console. It also removes ended sessions that may be forgotten now.
+// maxEnded is the number of ended sessions that are kept. A clock forgets none: a clock that was once ahead would open
+// sessions again.
+const maxEnded = 10_000
+
+// EndSession durably ends a session of the console. If there are too many ended sessions, it removes the one that may
+// be forgotten first.
 func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration) error {
 	now := time.Now()
 	return s.batch(ctx, func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(sessionBucket)
-		var old [][]byte
+		var first, least []byte
+		kept := 0
 		err := bucket.ForEach(func(key, until []byte) error {
-			if len(until) != 8 || int64(binary.BigEndian.Uint64(until)) < now.UnixMicro() {
-				old = append(old, bytes.Clone(key))
+			kept++
+			if first == nil || bytes.Compare(until, least) < 0 {
+				first, least = bytes.Clone(key), bytes.Clone(until)
 			}
 			return nil
 		})
-		for _, key := range old {
-			if err == nil {
-				err = bucket.Delete(key)
-			}
+		if err == nil && kept >= maxEnded && bucket.Get([]byte(id)) == nil {
+			err = bucket.Delete(first)
 		}
 		if err != nil {
 			return err

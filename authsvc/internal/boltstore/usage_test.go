@@ -56,27 +56,43 @@ func TestAKeyKeepsTheCountsOfItsNewestDays(t *testing.T) {
 	}
 }
 
-// TestSessionsThatAreOverAreForgotten begins with a session that is over, and a damaged one. The next end of a
-// session must remove both.
-func TestSessionsThatAreOverAreForgotten(t *testing.T) {
+// TestAClockOpensNoEndedSession ends sessions with clocks that are wrong. All must stay ended. Only the session that may be
+// forgotten first goes if there are too many.
+func TestAClockOpensNoEndedSession(t *testing.T) {
+	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
 	s := empty(t)
-	if err := s.EndSession(t.Context(), "over", -time.Second); err != nil {
-		t.Fatal(err)
-	}
-	err := s.file.Update(func(tx *bbolt.Tx) error { return tx.Bucket(sessionBucket).Put([]byte("damaged"), []byte("x")) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []string{"first", "second"} {
-		if err := s.EndSession(t.Context(), id, time.Hour); err != nil {
+	wrong := map[string]time.Duration{"-10y": -10 * year, "-1d": -day, "-1m": -time.Minute, "1m": time.Minute, "1d": day, "10y": 10 * year}
+	for id, ahead := range wrong {
+		if err := s.EndSession(t.Context(), id, ahead+time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for id, want := range map[string]bool{"over": false, "damaged": false, "first": true, "second": true} {
+	ended := func(id string, want bool) {
+		t.Helper()
 		if got, err := s.SessionEnded(t.Context(), id); err != nil || got != want {
 			t.Errorf("session %s: got ended %v, %v; want %v", id, got, err, want)
 		}
 	}
+	for id := range wrong {
+		ended(id, true)
+	}
+	err := s.file.Update(func(tx *bbolt.Tx) (err error) {
+		for n := range maxEnded - len(wrong) {
+			err = errors.Join(err, tx.Bucket(sessionBucket).Put(fmt.Append(nil, "s", n), number(time.Now().UnixMicro())))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.EndSession(t.Context(), "last", time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended("last", true)
+	ended("-10y", false)
+	ended("-1d", true)
 }
 
 // TestASweepLooksAgain sweeps two transfers that were expired when they were read. Meanwhile one was claimed,

@@ -26,6 +26,15 @@ func TestASessionEnds(t *testing.T) {
 		"after 20 idle minutes": {
 			func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(20 * time.Minute) }, false,
 		},
+		"not when its clock was a minute ahead": {
+			func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(-time.Minute) }, true,
+		},
+		"when its clock was a day ahead": {
+			func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.AddDate(0, 0, -1) }, false,
+		},
+		"when its clock was ten years ahead": {
+			func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.AddDate(-10, 0, 0) }, false,
+		},
 		"when its clock was a year ahead": {
 			func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.AddDate(-1, 0, 0) }, false,
 		},

@@ -17,6 +17,9 @@ import (
 // the Unix epoch. The backup script sets it.
 const backupKey = "registry:backup"
 
+// clockError is the largest difference of clocks that has no consequence.
+const clockError = time.Hour
+
 // askTimeout bounds the wait for Redis when metrics are read.
 const askTimeout = 500 * time.Millisecond
 
@@ -85,5 +88,8 @@ func (s *Store) lastBackup(ctx context.Context) (at float64, known bool) {
 		return 0, true
 	}
 	at, err = strconv.ParseFloat(stamp, 64)
+	if at > float64(time.Now().Add(clockError).Unix()) { // a wrong clock has set it, so the age of the backup is not known
+		at = 0
+	}
 	return at, err == nil
 }

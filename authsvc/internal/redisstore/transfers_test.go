@@ -10,6 +10,46 @@ import (
 	"asset-registry/shared/redistest"
 )
 
+// leap stands for a Redis whose clock is set: it takes a time from the rest of the life of each name, or adds it.
+func (s *Store) leap(t *testing.T, ahead time.Duration) {
+	t.Helper()
+	names, err := s.client.Keys(t.Context(), "*").Result()
+	for _, name := range names {
+		if left := s.client.PTTL(t.Context(), name).Val(); left > 0 && err == nil {
+			err = s.client.PExpire(t.Context(), name, left-ahead).Err() // removes the name if nothing is left
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAClockOfRedisThatIsSet sets the clock of Redis once. A transfer lasts 90 days by the clock of Redis, and the end of a
+// session 4 hours and a minute. A clock that is further ahead forgets them; a clock that is behind does not matter.
+func TestAClockOfRedisThatIsSet(t *testing.T) {
+	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
+	s := open(t, redistest.Start(t).URL())
+	for ahead, c := range map[time.Duration]struct{ transfer, session bool }{
+		-10 * year: {true, true}, -day: {true, true}, -time.Minute: {true, true}, time.Minute: {true, true},
+		day: {true, false}, 10 * year: {false, false},
+	} {
+		made := token.Transfer{ID: fmt.Sprint(ahead), Broker: "b", Expires: time.Now().Add(90 * day).UnixMicro()}
+		if err := s.CreateTransfer(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.EndSession(t.Context(), made.ID, 4*time.Hour+time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		s.leap(t, ahead)
+		_, err := s.LoadTransfer(t.Context(), made.ID)
+		ended, err2 := s.SessionEnded(t.Context(), made.ID)
+		if (err == nil) != c.transfer || ended != c.session || err2 != nil {
+			t.Errorf("Redis %v ahead: got the transfer: %v, the session ended: %t, %v; want %+v", ahead, err, ended, err2, c)
+		}
+		s.leap(t, -ahead)
+	}
+}
+
 // TestALateChangeReplacesNoUse sends changes by callers that read a transfer too early: another caller has
 // claimed or used the transfer since. It also restores the transfer from a copy that is older than the use. The
 // use must stay.

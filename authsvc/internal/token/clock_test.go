@@ -19,7 +19,12 @@ func TestATransferOfAWrongClockEnds(t *testing.T) {
 		"the right clock":      {now, true},
 		"a clock a bit ahead":  {now.Add(time.Minute), true},
 		"a clock a year ahead": {now.Add(year), false},
+		"a minute behind":      {now.Add(-time.Minute), true},
+		"a day ahead":          {now.AddDate(0, 0, 1), false},
+		"a day behind":         {now.AddDate(0, 0, -1), true},
 		"a year behind":        {now.Add(-year), false},
+		"ten years ahead":      {now.Add(10 * year), false},
+		"ten years behind":     {now.Add(-10 * year), false},
 	} {
 		s, store, _ := newService(t, "a")
 		made, err := s.CreateTransfer(t.Context(), "new", c.created)
