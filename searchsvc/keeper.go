@@ -71,6 +71,7 @@ func newKeeper(c Config) (*keeper, error) {
 		asker:    httpclient.New(c.Transport),
 		failures: failurelog.New(c.Log, "the index cannot be brought up to date; it is tried again"),
 	}
+	k.fresh.Restart(time.Now())
 	k.say("The search service starts.")
 	return k, nil
 }

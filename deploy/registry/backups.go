@@ -120,15 +120,22 @@ func removeUnchecked(into string) error {
 }
 
 // removeOld removes the backups that are too old for the given rules. It never removes other files or the
-// backup that was just made, even if the clock was wrong before.
+// backup that was just made, even if the clock was wrong before. A backup of the future, which a wrong clock has made,
+// stays until its time has come, and takes no other one's place.
 func removeOld(into string, keep Keep, now time.Time) (kept, removed int, err error) {
 	entries, err := os.ReadDir(into)
 	if err != nil {
 		return 0, 0, err
 	}
 	var made []time.Time
+	ahead := 0
 	for _, e := range entries {
-		if at, err := time.Parse(backupForm, e.Name()); err == nil {
+		at, err := time.Parse(backupForm, e.Name())
+		switch {
+		case err != nil:
+		case at.Sub(now) > clockError:
+			ahead++
+		default:
 			made = append(made, at)
 		}
 	}
@@ -138,7 +145,7 @@ func removeOld(into string, keep Keep, now time.Time) (kept, removed int, err er
 			return 0, 0, err
 		}
 	}
-	return len(made) - len(old), len(old), durable.SyncDirectory(into)
+	return len(made) + ahead - len(old), len(old), durable.SyncDirectory(into)
 }
 
 // old returns the times of the backups to be removed.
@@ -175,6 +182,12 @@ type LastBackup struct {
 	Failed   time.Time `json:"failed,omitzero"`   // end of a later run with --into, if that run failed
 	Fault    string    `json:"fault,omitempty"`   // why that run failed
 }
+
+// clockError is the largest difference of clocks that has no consequence.
+const clockError = time.Hour
+
+// isWrong reports whether a wrong clock has set the end of the backup: it is in the future, and counts as none.
+func (b LastBackup) isWrong(now time.Time) bool { return b.Finished.Sub(now) > clockError }
 
 // readBackup reads the record of the last backup. If no backup was made, it returns the zero value.
 func readBackup(dir string) (last LastBackup, err error) {
@@ -237,7 +250,7 @@ func measureBackup(meter metric.Meter, dir string) error {
 				return err
 			}
 			finished := 0.0
-			if !last.Finished.IsZero() {
+			if !last.Finished.IsZero() && !last.isWrong(time.Now()) {
 				finished = float64(last.Finished.Unix())
 			}
 			o.Observe(finished)

@@ -2,8 +2,10 @@ package registry
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +51,7 @@ func TestBackupsThatAreKept(t *testing.T) {
 		for _, name := range foreign {
 			write(t, into, name)
 		}
-		kept, removed, err := removeOld(into, c.keep, time.Time{})
+		kept, removed, err := removeOld(into, c.keep, time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC))
 		if err != nil || kept != len(c.kept) || removed != len(c.made)-len(c.kept) {
 			t.Errorf("%s: got %d kept, %d removed, %v; want %d kept", c.name, kept, removed, err, len(c.kept))
 		}
@@ -66,20 +68,38 @@ func TestBackupsThatAreKept(t *testing.T) {
 	}
 }
 
-// TestTheNewestBackupStaysAfterTheClockWasSetBack adds backups whose names have a time in the future. The backup
-// that was just made must stay.
-func TestTheNewestBackupStaysAfterTheClockWasSetBack(t *testing.T) {
-	into := t.TempDir()
+// TestABackupOfAWrongClockTakesNoPlace adds backups that a wrong clock has made on two days. The backups of the last two
+// days must stay, and the age of the last backup is not known if it is in the future.
+func TestABackupOfAWrongClockTakesNoPlace(t *testing.T) {
 	now := time.Date(2026, 11, 27, 2, 30, 0, 0, time.UTC)
-	write(t, into, now.Format(backupForm))
-	write(t, into, now.AddDate(1, 0, 0).Format(backupForm))
-	if _, _, err := removeOld(into, Keep{1, 1}, now); err != nil {
-		t.Fatal(err)
-	}
-	if got := listing(t, into); !got[now.Format(backupForm)] {
-		t.Errorf("got %v, want the backup of now in it", got)
+	for _, ahead := range []time.Duration{-10 * year, -day, -time.Minute, time.Minute, day, 10 * year} {
+		into := t.TempDir()
+		for _, at := range []time.Time{now, now.Add(-day), now.Add(ahead + time.Second), now.Add(ahead + day + time.Second)} {
+			write(t, into, at.Format(backupForm))
+		}
+		if _, _, err := removeOld(into, Keep{2, 1}, now); err != nil {
+			t.Fatal(err)
+		}
+		got := listing(t, into)
+		today := slices.ContainsFunc(slices.Collect(maps.Keys(got)), func(name string) bool {
+			return strings.HasPrefix(name, now.Add(-day).Format("registry-20060102"))
+		})
+		if !got[now.Format(backupForm)] || !today {
+			t.Errorf("a clock that was %v ahead: got %v, want the backups of two days in it", ahead, got)
+		}
+		s := Status{Backup: LastBackup{Finished: now.Add(ahead)}}
+		s.judge(nil, now)
+		found := slices.ContainsFunc(s.Problems, func(p Problem) bool { return p.Alert == "BackupTooOld" })
+		if want := ahead != -day && ahead.Abs() != time.Minute; found != want {
+			t.Errorf("a backup %v ahead: got too old: %t, want %t", ahead, found, want)
+		}
 	}
 }
+
+const (
+	day  = 24 * time.Hour
+	year = 365 * day
+)
 
 // TestAFailedBackupIsNoted tries to back up a directory that is not a data directory. The failure must be recorded,
 // and the record of the last successful backup must stay.

@@ -340,7 +340,7 @@ func (s *Status) judge(told []export.Figure, now time.Time) {
 	if s.Disk.share() < leastFree {
 		found("StoreDiskNearFull", "%.0f %% of the disk are free", 100*s.Disk.share())
 	}
-	if now.Sub(s.Backup.Finished) > backupWithin {
+	if age := now.Sub(s.Backup.Finished); age > backupWithin || s.Backup.isWrong(now) {
 		found("BackupTooOld", "no backup was made within %.0f hours", backupWithin.Hours())
 	}
 	if s.Backup.Fault != "" {

@@ -39,12 +39,11 @@ func lastEqual(dir string, s replica.State) (time.Time, error) {
 	equal := time.UnixMicro(position)
 	text, err := os.ReadFile(filepath.Join(dir, equalFile))
 	if err == nil {
-		if kept, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(text))); err == nil && kept.After(equal) {
+		kept, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(text)))
+		if err == nil && kept.After(equal) && !kept.After(now) { // a later time comes from a wrong clock
 			equal = kept
 		}
 	}
-	if equal.After(now) { // the clock was set back, or the registry's clock is ahead
-		return now, nil
-	}
-	return equal, nil
+	// A later position comes from the registry's clock. The result has a monotonic time: the clock may be set later.
+	return now.Add(-max(0, now.Sub(equal))), nil
 }

@@ -105,7 +105,10 @@ func TestAReserveSurvivesARestart(t *testing.T) {
 func TestAClockThatWasWrongLocksNobodyOut(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	url := redistest.Start(t, "--appendonly", "no").URL()
-	for name, wrong := range map[string]time.Duration{"ahead": year, "an hour ahead": time.Hour, "behind": -year} {
+	for name, wrong := range map[string]time.Duration{
+		"ahead": year, "an hour ahead": time.Hour, "behind": -year, "a minute ahead": time.Minute, "a minute behind": -time.Minute,
+		"a day ahead": 24 * time.Hour, "a day behind": -24 * time.Hour, "ten years ahead": 10 * year, "ten years behind": -10 * year,
+	} {
 		clock := newClock()
 		s := borrowerAt(t, url, clock, nil)
 		shift := wrong
@@ -131,6 +134,7 @@ func TestAClockThatWasWrongLocksNobodyOut(t *testing.T) {
 		if got := take(40); got != 40 {
 			t.Errorf("%s: by the right clock got %d admitted, want 40", name, got)
 		}
+		clock.pass(time.Minute) // a clock that was up to a minute ahead is waited for
 		for range 3 {
 			clock.pass(90 * time.Second)
 			if got := take(90); got != 90 {

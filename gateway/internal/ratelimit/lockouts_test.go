@@ -1,7 +1,9 @@
 package ratelimit
 
 import (
+	"net/http"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 )
@@ -66,5 +68,24 @@ func TestLockoutsAreBounded(t *testing.T) {
 			t.Errorf("%s: got %d addresses, and a wait of %v of the newest; want %d, %v", c.name, len(l.until), got, c.left,
 				time.Minute)
 		}
+	}
+}
+
+// TestALockoutIsMeasuredByNoClockOfTheDay locks an address out. The end must have a monotonic time, so that an address is not
+// locked out for years if the clock is set back.
+func TestALockoutIsMeasuredByNoClockOfTheDay(t *testing.T) {
+	l := wrongKeysOf(t, NewMemory(time.Now), time.Now, 1, map[string]int64{"1h": 3})
+	for range 10 {
+		if l.CountWrongKey(t.Context(), http.Header{}, address(1)) != nil {
+			break
+		}
+	}
+	for addr, until := range l.lockouts.until {
+		if !strings.Contains(until.String(), " m=") {
+			t.Errorf("%s: got the end %v, want one with a monotonic time", addr, until)
+		}
+	}
+	if len(l.lockouts.until) == 0 {
+		t.Error("got no lockout, want one")
 	}
 }

@@ -46,7 +46,7 @@ func (l *Limiter) CountWrongKey(ctx context.Context, answer http.Header, client 
 		if err != nil {
 			return uncounted(err)
 		}
-		reset := time.Unix(counted.Reset, 0)
+		reset := now.Add(time.Unix(counted.Reset, 0).Sub(now)) // with a monotonic time, so nobody's clock ends or prolongs it
 		if counted.Remaining == 0 && reset.After(lockedUntil) {
 			lockedUntil = reset
 		}
