@@ -108,6 +108,35 @@ func TestTheSweepTakesWhatUploadsLeft(t *testing.T) {
 	}
 }
 
+// TestAClockSweepsNoUpload sets the clock between the end of the bytes of an upload and a run of the collector. The bytes
+// must stay for an hour that nobody sets, and then go if no file names them.
+func TestAClockSweepsNoUpload(t *testing.T) {
+	const year = 365 * keep
+	for _, ahead := range []time.Duration{-10 * year, -keep, -time.Minute, time.Minute, keep + 1, 10 * year} {
+		b := newBench()
+		b.hour = time.Hour
+		name := strings.Repeat("a", 32) + "-0123456789abcdef"
+		b.memory.blobs[name] = kept{at: start}
+		b.clock = start.Add(ahead)
+		for _, c := range []struct {
+			passed time.Duration
+			left   bool
+		}{{0, true}, {time.Hour - 1, true}, {time.Hour, ahead <= keep}} {
+			_, err := b.Service.Collect(t.Context(), func() time.Duration { return c.passed })
+			if _, left := b.memory.blobs[name]; err != nil || left != c.left {
+				t.Errorf("a clock %v ahead, after %v: got the bytes: %t, %v; want %t", ahead, c.passed, left, err, c.left)
+			}
+		}
+		b.clock = start.Add(2 * keep)
+		if _, err := b.Service.Collect(t.Context(), func() time.Duration { return 3 * time.Hour }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Service.Collect(t.Context(), func() time.Duration { return 4 * time.Hour }); err != nil || len(b.memory.blobs) > 0 {
+			t.Errorf("a clock %v ahead, when it is right: got %d blobs, %v; want none", ahead, len(b.memory.blobs), err)
+		}
+	}
+}
+
 // TestAFileThatOthersChangeIsNotCollected changes files after the collector has read them and before it changes
 // them. The collector must leave them as they are.
 func TestAFileThatOthersChangeIsNotCollected(t *testing.T) {

@@ -180,8 +180,9 @@ type Claim struct {
 // do not conflict with each other.
 const fresh = time.Minute
 
-// Claim keeps a file for at least a day minus a minute, whatever the clocks show, so that an asset whose document names the file can be stored.
-// Claim returns a fault of kind Invalid or Forbidden if the document is not allowed to name the file.
+// Claim keeps a file for at least a day minus a minute, whatever the clocks show. So an asset whose document names the
+// file can be stored. Claim returns a fault of kind Invalid or Forbidden if the document is not allowed to name the
+// file.
 func (s *Service) Claim(ctx context.Context, id string, c Claim) (File, error) {
 	var claimed File
 	changed, err := s.change(ctx, id, func(f *File) error {

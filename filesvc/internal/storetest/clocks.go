@@ -56,8 +56,9 @@ func (r *registry) hour(t *testing.T, s Metadata, reads bool) {
 	must(t, err)
 }
 
-// testClocks lets the clock of a file service be wrong, in each direction, for a run of the collector at a time. No file
-// may go within a day, and no file may stay for ever.
+// testClocks lets the clock of a file service be wrong, in each direction, for a run of the collector at a time. No
+// file may go within a day, and no file may stay for ever.
+// Promises: unnamed-files
 func testClocks(t *testing.T, s Metadata) {
 	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
 	errors := []time.Duration{-10 * year, -day, -time.Minute, time.Minute, day, 10 * year}
