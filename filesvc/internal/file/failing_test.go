@@ -43,7 +43,7 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 			f := b.register(t, "content")
 			return func(ctx context.Context) error {
 				err := errorOf(b.Upload(ctx, broker, f.ID, upload("content")))
-				if fault.KindOf(err) == fault.Forbidden {
+				if fault.KindOf(err) == fault.Forbidden && len(b.memory.blobs) == 0 {
 					return nil
 				}
 				return err

@@ -37,15 +37,27 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id, reason s
 			return removed, nil
 		}
 		for _, f := range files {
-			if f.SHA256 != removed.SHA256 {
-				continue
-			}
-			if _, err := s.takeDown(ctx, f.ID, by.KeyID, reason); err != nil && fault.KindOf(err) != fault.NotFound {
+			if err := s.takeDownSame(ctx, f, removed, by.KeyID, reason); err != nil && fault.KindOf(err) != fault.NotFound {
 				return File{}, err
 			}
 		}
 		after = files[len(files)-1].ID
 	}
+}
+
+// takeDownSame takes a file down if it has the same bytes as a removed file. An upload that has not stored its metadata
+// yet may bring these bytes: takeDownSame gives its file a new revision, so that the upload looks for removals again.
+func (s *Service) takeDownSame(ctx context.Context, f, removed File, by, reason string) (err error) {
+	if f.State == Registered && (f.MD5 == "" || f.MD5 == removed.MD5) {
+		if f, err = s.change(ctx, f.ID, func(*File) error { return nil }); err != nil {
+			return err
+		}
+	}
+	if f.SHA256 != removed.SHA256 {
+		return nil
+	}
+	_, err = s.takeDown(ctx, f.ID, by, reason)
+	return err
 }
 
 // takeDown marks a file as removed, and then deletes its bytes. If the deletion fails, the collector deletes
@@ -147,19 +159,16 @@ func (s *Service) removeAgain(ctx context.Context, noted File) (bool, error) {
 	return true, nil
 }
 
-// refuseRemoved takes a file down if the same bytes were removed before under another id. A removal first marks
-// its file, and then looks for the same bytes. An upload is first stored, and then looks for a removal. So at
-// least one of the two sees the other.
-func (s *Service) refuseRemoved(ctx context.Context, f File) error {
-	isRemoved, err := s.files.IsRemoved(ctx, f.SHA256)
+// refuseRemoved returns a fault if a file with these bytes was removed. An upload calls it between reading and
+// replacing the metadata of its file. A removal first marks its file, and then changes the revision of each file that
+// may get the same bytes (takeDownSame). So an upload that has not seen the mark cannot replace its metadata.
+func (s *Service) refuseRemoved(ctx context.Context, sha256 string) error {
+	isRemoved, err := s.files.IsRemoved(ctx, sha256)
 	if err != nil {
 		return fmt.Errorf("look for removed bytes: %w", err)
 	}
 	if !isRemoved {
 		return nil
-	}
-	if _, err := s.takeDown(ctx, f.ID, "", "the same bytes were removed before"); err != nil {
-		return err
 	}
 	return fault.New(fault.Forbidden, fault.Body, "file",
 		"The operator has removed this file; it cannot be uploaded again.")

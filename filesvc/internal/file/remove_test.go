@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -73,6 +74,103 @@ func TestRemoval(t *testing.T) {
 	}
 	if got, err := b.memory.Usage(t.Context(), broker.Broker); err != nil || got.Bytes != files[2].Size {
 		t.Errorf("got %+v, %v, want the bytes of the other file", got, err)
+	}
+}
+
+// TestARefusedUploadLeavesNothing uploads bytes that were removed, many times and in both ways, and lets the process
+// die before and after each step of an upload. A day after the death, the stores must have what they had after the
+// removal: the metadata and the note of the first file.
+func TestARefusedUploadLeavesNothing(t *testing.T) {
+	for n := 0; ; n++ { // the process dies at step n; it does not die at step 0
+		b := newBench()
+		f, err := b.Add(t.Context(), broker, upload("content"))
+		must(t, f, err)
+		must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
+		registered := b.register(t, "content")
+		steps, dead := 0, errors.New("the process is dead")
+		b.memory.step = func(string) error {
+			switch steps += 2; {
+			case n == 0 || steps < n:
+				return nil
+			case steps == n:
+				return errLost // the process dies after this step
+			}
+			return dead
+		}
+		for range 2 {
+			for _, err := range []error{errorOf(b.Add(t.Context(), broker, upload("content"))),
+				errorOf(b.Upload(t.Context(), broker, registered.ID, upload("content")))} {
+				if n == 0 && fault.KindOf(err) != fault.Forbidden || err == nil {
+					t.Fatalf("step %d: got %v, want Forbidden or the death", n, err)
+				}
+			}
+		}
+		if now := b.memory.files[registered.ID]; n == 0 && (len(b.memory.files) != 2 || now.State != Registered) {
+			t.Errorf("got %d files, and what was registered as %+v, want it and the removed file", len(b.memory.files), now)
+		}
+		b.memory.step = func(string) error { return nil }
+		if n > 0 {
+			b.clock = b.clock.Add(2 * keep)
+			b.memory.reading.Complete = b.clock
+			must(t, f, errorOf(b.Collect(t.Context())))
+		}
+		delete(b.memory.files, registered.ID)
+		if m := b.memory; len(m.files) != 1 || m.files[f.ID].State != Removed || len(m.blobs) > 0 || len(m.removed) != 1 {
+			t.Errorf("step %d: got %+v, the blobs %v and the notes %v, want those of one file", n, m.files, m.blobs, m.removed)
+		}
+		if n > steps {
+			break
+		}
+	}
+}
+
+// TestAnUploadBesideARemoval runs a removal beside uploads of the same bytes, in orders of random seeds. No file may
+// have these bytes afterwards. An upload that was refused leaves nothing, or what it had registered; one that succeeded
+// is removed as any other file.
+func TestAnUploadBesideARemoval(t *testing.T) {
+	refused := 0
+	for seed := range uint64(seeds) {
+		w := newWorld(seed)
+		free := w.memory.step
+		w.memory.step = func(string) error { return nil }
+		f, err := w.Add(t.Context(), broker, upload("content"))
+		must(t, f, err)
+		registered := w.register(t, "content")
+		w.memory.step = free
+		files := 0
+		note := func(err error, added int) {
+			switch {
+			case err == nil:
+				files += added
+			case fault.KindOf(err) != fault.Forbidden && fault.KindOf(err) != fault.Gone:
+				w.faults = append(w.faults, err.Error())
+			default:
+				refused++
+			}
+		}
+		w.start(func() { note(errorOf(w.Remove(context.Background(), admin, f.ID, "x")), 0) })
+		w.start(func() { w.pause(8); note(errorOf(w.Add(context.Background(), broker, upload("content"))), 1) })
+		w.start(func() {
+			w.pause(8)
+			note(errorOf(w.Upload(context.Background(), broker, registered.ID, upload("content"))), 1)
+		})
+		w.run()
+		if w.memory.files[registered.ID].State == Registered {
+			delete(w.memory.files, registered.ID)
+		}
+		m := w.memory
+		if len(m.files) != 1+files || len(m.removed) != 1+files || len(m.blobs) > 0 || len(w.faults) > 0 {
+			t.Fatalf("seed %d: got %+v, %d notes, %d blobs and %v; want %d removed files", seed, m.files, len(m.removed),
+				len(m.blobs), w.faults, 1+files)
+		}
+		for _, f := range m.files {
+			if f.State != Removed {
+				t.Fatalf("seed %d: got %+v, want it removed", seed, f)
+			}
+		}
+	}
+	if refused == 0 || refused == 2*seeds {
+		t.Errorf("got %d of %d uploads refused, want some", refused, 2*seeds)
 	}
 }
 

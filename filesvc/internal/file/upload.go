@@ -36,13 +36,28 @@ func (s *Service) Add(ctx context.Context, by identity.Identity, u Upload) (stor
 		return File{}, err
 	}
 	if stored, err = s.receive(ctx, f, u); err != nil {
-		// The client never learns the id of this file. If deleting it fails, the collector deletes it. ErrStale
-		// is no failure: the file was changed meanwhile.
-		if gone := s.files.Delete(context.WithoutCancel(ctx), f); !errors.Is(gone, ErrStale) {
-			err = errors.Join(err, gone)
-		}
+		err = errors.Join(err, s.discard(context.WithoutCancel(ctx), f.ID))
 	}
 	return stored, err
+}
+
+// discard deletes a file whose id the client never learns, if the file has no bytes. If that fails, the collector
+// deletes the file.
+func (s *Service) discard(ctx context.Context, id string) error {
+	err := ErrStale
+	for range maxRetries {
+		f, gone := s.files.Get(ctx, id)
+		if errors.Is(gone, ErrNotFound) || gone == nil && f.State != Registered {
+			return nil
+		}
+		if gone != nil {
+			return gone
+		}
+		if err = s.files.Delete(ctx, f); !errors.Is(err, ErrStale) {
+			break
+		}
+	}
+	return err
 }
 
 // Upload adds the bytes to a file that the broker has registered. Faults: Forbidden if the file already has its
@@ -103,11 +118,7 @@ func (s *Service) receive(ctx context.Context, f File, u Upload) (File, error) {
 		return File{}, err
 	}
 	next.MD5, next.SHA256, next.Size = in.sum(in.md5), in.sum(in.sha256), in.size
-	stored, err := s.store(ctx, f, next)
-	if err != nil {
-		return stored, err
-	}
-	return stored, s.refuseRemoved(ctx, stored)
+	return s.store(ctx, f, next)
 }
 
 // headSize is the number of bytes from which the type of a file is detected.
@@ -125,8 +136,8 @@ func Detect(from io.Reader) (detected string, all io.Reader, err error) {
 }
 
 // store replaces the metadata `f` of a file without bytes by the metadata `next`. If a document has claimed or
-// named the file meanwhile, the new metadata say so, too. If the metadata have changed in any other way, store
-// returns a fault and deletes the bytes.
+// named the file meanwhile, the new metadata say so, too. If the metadata have changed in any other way, or if the
+// same bytes were removed, store returns a fault and deletes the bytes.
 func (s *Service) store(ctx context.Context, f, next File) (File, error) {
 	stored, err := s.change(ctx, f.ID, func(now *File) error {
 		switch {
@@ -141,6 +152,9 @@ func (s *Service) store(ctx context.Context, f, next File) (File, error) {
 			return notFound()
 		case now.Swept != f.Swept:
 			return fault.New(fault.Conflict, fault.URL, "doc_id", "The upload took too long; repeat the request.")
+		}
+		if err := s.refuseRemoved(ctx, next.SHA256); err != nil {
+			return err
 		}
 		next.Named, next.Swept, next.Revision = now.Named, now.Swept, now.Revision
 		next.State, next.Touched, next.Seen, next.Picture = Stored, s.time(), 0, now.Picture
