@@ -28,9 +28,10 @@ func RequestID(ctx context.Context) string {
 	return id
 }
 
-// accessLog logs a line when a request ends, also if the request ends by a panic. It counts answers with 503 as
-// failures in the argument `refused`.
+// accessLog logs a line when a request ends, also if the request ends by a panic. Lines of requests that were refused
+// or have failed are told together (causeOf). It counts answers with 503 as failures in the argument `refused`.
 func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
+	repeats := failurelog.NewRepeats(o.Log)
 	return func(c *gin.Context) {
 		start, path := time.Now(), c.Request.URL.Path // a handler may change the path
 		id := c.GetHeader(RequestIDHeader)
@@ -45,6 +46,9 @@ func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
 			}
 			ctx, level := c.Request.Context(), logLevel(c, o.LogLevel)
 			if !o.Log.Enabled(ctx, level) {
+				return
+			}
+			if cause := causeOf(c, level, client); cause.Status >= http.StatusBadRequest && !repeats.IsFirst(cause) {
 				return
 			}
 			attrs := []slog.Attr{
@@ -82,6 +86,19 @@ func logLevel(c *gin.Context, usual slog.Level) slog.Level {
 	default:
 		return usual
 	}
+}
+
+// causeOf returns what the line of a request has in common with other lines: the client of a refusal, or the route of a
+// failure. A 503 is of one cause for all, because a service refuses all alike.
+func causeOf(c *gin.Context, level slog.Level, client string) failurelog.Cause {
+	cause := failurelog.Cause{Level: level, What: "request", Status: c.Writer.Status()}
+	switch {
+	case cause.Status < http.StatusInternalServerError:
+		cause.Client = client
+	case cause.Status != http.StatusServiceUnavailable:
+		cause.Of = c.FullPath()
+	}
+	return cause
 }
 
 // errElsewhere replaces an error in the log line of a service that did not get the error itself.

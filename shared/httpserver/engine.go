@@ -53,7 +53,7 @@ type Options struct {
 //
 //   - answers /livez and /readyz,
 //   - logs one line for each request, without query and headers, which may hold
-//     secrets,
+//     secrets; it tells refusals and failures that are alike together,
 //   - turns panics, errors and unknown routes into the error body,
 //   - and gives each request a deadline.
 //

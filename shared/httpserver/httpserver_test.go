@@ -11,15 +11,19 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/telemetry"
 )
 
 func newEngine(log io.Writer, ready error) *gin.Engine {
@@ -157,11 +161,11 @@ func TestAnOutageIsNotLoggedRequestByRequest(t *testing.T) {
 		{`"level":"WARN","msg":"not ready","error":"the store is gone"`, 1},
 		{`"level":"WARN","msg":"requests are refused","error":"url/store: wait: the store is gone"`, 1},
 		{`"level":"INFO","msg":"ready again","times":20,`, 1},
-		{`"level":"INFO","msg":"request","method":"GET","path":"/work","status":503`, each},
+		{`"level":"INFO","msg":"request","method":"GET","path":"/work","status":503`, 1},
 		{`"level":"INFO","msg":"request","method":"GET","path":"/work","status":200`, 2 * each},
 		{"/readyz", 0},
 		{"/livez", 0},
-		{"\n", 3*each + 3},
+		{"\n", 2*each + 4},
 	} {
 		if got := strings.Count(log.String(), c.text); got != c.want {
 			t.Errorf("%q: got it %d times in the log, want %d", c.text, got, c.want)
@@ -170,6 +174,62 @@ func TestAnOutageIsNotLoggedRequestByRequest(t *testing.T) {
 	if t.Failed() {
 		t.Log(log.String())
 	}
+}
+
+// TestARefusalLeavesABoundedTrace sends requests that are refused or fail, each many times, with other paths and ids,
+// and as many that succeed. Of those that are alike, the log must have the first one and then their number, and the
+// metric must have each.
+func TestARefusalLeavesABoundedTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const each = 100
+		var log bytes.Buffer
+		reader := sdkmetric.NewManualReader()
+		engine := NewEngine(Options{
+			Log: slog.New(slog.NewJSONHandler(&log, nil)), Timeout: time.Minute,
+			Telemetry: telemetry.New(nil, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), 0),
+		})
+		answer := func(c *gin.Context) {
+			status, err := strconv.Atoi(c.Param("status"))
+			if err != nil {
+				panic(err)
+			}
+			c.Status(status)
+		}
+		engine.GET("/one/:status/*rest", answer)
+		engine.GET("/other/:status/*rest", answer)
+		ask := func(path, client string) {
+			for n := range each {
+				req := httptest.NewRequest("GET", fmt.Sprintf("%s/%d?%d", path, n, n), nil)
+				req.Header.Set(ClientHeader, client)
+				req.Header.Set(RequestIDHeader, strconv.Itoa(n))
+				engine.ServeHTTP(httptest.NewRecorder(), req)
+			}
+		}
+		for _, c := range []struct {
+			status      int
+			first, told int // lines for 2 clients at 2 routes
+		}{
+			{200, 4 * each, 0}, {304, 4 * each, 0}, {400, 2, 2}, {401, 2, 2}, {403, 2, 2}, {404, 2, 2}, {413, 2, 2},
+			{415, 2, 2}, {429, 2, 2}, {431, 2, 2}, {499, 2, 2}, {500, 2, 2}, {502, 2, 2}, {503, 1, 1}, {504, 2, 2},
+		} {
+			log.Reset()
+			before, _ := counted(t, reader, "http.server.request.duration")
+			for _, client := range []string{"192.0.2.1", "192.0.2.2"} {
+				ask(fmt.Sprintf("/one/%d", c.status), client)
+				ask(fmt.Sprintf("/other/%d", c.status), client)
+			}
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			first := strings.Count(log.String(), `"msg":"request",`)
+			told := strings.Count(log.String(), `"msg":"request: as before, in the last minute","times":`)
+			if first != c.first || told != c.told {
+				t.Errorf("%d: got %d lines and %d numbers, want %d and %d", c.status, first, told, c.first, c.told)
+			}
+			if after, _ := counted(t, reader, "http.server.request.duration"); after-before != 4*each {
+				t.Errorf("%d: got %d requests in the metric, want %d", c.status, after-before, 4*each)
+			}
+		}
+	})
 }
 
 func TestAClientThatHasGoneIsNoError(t *testing.T) {

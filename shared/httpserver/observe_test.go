@@ -56,7 +56,7 @@ func TestFailuresCountFromZero(t *testing.T) {
 	}
 }
 
-// counted returns the value of a counter, and how many series it has.
+// counted returns the value of a counter or the count of a histogram, and how many series it has.
 func counted(t *testing.T, reader sdkmetric.Reader, name string) (total int64, series int) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -67,6 +67,11 @@ func counted(t *testing.T, reader sdkmetric.Reader, name string) (total int64, s
 		if sum, is := m.Data.(metricdata.Sum[int64]); is && m.Name == name {
 			for _, p := range sum.DataPoints {
 				total, series = total+p.Value, series+1
+			}
+		}
+		if of, is := m.Data.(metricdata.Histogram[float64]); is && m.Name == name {
+			for _, p := range of.DataPoints {
+				total, series = total+int64(p.Count), series+1
 			}
 		}
 	}

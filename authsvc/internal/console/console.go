@@ -20,6 +20,7 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/audit"
+	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
@@ -79,6 +80,7 @@ type Console struct {
 	exports  chan struct{} // holds one element for each export that runs
 	log      *slog.Logger
 	now      func() time.Time
+	failures *failurelog.Log // pages that failed
 }
 
 // New returns a console. It seals sessions with a key derived from the registry's secrets.
@@ -94,7 +96,7 @@ func New(o Options) (*Console, error) {
 	return &Console{
 		keys: o.Keys, brokers: o.Brokers, audit: o.Audit, notes: o.Notes, users: o.Users, sessions: o.Ended,
 		assets: o.Assets, baseURL: o.BaseURL, seal: seal, views: views, exports: make(chan struct{}, maxExports),
-		log: o.Log, now: o.Now,
+		log: o.Log, now: o.Now, failures: failurelog.New(o.Log, "a page of the console failed"),
 	}, nil
 }
 
@@ -305,7 +307,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, by admin.Actor, e
 	p := problem{Title: "Something went wrong", Texts: []string{"The registry could not answer. Try again."}}
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
-		c.log.Error("console", "method", r.Method, "path", r.URL.Path, "error", err)
+		c.failures.Failed(fmt.Errorf("%s: %w", r.URL.Path, err))
 	} else {
 		p = problem{Title: titles[f.Kind]}
 		for _, d := range f.Details {
@@ -316,7 +318,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, by admin.Actor, e
 		}
 	}
 	if err := c.show(w, faulthttp.Status(err), "problem", view{Title: p.Title, By: by, Body: p}); err != nil {
-		c.log.Error("console", "path", r.URL.Path, "error", err)
+		c.failures.Failed(fmt.Errorf("%s: %w", r.URL.Path, err))
 		w.WriteHeader(http.StatusInternalServerError)
 	}
 }

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
+	"asset-registry/shared/failurelog"
 	"asset-registry/shared/translog"
 )
 
@@ -37,7 +40,8 @@ func (w *Witness) Handler() http.Handler {
 	return mux
 }
 
-// addCheckpoint answers a request with a submission, and logs the result.
+// addCheckpoint answers a request with a submission, and logs the result, or counts it if the client had the same
+// result in this minute.
 func (w *Witness) addCheckpoint(answer http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	status := http.StatusOK
@@ -60,12 +64,16 @@ func (w *Witness) addCheckpoint(answer http.ResponseWriter, r *http.Request) {
 		}
 		http.Error(answer, text, status)
 	}
-	record := w.log.Info
+	cause := failurelog.Cause{What: "add-checkpoint", Status: status}
 	if status == http.StatusInternalServerError {
-		record = w.log.Error
+		cause.Level = slog.LevelError
+	} else {
+		cause.Client, _, _ = net.SplitHostPort(r.RemoteAddr) // "" if there is no port
 	}
-	record("add-checkpoint", "status", status, "remote", r.RemoteAddr, "duration", time.Since(start).String(),
-		"error", err)
+	if w.repeats.IsFirst(cause) {
+		w.log.Log(r.Context(), cause.Level, cause.What, "status", status, "remote", r.RemoteAddr,
+			"duration", time.Since(start).String(), "error", err)
+	}
 }
 
 // cosignBody cosigns the submission that the body of a request contains.

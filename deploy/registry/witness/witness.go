@@ -4,12 +4,14 @@
 package witness
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	"asset-registry/shared/failurelog"
 	"asset-registry/shared/translog"
 )
 
@@ -29,6 +31,8 @@ type Witness struct {
 	state *directory
 	log   *slog.Logger
 	now   func() time.Time
+
+	repeats *failurelog.Repeats
 }
 
 // known is the state of a log that the witness knows.
@@ -51,6 +55,7 @@ func New(c Config) (*Witness, error) {
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
 	}
+	w.repeats = failurelog.NewRepeats(w.log)
 	if w.now == nil {
 		w.now = time.Now
 	}
@@ -73,6 +78,14 @@ func New(c Config) (*Witness, error) {
 		w.logs[origin] = k
 	}
 	return w, nil
+}
+
+// warn logs a line about a submission, or counts it if there was one like it in this minute: anybody may send a
+// checkpoint again.
+func (w *Witness) warn(level slog.Level, what, origin string, args ...any) {
+	if w.repeats.IsFirst(failurelog.Cause{Level: level, What: what, Of: origin}) {
+		w.log.Log(context.Background(), level, what, append([]any{"origin", origin}, args...)...)
+	}
 }
 
 // Close releases the memory for another process. No call of another method may be in progress.
@@ -120,12 +133,12 @@ func (w *Witness) Cosign(s translog.Submission) ([]byte, error) {
 		return nil, &StaleError{k.cosigned.Size}
 	}
 	if signed.Size == k.cosigned.Size && signed.Root != k.cosigned.Root {
-		w.log.Error("the log signed two trees of one size", "origin", origin, "size", signed.Size,
+		w.warn(slog.LevelError, "the log signed two trees of one size", origin, "size", signed.Size,
 			"root", signed.Root.String(), "cosigned_root", k.cosigned.Root.String(), "checkpoint", string(s.Checkpoint))
 		return nil, ErrFork
 	}
 	if err := translog.CheckConsistency(k.cosigned, signed.Checkpoint, s.Proof); err != nil {
-		w.log.Warn("refused a checkpoint without a valid proof", "origin", origin, "size", signed.Size,
+		w.warn(slog.LevelWarn, "refused a checkpoint without a valid proof", origin, "size", signed.Size,
 			"cosigned_size", k.cosigned.Size)
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,10 @@ type composeFile struct {
 		Networks    []string
 		Environment map[string]any
 		HealthCheck map[string]any `yaml:"healthcheck"`
+		Logging     struct {
+			Driver  string
+			Options map[string]string
+		}
 	}
 	Networks map[string]struct {
 		IPAM struct {
@@ -67,6 +72,20 @@ func TestComposeNeverPullsOurImages(t *testing.T) {
 	for image := range images {
 		if !built[image] {
 			t.Errorf("%s: got no service that builds it, want one", image)
+		}
+	}
+}
+
+// TestComposeBoundsEachLog checks that Docker bounds the log of each service. It bounds none by itself.
+func TestComposeBoundsEachLog(t *testing.T) {
+	services := readFile(t).Services
+	if len(services) < 20 {
+		t.Errorf("got %d services, want at least 20", len(services))
+	}
+	for name, s := range services {
+		got, want := s.Logging.Options, map[string]string{"max-size": "10m", "max-file": "5"}
+		if s.Logging.Driver != "json-file" || !maps.Equal(got, want) {
+			t.Errorf("%s: got the log %s %v, want json-file %v", name, s.Logging.Driver, got, want)
 		}
 	}
 }

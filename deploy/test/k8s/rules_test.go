@@ -27,7 +27,7 @@ const (
 
 // rules are rules for a deployment's manifests that no Kubernetes server checks.
 var rules = []func(stack, *appsv1.Deployment) error{
-	checkSettings, checkStandard, checkEnd, checkMemory, checkNumber, checkService, checkClaims,
+	checkSettings, checkStandard, checkEnd, checkMemory, checkLogs, checkNumber, checkService, checkClaims,
 }
 
 // check returns the first fault that a rule finds in a deployment.
@@ -121,6 +121,20 @@ func checkMemory(s stack, d *appsv1.Deployment) error {
 	}
 	if soft.Value() > own*9/10 || soft.Value() < own/2 {
 		return fmt.Errorf("got GOMEMLIMIT %s, want it between 50 and 90 %% of %d MiB", &soft, own>>20)
+	}
+	return nil
+}
+
+// checkLogs checks that a pod has a bound for its logs, above what its directories may take of the same storage.
+func checkLogs(_ stack, d *appsv1.Deployment) error {
+	most := containerOf(d).Resources.Limits.StorageEphemeral().DeepCopy()
+	for _, v := range d.Spec.Template.Spec.Volumes {
+		if v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil {
+			most.Sub(*v.EmptyDir.SizeLimit)
+		}
+	}
+	if most.Value() < 256<<20 || most.Value() > 1<<30 { // five files of 10 MiB, as kubelets keep them, and more
+		return fmt.Errorf("got %s of ephemeral storage for logs, want between 256 MiB and 1 GiB", &most)
 	}
 	return nil
 }

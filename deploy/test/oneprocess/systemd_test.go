@@ -19,6 +19,9 @@ const units = "../../systemd"
 // mostExposed is the highest exposure that a unit may have. `systemd-analyze security` computes the exposure.
 const mostExposed = 2.0
 
+// logBound matches the settings that bound the lines of a unit in the journal.
+var logBound = regexp.MustCompile(`\nLogRateLimitIntervalSec=[1-9]\d*s\nLogRateLimitBurst=[1-9]\d*\n`)
+
 // TestUnitsOfSystemd checks copies of the units. The copies name the programs of this build. systemd-analyze must find
 // no fault in them. The exposure of each service must be under mostExposed.
 func TestUnitsOfSystemd(t *testing.T) {
@@ -34,6 +37,9 @@ func TestUnitsOfSystemd(t *testing.T) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "\nType=exec\n") && !logBound.Match(text) {
+			t.Errorf("%s: got no bound for its lines in the journal", name)
 		}
 		here := strings.ReplaceAll(string(text), "/usr/local/bin/registry ", registry("registry")+" ")
 		here = strings.ReplaceAll(here, "/etc/registry/alert", filepath.Join(mustAbs(t, units), "alert"))

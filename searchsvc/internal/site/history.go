@@ -3,6 +3,7 @@ package site
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"asset-registry.example/client"
@@ -62,7 +63,7 @@ func (s *Site) history(ctx context.Context, l Lang, id string, from int64) histo
 		h.State = cutOff
 		return h
 	case err != nil:
-		s.config.Log.Warn("a page lacks the changes of a record", "asset", id, "error", err)
+		s.lacking.Failed(fmt.Errorf("asset %s: %w", id, err))
 		h.State = failed
 		return h
 	}

@@ -19,6 +19,7 @@ import (
 
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
@@ -59,6 +60,8 @@ type Site struct {
 	figures  figures
 	outwards outwards
 	mux      *http.ServeMux
+	failures *failurelog.Log // pages that failed
+	lacking  *failurelog.Log // pages that lack a part
 }
 
 // New returns a site. It sends no request.
@@ -85,7 +88,9 @@ func New(c Config) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{config: c, registry: r, outwards: to, mux: http.NewServeMux()}
+	s := &Site{config: c, registry: r, outwards: to, mux: http.NewServeMux(),
+		failures: failurelog.New(c.Log, "a page failed"),
+		lacking:  failurelog.New(c.Log, "a page lacks the changes of a record")}
 	s.parts.turn, s.figures.turn = make(turns, 1), make(turns, 1)
 	if s.views, err = parseViews(); err != nil {
 		return nil, err
@@ -209,7 +214,7 @@ func (s *Site) fail(w http.ResponseWriter, r request, err error) {
 	case errors.Is(err, errLarge):
 		name = "problem.large"
 	case !ok:
-		s.config.Log.Error("a page failed", "path", r.URL.Path, "error", err)
+		s.failures.Failed(fmt.Errorf("%s: %w", r.URL.Path, err))
 	case f.Kind == fault.NotFound:
 		name = "problem.missing"
 	case f.Kind == fault.Invalid:
@@ -231,7 +236,7 @@ func (s *Site) fail(w http.ResponseWriter, r request, err error) {
 		status = http.StatusOK
 	}
 	if err := s.show(w, r, status, "problem", v); err != nil {
-		s.config.Log.Error("a page failed", "path", r.URL.Path, "error", err)
+		s.failures.Failed(fmt.Errorf("%s: %w", r.URL.Path, err))
 		w.WriteHeader(http.StatusInternalServerError)
 	}
 }
