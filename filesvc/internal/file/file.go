@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 	"unicode"
-	"unicode/utf8"
 )
 
 // State is the state of a file.
@@ -209,9 +208,12 @@ func Title(name string) string {
 		}
 		return r
 	}, name))
-	for utf8.RuneCountInString(name) > maxTitle {
-		_, size := utf8.DecodeLastRuneInString(name)
-		name = name[:len(name)-size]
+	n := 0
+	for at := range name {
+		if n++; n > maxTitle {
+			name = name[:at]
+			break
+		}
 	}
 	if strings.Trim(name, ".") == "" {
 		return "file"

@@ -68,7 +68,7 @@ func (c cursor) hasText() bool { return c.v != nil && c.v.isScalar() && c.v.text
 
 // kinds returns the different kinds of property of items.
 func kinds(l Lang, items []cursor) (parts []part) {
-	var seen []string
+	seen := map[string]bool{}
 	for _, item := range items {
 		class := item.in("classification")
 		kind := class.codeByName()
@@ -78,10 +78,10 @@ func kinds(l Lang, items []cursor) (parts []part) {
 		if kind.Path == "" {
 			kind = class.repeat("id")
 		}
-		if kind.Path == "" || slices.Contains(seen, kind.Text) {
+		if kind.Path == "" || seen[kind.Text] {
 			continue
 		}
-		if seen = append(seen, kind.Text); len(seen) <= mostKinds {
+		if seen[kind.Text] = true; len(seen) <= mostKinds {
 			parts = appendPart(parts, ", ", kind)
 		}
 	}
@@ -173,14 +173,14 @@ func sales(processes []cursor, to outwards) []part {
 // places returns the parts of the first address, and the item that has this address. If there are other
 // addresses, the last part has their number.
 func places(l Lang, items []cursor) (parts []part, at cursor) {
-	var seen []string
+	seen := map[string]bool{}
 	for _, item := range items {
 		here := item.in("address").place()
 		said := textOf(here)
-		if said == "" || slices.Contains(seen, said) {
+		if said == "" || seen[said] {
 			continue
 		}
-		if seen = append(seen, said); len(seen) == 1 {
+		if seen[said] = true; len(seen) == 1 {
 			parts, at = here, item
 		}
 	}
