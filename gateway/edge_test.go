@@ -325,7 +325,7 @@ func TestOldVersionsSaySo(t *testing.T) {
 func TestWhoMattersLeastIsRefusedFirst(t *testing.T) {
 	arrived, leave := make(chan struct{}), make(chan struct{})
 	s := start(t, func(c *Config) {
-		c.Settings.MaxConcurrent = 10
+		c.Settings.MaxConcurrent = 20 // 10 for the asset service
 		c.Assets = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "/slow") {
 				arrived <- struct{}{}

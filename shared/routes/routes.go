@@ -254,9 +254,10 @@ func Files() []Route {
 	}
 }
 
-// IsTransfer reports whether requests with a pattern of Files transfer the bytes of a file.
-func IsTransfer(pattern string) bool {
-	return strings.HasPrefix(pattern, UploadFile) || strings.HasPrefix(pattern, GetFile+"/") && pattern != RemovedFiles
+// IsTransfer reports whether requests with a method and a pattern of Files transfer the bytes of a file.
+func IsTransfer(method, pattern string) bool {
+	return strings.HasPrefix(pattern, UploadFile) ||
+		strings.HasPrefix(pattern, GetFile+"/") && pattern != RemovedFiles && method != http.MethodDelete
 }
 
 // The paths of whole copies (docs/contract.md, "Whole copies").

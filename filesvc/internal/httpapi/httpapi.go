@@ -86,7 +86,7 @@ func (a *API) handler(of routes.Route) func(*gin.Context) error {
 // TimeoutOf returns the time limit of a request by its route; 0 means the general limit. The transfer of a file
 // has no limit, but its client must keep a minimum rate.
 func TimeoutOf(c *gin.Context) time.Duration {
-	if path := c.FullPath(); routes.IsTransfer(path) || path == filesapi.FormPath {
+	if path := c.FullPath(); routes.IsTransfer(c.Request.Method, path) || path == filesapi.FormPath {
 		return httpserver.Unlimited
 	}
 	return 0

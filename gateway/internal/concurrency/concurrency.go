@@ -18,15 +18,22 @@ const (
 type Limiter struct {
 	limit   int64
 	current atomic.Int64
+	whole   *Limiter // counts each request of this part, too; nil: this is no part
 }
 
 // New returns a limiter that admits up to `limit` requests at the same time.
 func New(limit int) *Limiter { return &Limiter{limit: int64(limit)} }
 
+// Part returns a limiter for the requests to one back end. These requests also count in l, and take at most the given
+// percentage of it. So a back end that hangs leaves the rest to the others.
+func (l *Limiter) Part(percent int64) *Limiter {
+	return &Limiter{limit: l.limit * percent / 100, whole: l}
+}
+
 // Enter reports whether a request is admitted. An admitted request must call Leave when it ends. If no other
 // request is being processed, one request of any priority is admitted.
 func (l *Limiter) Enter(p Priority) bool {
-	if l.current.Add(1) > max(1, l.limit*int64(p)/100) {
+	if l.current.Add(1) > max(1, l.limit*int64(p)/100) || l.whole != nil && !l.whole.Enter(p) {
 		l.current.Add(-1)
 		return false
 	}
@@ -34,7 +41,15 @@ func (l *Limiter) Enter(p Priority) bool {
 }
 
 // Leave ends an admitted request.
-func (l *Limiter) Leave() { l.current.Add(-1) }
+func (l *Limiter) Leave() {
+	l.current.Add(-1)
+	if l.whole != nil {
+		l.whole.Leave()
+	}
+}
+
+// Limit returns how many requests of the highest priority are admitted at the same time.
+func (l *Limiter) Limit() int { return int(max(1, l.limit)) }
 
 // Current returns how many requests are being processed.
 func (l *Limiter) Current() int64 { return l.current.Load() }

@@ -19,6 +19,9 @@ func NewShares(each, all int) *Shares {
 	return &Shares{each: each, all: all, held: map[string]int{}}
 }
 
+// Each returns how much one client may hold.
+func (s *Shares) Each() int { return s.each }
+
 // Refusal is the reason why Enter or Take refuses a client.
 type Refusal int
 

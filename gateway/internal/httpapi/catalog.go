@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/gateway/internal/catalog"
+	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/shared/export"
 	"asset-registry/shared/routes"
 )
@@ -18,25 +19,25 @@ const manifestBytes = 64 << 10
 // routeCatalog adds the routes of the manifest of whole copies and of the documents that describe these copies. A
 // mirror refuses these requests and names its origin.
 func (a *API) routeCatalog(engine *gin.Engine) {
-	add := func(path string, answer handler) {
+	add := func(path string, answer handler, places *concurrency.Limiter) {
 		if a.isMirror() {
-			answer = a.toOrigin
+			answer, places = a.toOrigin, nil
 		}
-		engine.Match(reading, path, a.pipeline(route{class: routes.Read, answer: answer}))
+		engine.Match(reading, path, a.pipeline(route{class: routes.Read, answer: answer, places: places}))
 	}
-	add(routes.CopyManifest, a.forwardTo(a.config.Assets, samePath))
-	add(routes.Catalogue, a.answerCatalog)
+	add(routes.CopyManifest, a.forwardTo(a.config.Assets, samePath), a.places.assets)
+	add(routes.Catalogue, a.answerCatalog, a.places.assets)
 	for path, file := range a.descriptions {
 		add(path, func(c *gin.Context) error {
 			file.ServeHTTP(c.Writer, c.Request)
 			return nil
-		})
+		}, nil)
 	}
 	if a.config.Search == nil {
 		add(routes.Data, func(c *gin.Context) error {
 			c.Redirect(http.StatusFound, routes.Catalogue)
 			return nil
-		})
+		}, nil)
 	}
 }
 

@@ -17,6 +17,7 @@ const clientCopies = 4
 func (a *API) routeCopies(engine *gin.Engine) {
 	of := route{
 		class: routes.Read, answer: a.forwardTo(a.config.Assets.Patient(), samePath), share: a.shareCopies, stored: true,
+		places: a.places.assets,
 	}
 	if a.isMirror() {
 		of = route{class: routes.Read, answer: a.toOrigin}

@@ -23,8 +23,10 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// brokerUploads is how many uploads a broker may have under way at the same time.
-const brokerUploads = 16
+const (
+	brokerUploads = 16 // uploads that a broker may have under way at the same time
+	readersPart   = 4  // one client may have 1/4 of the places of the file service for its readings of files
+)
 
 // routeFiles adds the routes of files, which the file service answers. Without a file service, it adds none.
 func (a *API) routeFiles(engine *gin.Engine) {
@@ -32,13 +34,15 @@ func (a *API) routeFiles(engine *gin.Engine) {
 		return
 	}
 	for _, r := range routes.Files() {
-		of := route{class: r.Class, key: r.Key, answer: a.forwardTo(a.config.Files, samePath)}
+		of := route{class: r.Class, key: r.Key, answer: a.forwardTo(a.config.Files, samePath), places: a.places.files}
 		of.form = r.Class == routes.Write
-		if strings.HasPrefix(r.Pattern, routes.UploadFile) {
+		switch {
+		case strings.HasPrefix(r.Pattern, routes.UploadFile):
 			of.share, of.answer = a.shareUploads, a.forwardUpload
-		}
-		if r.Method == http.MethodDelete {
+		case r.Method == http.MethodDelete:
 			of.answer = a.removeFile
+		case routes.IsTransfer(r.Method, r.Pattern):
+			of.share = a.shareReadings
 		}
 		if a.isMirror() && needsOrigin(r) {
 			of = route{class: routes.Read, answer: a.toOrigin}
@@ -49,27 +53,40 @@ func (a *API) routeFiles(engine *gin.Engine) {
 
 // isTransfer reports whether a request transfers a file.
 func (a *API) isTransfer(c *gin.Context) bool {
-	path := c.FullPath()
-	return routes.IsTransfer(path) || a.config.Files != nil && takesForms(c.Request.Method, path) && isForm(c.Request)
+	method, path := c.Request.Method, c.FullPath()
+	return routes.IsTransfer(method, path) || a.config.Files != nil && takesForms(method, path) && isForm(c.Request)
 }
 
 // shareUploads refuses an upload if its broker has too many under way. The request must have
 // passed identify.
 func (a *API) shareUploads(next handler) handler {
+	return func(c *gin.Context) error { return a.hold(c, a.uploads, caller(c).Broker, "uploads", next) }
+}
+
+// shareReadings refuses a reading of a file if its client has too many under way. A reading takes as long as its client
+// does. The request must have passed identify.
+func (a *API) shareReadings(next handler) handler {
 	return func(c *gin.Context) error {
-		broker := caller(c).Broker
-		switch a.uploads.Enter(broker) {
-		case concurrency.ShareUsed:
-			f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
-				"You have %d uploads under way; finish one first.", brokerUploads)
-			f.RetryAfter = time.Second
-			return f
-		case concurrency.AllUsed:
-			return a.crowded(c)
-		}
-		defer a.uploads.Leave(broker)
-		return next(c)
+		return a.hold(c, a.readings, streamClient(c), "readings of files", next)
 	}
+}
+
+// hold calls the argument `next` while a client holds one of its shares. If the client holds as many as it may, hold
+// returns a fault that names what they are.
+func (a *API) hold(
+	c *gin.Context, shares *concurrency.Shares, client, what string, next handler,
+) error {
+	switch shares.Enter(client) {
+	case concurrency.ShareUsed:
+		f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
+			"You have %d %s under way; finish one first.", shares.Each(), what)
+		f.RetryAfter = time.Second
+		return f
+	case concurrency.AllUsed:
+		return a.crowded(c)
+	}
+	defer shares.Leave(client)
+	return next(c)
 }
 
 // forwardUpload forwards the upload of a file to the file service.

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,6 +22,7 @@ func (a *API) orForm(v routes.Version, r routes.Route, next gin.HandlerFunc) gin
 	}
 	form := a.pipeline(route{
 		version: v, class: r.Class, key: r.Key, form: true, share: a.shareUploads, answer: a.addForm(v),
+		places: a.places.files,
 	})
 	return func(c *gin.Context) {
 		if isForm(c.Request) {
@@ -58,16 +58,14 @@ func (a *API) addForm(v routes.Version) handler {
 		if stored.status != http.StatusOK {
 			return faulthttp.Read(stored.answer())
 		}
-		ctx, cancel := context.WithTimeout(c.Request.Context(), a.config.Timeout)
-		defer cancel()
-		r := c.Request.WithContext(ctx)
-		r.Method = method
-		document := stored.body.Bytes()
-		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(document)), int64(len(document)), nil
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(document)), nil }
-		r.Header.Set("Content-Type", "application/json")
-		c.Request = r
-		return a.send(c, a.config.Assets, c.Writer, path)
+		return within(c, a.config.Timeout, func(c *gin.Context) error {
+			r, document := c.Request, stored.body.Bytes()
+			r.Method = method
+			r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(document)), int64(len(document)), nil
+			r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(document)), nil }
+			r.Header.Set("Content-Type", "application/json")
+			return a.send(c, a.config.Assets, c.Writer, path)
+		})
 	}
 }
 

@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -51,6 +53,17 @@ func (a *API) send(c *gin.Context, to *proxy.Upstream, w http.ResponseWriter, pa
 	return err
 }
 
+// within calls the argument `next` with a request that ends after the given time. Afterwards the request has its own
+// context again. By this context httpserver.Handle sees whether the client has left.
+func within(c *gin.Context, most time.Duration, next handler) error {
+	own := c.Request
+	ctx, cancel := context.WithTimeout(own.Context(), most)
+	defer cancel()
+	c.Request = own.WithContext(ctx)
+	defer func() { c.Request = own }()
+	return next(c)
+}
+
 // samePath returns the path of the request unchanged.
 func samePath(c *gin.Context) string { return c.Request.URL.Path }
 
@@ -71,7 +84,9 @@ func (a *API) require(needed func(*gin.Context) error) step {
 		if !ok || kind != fault.UnsupportedMedia && kind != fault.Unauthorized {
 			return refusal
 		}
-		missing := a.config.Assets.Missing(c.Request.Context(), path)
+		ctx, cancel := context.WithTimeout(c.Request.Context(), a.config.Timeout) // an upload has no deadline
+		defer cancel()
+		missing := a.config.Assets.Missing(ctx, path)
 		if fault.KindOf(missing) == fault.NotFound {
 			return missing
 		}

@@ -59,12 +59,14 @@ type API struct {
 	config   Config
 	overrun  metric.Int64Counter // counts requests that were refused by Config.Current or health
 	health   health
+	places   places
 	room     *room // room for request bodies
 	docs     *docspage.Site
 	feeds    feeds
 	segments *concurrency.Shares // segments of the snapshot that are being read
 	copies   *concurrency.Shares // whole copies that are being read
 	uploads  *concurrency.Shares // uploads that are not finished, by broker
+	readings *concurrency.Shares // readings of files that are not finished
 	exports  *concurrency.Shares // exports that are not finished
 	// descriptions describe the files of whole copies. The keys are the paths of the descriptions.
 	descriptions map[string]*static.File
@@ -86,10 +88,12 @@ func New(c Config) (a *API, err error) {
 		uploads:  concurrency.NewShares(brokerUploads, c.Settings.MaxConcurrent),
 		exports:  concurrency.NewShares(1, exportAtOnce),
 		health:   health{current: concurrency.New(maxHealth)},
-		room:     newRoom(c.Bodies, c.MaxBody, c.Settings.MaxConcurrent),
+		places:   newPlaces(c.Current),
 		cookie:   []string{serverCookie(c.ServerID)},
 		ending:   make(chan struct{}),
 	}
+	a.room = newRoom(c.Bodies, c.MaxBody, a.places.assets.Limit())
+	a.readings = concurrency.NewShares(max(a.places.files.Limit()/readersPart, 1), c.Settings.MaxConcurrent)
 	a.drain = sync.OnceFunc(func() { close(a.ending) })
 	if a.docs, err = docspage.New(a.docsOptions()); err != nil {
 		return nil, err

@@ -191,7 +191,9 @@ func (a *API) follow(r route) step {
 				if c.Request.Context().Err() != nil {
 					panic(http.ErrAbortHandler) // the client has left
 				}
-				return a.admit(c, r.class, next)
+				// The page has the time of any page. What is left of the wait is not for the back end.
+				most := cmp.Or(a.config.Settings.ListTimeout, a.config.Timeout)
+				return within(c, most, func(c *gin.Context) error { return a.admit(c, r, next) })
 			}
 			return a.stream(c, r.version, format, query, &held)
 		}
@@ -273,8 +275,8 @@ func (a *API) follower(c *gin.Context, hub *stream.Hub, query url.Values) *strea
 		Hub:      hub,
 		Offset:   query.Get("offset"),
 		Draining: a.ending,
-		Enter:    func() bool { return a.config.Current.Enter(concurrency.AnonymousRead) },
-		Leave:    a.config.Current.Leave,
+		Enter:    func() bool { return a.places.assets.Enter(concurrency.AnonymousRead) },
+		Leave:    a.places.assets.Leave,
 		Again:    a.morePages(client(c)),
 	}
 }

@@ -16,7 +16,7 @@ import (
 // gateway reads from the asset service, so the rate limits count the request as a read.
 func (a *API) noMethod() gin.HandlerFunc {
 	refuse := httpserver.Handle(httpserver.NoMethod)
-	look := a.pipeline(route{class: routes.Read, answer: func(c *gin.Context) error {
+	look := a.pipeline(route{class: routes.Read, places: a.places.assets, answer: func(c *gin.Context) error {
 		path, _ := objectPath(c)
 		if missing := a.config.Assets.Missing(c.Request.Context(), path); fault.KindOf(missing) == fault.NotFound {
 			return missing

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"github.com/gin-gonic/gin"
 
+	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
 )
@@ -25,6 +26,8 @@ type route struct {
 	form    bool           // a request may be a form, which pages of other origins can send
 	share   step           // limits the long-lasting work that one client may have at the same time
 	answer  handler
+
+	places *concurrency.Limiter // the places of the back end that answers; nil: the gateway answers by itself
 }
 
 // pipeline returns the handler of a route. A request passes the steps from first to last. If several steps

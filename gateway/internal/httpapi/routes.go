@@ -42,15 +42,15 @@ func (a *API) has(r routes.Route) bool { return !r.AtSearch || a.config.Search !
 
 // routeOf returns the steps and the handler for the requests of a route.
 func (a *API) routeOf(v routes.Version, r routes.Route) route {
-	of := route{version: v, class: r.Class, key: r.Key}
+	of := route{version: v, class: r.Class, key: r.Key, places: a.places.assets}
 	of.body = r.Class == routes.Write && r.Method != http.MethodDelete
 	switch {
 	case a.isMirror() && needsOrigin(r):
 		return route{version: v, class: routes.Read, answer: a.toOrigin}
 	case r.AtGateway:
-		of.answer, of.stored = a.own(v, r), true
+		of.answer, of.stored, of.places = a.own(v, r), true, nil
 	case r.AtSearch:
-		of.answer = a.forwardTo(a.config.Search, pathIn(v))
+		of.answer, of.places = a.forwardTo(a.config.Search, pathIn(v)), a.places.search
 	default:
 		of.answer = a.forwardTo(a.config.Assets, pathIn(v))
 	}
@@ -103,7 +103,7 @@ func file(f *static.File) handler {
 // the log as a read (docs/log.md, "Overview").
 func (a *API) routeLog(engine *gin.Engine) {
 	engine.Match(reading, "/log/*path", a.pipeline(route{
-		class: routes.Read, answer: a.forwardTo(a.config.Assets, samePath),
+		class: routes.Read, answer: a.forwardTo(a.config.Assets, samePath), places: a.places.assets,
 	}))
 }
 

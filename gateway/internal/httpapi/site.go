@@ -19,7 +19,7 @@ func (a *API) routeSite(engine *gin.Engine) {
 		return
 	}
 	page := func(class routes.Class) gin.HandlerFunc {
-		return a.pipeline(route{class: class, answer: a.forwardTo(a.config.Search, samePath)})
+		return a.pipeline(route{class: class, answer: a.forwardTo(a.config.Search, samePath), places: a.places.search})
 	}
 	first := page(routes.List)
 	engine.Match(reading, "/", func(c *gin.Context) {

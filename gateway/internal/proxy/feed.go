@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,13 +15,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-const (
-	pageWithin  = 10 * time.Second // the answer with a page must begin within this time
-	liveSilence = 10 * time.Second // a live feed that sends nothing for this time is given up
-)
-
-// errSilent is the cause of the error when a live feed sends nothing.
-var errSilent = errors.New("the asset service sends nothing")
+const pageWithin = 10 * time.Second // the answer with a page must begin within this time
 
 // Page implements stream.Source.
 func (u *Upstream) Page(ctx context.Context, s stream.Selection, offset string, limit int) (io.ReadCloser, error) {
@@ -41,11 +34,11 @@ func (u *Upstream) Page(ctx context.Context, s stream.Selection, offset string, 
 
 // Live implements stream.Source.
 func (u *Upstream) Live(ctx context.Context, s stream.Selection) (io.ReadCloser, error) {
-	body, err := u.feed(ctx, follow.LivePath(s.Version), feedQuery(s), liveSilence)
+	body, err := u.feed(ctx, follow.LivePath(s.Version), feedQuery(s), silence)
 	if err != nil {
 		return nil, err
 	}
-	body.renew = liveSilence
+	body.renew = silence
 	return body, nil
 }
 

@@ -53,8 +53,21 @@ func Local(handler http.Handler, signer *identity.Signer) *Upstream {
 func Remote(transport http.RoundTripper, signer *identity.Signer) *Upstream {
 	traced := telemetry.Transport(transport)
 	return &Upstream{
-		forward: remote{traced, httpserver.DefaultPace}.forward, transport: traced, streams: transport,
+		forward: remote{traced, httpserver.DefaultPace, isReady(transport)}.forward, transport: traced, streams: transport,
 		signer: signer, remote: true,
+	}
+}
+
+// isReady returns a function that reports whether all servers behind a transport are ready. It never does if the
+// transport cannot tell.
+func isReady(transport http.RoundTripper) func() bool {
+	pool, _ := transport.(interface{ Ready() (ready, all int) })
+	return func() bool {
+		if pool == nil {
+			return false
+		}
+		ready, all := pool.Ready()
+		return ready == all
 	}
 }
 
@@ -63,7 +76,7 @@ func Remote(transport http.RoundTripper, signer *identity.Signer) *Upstream {
 func (u *Upstream) Patient() *Upstream {
 	patient := *u
 	if u.remote {
-		patient.forward = remote{u.transport, httpserver.DownloadPace}.forward
+		patient.forward = remote{u.transport, httpserver.DownloadPace, isReady(u.streams)}.forward
 	}
 	return &patient
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 type remote struct {
 	transport http.RoundTripper
 	pace      httpserver.Pace
+	isReady   func() bool // reports whether all servers of the service are ready
 }
 
 // ErrCut is returned if an answer ended before it was complete. The status was already sent. So the client notices
@@ -28,10 +30,22 @@ var errSignature = errors.New("the asset service refuses this gateway's signatur
 	"do both have the same secret, and clocks that agree?")
 
 func (p remote) forward(w http.ResponseWriter, r *http.Request) error {
+	_, isTimed := r.Context().Deadline()
+	end := func() {}
+	if !isTimed {
+		var cancel context.CancelCauseFunc
+		r, end, cancel = watch(r, p.isReady)
+		defer cancel(nil)
+		defer end()
+	}
 	resp, err := p.transport.RoundTrip(r)
+	if errors.Is(context.Cause(r.Context()), errSilent) {
+		err = fmt.Errorf("%w: %w", errSilent, err)
+	}
 	if err != nil {
 		return unavailable(err)
 	}
+	end()
 	defer resp.Body.Close() // its error has no meaning: the whole body was read, or reading has failed already
 	if resp.StatusCode == http.StatusUnauthorized {
 		return unavailable(errSignature)
@@ -45,7 +59,7 @@ func (p remote) forward(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	w.WriteHeader(resp.StatusCode)
-	if err := p.pass(w, resp); err != nil {
+	if err := p.pass(w, resp, isTimed); err != nil {
 		return fmt.Errorf("%w: %w", ErrCut, err)
 	}
 	for name, values := range resp.Trailer {
@@ -74,24 +88,28 @@ func removeHopByHop(header http.Header) {
 
 // pass copies the body. If the length of the body is unknown, it flushes each part. If the body is large or its length
 // is unknown, it is sent at the client's pace. Sending may then go on after the deadline of the request, because the
-// deadline only limits the time for making the answer.
-func (p remote) pass(w http.ResponseWriter, resp *http.Response) error {
+// deadline only limits the time for making the answer. A service that is silent instead of the client ends the answer.
+func (p remote) pass(w http.ResponseWriter, resp *http.Response, isTimed bool) error {
 	var to io.Writer = w
-	if size := resp.ContentLength; size < 0 || size > int64(p.pace.Bytes) {
+	size := resp.ContentLength
+	isLarge := size < 0 || size > int64(p.pace.Bytes)
+	if isLarge {
 		to = httpserver.NewSender(w, p.pace)
-		if body, ok := resp.Body.(interface{ Outlast(time.Time) }); ok {
-			body.Outlast(time.Now().Add(p.pace.All))
-		}
 	}
+	body, outlasts := resp.Body.(interface{ Outlast(time.Time) })
+	outlasts = outlasts && (isLarge || !isTimed)
 	buffer := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buffer)
-	for {
+	for end := time.Now().Add(p.pace.All); ; {
+		if outlasts {
+			body.Outlast(earlier(time.Now().Add(silence), end))
+		}
 		n, err := resp.Body.Read(buffer[:])
 		if n > 0 {
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return err
 			}
-			if resp.ContentLength < 0 {
+			if size < 0 {
 				if err := http.NewResponseController(w).Flush(); err != nil {
 					return err
 				}
@@ -104,6 +122,13 @@ func (p remote) pass(w http.ResponseWriter, resp *http.Response) error {
 			return err
 		}
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 const bufferSize = 16 << 10

@@ -52,7 +52,7 @@ func TestASilentFeedIsGivenUp(t *testing.T) {
 	}{
 		{"a live feed that does not begin", dripping{}, false, 0},
 		{"a live feed that sends nothing", dripping{time.Hour, true}, false, 0},
-		{"a live feed that sends often enough", dripping{liveSilence / 2, true}, false, 1000},
+		{"a live feed that sends often enough", dripping{silence / 2, true}, false, 1000},
 		{"a page that does not begin", dripping{}, true, 0},
 		{"a page that does not end", dripping{7 * time.Second, true}, true, int(httpserver.DefaultPace.All / (7 * time.Second))},
 	} {
