@@ -88,7 +88,7 @@ func CopyBytes(ctx context.Context, c Copying) (done Copied, err error) {
 	if err != nil {
 		return done, err
 	}
-	files, err := k.open(ctx, settings)
+	files, err := k.open(ctx, settings, func(error) {})
 	if err != nil {
 		return done, err
 	}

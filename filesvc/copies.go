@@ -140,7 +140,7 @@ func (c *Copies) Handler(secrets keyring.Ring, timeout time.Duration, log *slog.
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "filesvc", Log: log, LogLevel: slog.LevelDebug, Timeout: timeout, TimeoutOf: httpapi.TimeoutOf, Telemetry: t,
-		Ready: func(ctx context.Context) error { _, err := c.store.Reading(ctx); return err },
+		Ready: c.store.Ready,
 	})
 	httpapi.New(httpapi.Config{
 		Files: c.copier.Files, Now: time.Now, Log: log, MayServe: c.copier.MayServe,

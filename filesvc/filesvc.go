@@ -120,6 +120,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// away is what the log says while the metadata cannot be reached at the start.
+const away = "the metadata of the files cannot be reached; it is tried again"
+
 // Server is a running file service.
 type Server struct {
 	config  Config
@@ -143,6 +146,7 @@ type store interface {
 	file.Readings
 	file.Awaited
 	io.Closer
+	Ready(context.Context) error
 }
 
 // New opens the stores and returns a service that is ready to answer requests.
@@ -165,7 +169,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.store, err = k.open(ctx, c); err != nil {
+	if s.store, err = k.open(ctx, c, s.note(away)); err != nil {
 		return nil, fmt.Errorf("open the metadata of the files: %w", err)
 	}
 	// The bytes come last, because opening them makes their directory. A directory of bytes without metadata would
@@ -207,10 +211,7 @@ func (s *Server) route(signer *identity.Signer, links *filelink.Signer) {
 }
 
 // ready returns nil if the store of the metadata answers.
-func (s *Server) ready(ctx context.Context) error {
-	_, err := s.store.Reading(ctx)
-	return err
-}
+func (s *Server) ready(ctx context.Context) error { return s.store.Ready(ctx) }
 
 // start starts the background goroutines.
 func (s *Server) start(ctx context.Context, signer *identity.Signer) error {

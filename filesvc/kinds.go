@@ -14,7 +14,9 @@ import (
 type kind struct {
 	schemes []string // the address of a store begins with one of them, and has more text after it
 	form    string   // a description of the addresses, as errors show it
-	open    func(context.Context, Config) (store, error)
+	// open opens a store. A store that can be reached only later calls the argument `tell` with the reason, and with nil
+	// once it can be reached.
+	open func(ctx context.Context, c Config, tell func(error)) (store, error)
 }
 
 const fileScheme = "file:"
@@ -39,10 +41,10 @@ func (c Config) kind() (kind, error) {
 	return kind{}, fmt.Errorf("the store must be %s", strings.Join(forms, ", or "))
 }
 
-func openFile(_ context.Context, c Config) (store, error) {
+func openFile(_ context.Context, c Config, _ func(error)) (store, error) {
 	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), c.Secrets, c.Log)
 }
 
-func openMongo(ctx context.Context, c Config) (store, error) {
-	return mongostore.Open(ctx, c.Store, c.Timeout)
+func openMongo(ctx context.Context, c Config, tell func(error)) (store, error) {
+	return mongostore.OpenLater(ctx, c.Store, c.Timeout, tell)
 }

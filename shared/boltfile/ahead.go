@@ -15,11 +15,18 @@ const leafPages = 3
 // maxOverflow is larger than the number of overflow pages of any branch.
 const maxOverflow = 256
 
+// maxAheads is the maximum number of calls of Ahead that read at the same time. On a disk that hangs, each holds a thread.
+const maxAheads = 16
+
 // Ahead asks the kernel to read leaves of a bucket: the leaf with the key `from` and the leaves after it. The argument
 // `count` is the maximum number of leaves. Ahead does not wait for the leaves. Without Ahead, a walk through a bucket
 // that is not in memory waits for each page. The whole thread waits too, because bbolt maps the file. Ahead never
 // fails: it skips pages that it cannot read.
 func (f *File) Ahead(tx *bbolt.Tx, bucket, from []byte, count int) {
+	defer f.aheads.Add(-1)
+	if f.aheads.Add(1) > maxAheads {
+		return
+	}
 	b := tx.Bucket(bucket)
 	if b == nil || b.RootPage() == 0 { // the bucket is stored within another page
 		return

@@ -1,6 +1,7 @@
 package boltfile
 
 import (
+	"context"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -14,8 +15,9 @@ type call struct {
 
 // Batch is like Update, but changes that wait at the same time share a transaction.
 // It may call the function `change` more than once. bbolt's own Batch would crash the
-// process on a damaged page.
-func (f *File) Batch(change func(*bbolt.Tx) error) error {
+// process on a damaged page. If ctx ends first, as on a disk that hangs, Batch returns a fault of kind Unavailable, and
+// the change may be made later. So the change may only write to what nobody else uses after an error.
+func (f *File) Batch(ctx context.Context, change func(*bbolt.Tx) error) error {
 	c := &call{change, make(chan error, 1)}
 	f.mu.Lock()
 	if f.closed {
@@ -28,7 +30,12 @@ func (f *File) Batch(change func(*bbolt.Tx) error) error {
 		f.running.Go(f.runBatches)
 	}
 	f.mu.Unlock()
-	return <-c.done
+	select {
+	case err := <-c.done:
+		return err
+	case <-ctx.Done():
+		return unavailable("store changes", ctx.Err())
+	}
 }
 
 // runBatches carries out waiting changes until none is left.

@@ -82,6 +82,7 @@ type File struct {
 	readable atomic.Bool // false if a panic may have left a lock of bbolt locked
 	writing  sync.Mutex  // held from the start of a change until its outcome is noted
 	running  sync.WaitGroup
+	aheads   atomic.Int64 // calls of Ahead under way
 	updates  atomic.Int64 // successful transactions that changed the file
 	updating atomic.Int64 // total time of these transactions, in nanoseconds
 

@@ -97,7 +97,7 @@ func use(t *testing.T, text []byte) (refused error) {
 		}
 		return nil
 	})
-	written := f.Batch(func(tx *bbolt.Tx) error {
+	written := f.Batch(t.Context(), func(tx *bbolt.Tx) error {
 		for i := range 20 {
 			if err := tx.Bucket(bigBucket).Put(fmt.Appendf(nil, "key %06d", i*30), bytes.Repeat([]byte("w"), 3000)); err != nil {
 				return err

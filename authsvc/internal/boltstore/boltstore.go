@@ -86,7 +86,7 @@ func (s *Store) batch(ctx context.Context, change func(*bbolt.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.file.Batch(change)
+	return s.file.Batch(ctx, change)
 }
 
 // decoded returns its arguments. If a value could not be decoded, the file is damaged, and the error has the

@@ -51,7 +51,10 @@ func (s *Store) changeTransfer(
 		}
 		return putTransfer(tx, t)
 	})
-	return t, err
+	if err != nil {
+		return token.Transfer{}, err // the change may still be under way
+	}
+	return t, nil
 }
 
 // sweepStep is the maximum number of transfers that one call of SweepTransfers reads.

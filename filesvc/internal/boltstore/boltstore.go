@@ -26,6 +26,8 @@ const (
 	copiesFormat = "asset-registry copies of files 1"
 )
 
+const changeWithin = 10 * time.Second // time for one change; an upload has no deadline of its own
+
 var (
 	filesBucket = []byte("files") // id -> checksum (4 bytes) and JSON
 	usageBucket = []byte("usage") // broker -> waiting files and bytes (8 bytes each)
@@ -72,6 +74,12 @@ func options(secrets [][]byte, log *slog.Logger) boltfile.Options {
 
 // Snapshot writes a copy of the file at one moment (boltfile.File.Snapshot).
 func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error { return s.file.Snapshot(to) }
+
+// Ready returns nil if the file can be read.
+func (s *Store) Ready(ctx context.Context) error {
+	_, err := s.Reading(ctx)
+	return err
+}
 
 // Close closes the file.
 func (s *Store) Close() error { return s.file.Close() }
@@ -202,7 +210,10 @@ func (s *Store) change(ctx context.Context, change func(*bbolt.Tx) error) error 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.file.Batch(change)
+	// A client that leaves ends no change, so that Create leaves no file of which its caller does not know.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWithin)
+	defer cancel()
+	return s.file.Batch(ctx, change)
 }
 
 // Page implements file.Files.

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"asset-registry/filesvc/internal/disk"
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/durable"
 	"asset-registry/shared/filelink"
@@ -29,10 +30,14 @@ const (
 	shardDigits   = 2         // a blob's directory is named after so many first digits of the blob's name
 	shards        = 256
 	bufferBytes   = 256 << 10
+	syncBytes     = 16 << 20 // bytes of a blob that are synced together
 )
 
 // Store keeps each blob in a file that has the name of the blob.
-type Store struct{ dir string }
+type Store struct {
+	dir  string
+	disk *disk.Disk
+}
 
 // Open opens a directory, and creates it if it does not exist.
 func Open(dir string) (*Store, error) {
@@ -48,11 +53,11 @@ func Open(dir string) (*Store, error) {
 			return nil, err
 		}
 	}
-	return &Store{dir}, errors.Join(durable.SyncDirectory(dir), durable.SyncDirectory(filepath.Dir(dir)))
+	return Existing(dir), errors.Join(durable.SyncDirectory(dir), durable.SyncDirectory(filepath.Dir(dir)))
 }
 
 // Existing returns the store in a directory that Open has made before. It creates nothing.
-func Existing(dir string) *Store { return &Store{dir} }
+func Existing(dir string) *Store { return &Store{dir, disk.New()} }
 
 func makeDirectory(dir string) error {
 	if err := os.Mkdir(dir, directoryMode); !errors.Is(err, fs.ErrExist) {
@@ -78,22 +83,29 @@ func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 		return err
 	}
 	written := filepath.Join(s.dir, unfinished, name)
-	w, err := os.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	w, err := disk.Do(ctx, s.disk, func() (*os.File, error) {
+		return os.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	})
 	if err != nil {
-		return file.NoRoom(err)
+		return err
 	}
 	// The buffer makes writes large, although one read of a form gives only 4 KiB.
-	large := bufio.NewWriterSize(struct{ io.Writer }{w}, bufferBytes)
+	to := &disk.Writer{Context: ctx, Disk: s.disk, File: w, Sync: syncBytes}
+	large := bufio.NewWriterSize(struct{ io.Writer }{to}, bufferBytes)
 	if _, err = large.ReadFrom(&ending{ctx, from}); err == nil {
 		err = large.Flush()
 	}
 	if err == nil {
-		err = w.Sync()
+		err = s.disk.Try(ctx, w.Sync)
 	}
-	if err := errors.Join(err, w.Close()); err != nil {
-		return errors.Join(file.NoRoom(err), os.Remove(written))
+	switch {
+	case errors.Is(err, disk.ErrPending): // another call would hang, too; Tidy removes what is left
+		return errors.Join(err, w.Close())
+	case err != nil:
+		remove := func() error { return errors.Join(w.Close(), os.Remove(written)) }
+		return errors.Join(err, s.disk.Try(context.WithoutCancel(ctx), remove))
 	}
-	return file.NoRoom(durable.Rename(written, path))
+	return s.disk.Try(ctx, func() error { return errors.Join(w.Close(), durable.Rename(written, path)) })
 }
 
 // ending is a reader that ends when a context is done.
@@ -109,13 +121,13 @@ func (e *ending) Read(p []byte) (int, error) {
 	return e.from.Read(p)
 }
 
-// Open implements file.Bytes. It returns an *os.File, which a connection can send without a copy.
-func (s *Store) Open(_ context.Context, name string) (file.Blob, error) {
+// Open implements file.Bytes. A connection can send the file without a copy.
+func (s *Store) Open(ctx context.Context, name string) (file.Blob, error) {
 	path, err := s.path(name)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := s.disk.Open(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, file.ErrNotFound
 	}
@@ -126,15 +138,17 @@ func (s *Store) Open(_ context.Context, name string) (file.Blob, error) {
 }
 
 // Remove implements file.Bytes.
-func (s *Store) Remove(_ context.Context, name string) error {
+func (s *Store) Remove(ctx context.Context, name string) error {
 	path, err := s.path(name)
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return durable.SyncDirectory(filepath.Dir(path))
+	return s.disk.Try(ctx, func() error {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return durable.SyncDirectory(filepath.Dir(path))
+	})
 }
 
 // Names implements file.Bytes. It reads one directory after the other.
@@ -147,7 +161,7 @@ func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, e
 		if shard(i) < after[:min(len(after), shardDigits)] {
 			continue
 		}
-		entries, err := os.ReadDir(filepath.Join(s.dir, shard(i))) // sorted by name
+		entries, err := s.list(ctx, shard(i))
 		if err != nil {
 			return nil, err
 		}
@@ -160,13 +174,18 @@ func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, e
 	return slices.Clip(found), nil
 }
 
+// list returns the entries of one of the directories, sorted by name.
+func (s *Store) list(ctx context.Context, dir string) ([]fs.DirEntry, error) {
+	return disk.Do(ctx, s.disk, func() ([]fs.DirEntry, error) { return os.ReadDir(filepath.Join(s.dir, dir)) })
+}
+
 // IsBefore implements file.Bytes.
-func (s *Store) IsBefore(_ context.Context, name string, at time.Time) (bool, error) {
+func (s *Store) IsBefore(ctx context.Context, name string, at time.Time) (bool, error) {
 	path, err := s.path(name)
 	if err != nil {
 		return false, err
 	}
-	info, err := os.Stat(path)
+	info, err := disk.Do(ctx, s.disk, func() (fs.FileInfo, error) { return os.Stat(path) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -175,13 +194,12 @@ func (s *Store) IsBefore(_ context.Context, name string, at time.Time) (bool, er
 
 // Tidy implements file.Bytes.
 func (s *Store) Tidy(ctx context.Context, before time.Time) error {
-	dir := filepath.Join(s.dir, unfinished)
-	entries, err := os.ReadDir(dir)
+	entries, err := s.list(ctx, unfinished)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		info, err := e.Info()
+		info, err := disk.Do(ctx, s.disk, e.Info)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
@@ -192,7 +210,8 @@ func (s *Store) Tidy(ctx context.Context, before time.Time) error {
 		case strings.HasPrefix(e.Name(), ".") || !info.ModTime().Before(before):
 			continue
 		}
-		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		left := filepath.Join(s.dir, unfinished, e.Name())
+		if err := s.disk.Try(ctx, func() error { return os.Remove(left) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -200,22 +219,25 @@ func (s *Store) Tidy(ctx context.Context, before time.Time) error {
 }
 
 // NoteRemoval implements file.Bytes.
-func (s *Store) NoteRemoval(_ context.Context, f file.File) error {
+func (s *Store) NoteRemoval(ctx context.Context, f file.File) error {
 	if !filelink.IsID(f.ID) {
 		return fmt.Errorf("%q is no id of a file", f.ID)
-	}
-	path := filepath.Join(s.dir, removals, f.ID)
-	if _, err := os.Stat(path); err == nil {
-		return nil
 	}
 	text, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
-	if err := durable.Create(path, text); !errors.Is(err, fs.ErrExist) {
-		return file.NoRoom(err)
+	path := filepath.Join(s.dir, removals, f.ID)
+	err = s.disk.Try(ctx, func() error {
+		if _, err := os.Stat(path); err == nil {
+			return nil
+		}
+		return durable.Create(path, text)
+	})
+	if errors.Is(err, fs.ErrExist) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // Removals implements file.Bytes.
@@ -225,7 +247,7 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 		return nil, err
 	}
 	for _, id := range ids {
-		text, err := os.ReadFile(filepath.Join(s.dir, removals, id))
+		text, err := disk.Do(ctx, s.disk, func() ([]byte, error) { return os.ReadFile(filepath.Join(s.dir, removals, id)) })
 		if err != nil {
 			return nil, err
 		}
@@ -239,8 +261,8 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 }
 
 // Removed implements file.Bytes.
-func (s *Store) Removed(_ context.Context, after string, limit int) (ids []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(s.dir, removals)) // sorted by name
+func (s *Store) Removed(ctx context.Context, after string, limit int) (ids []string, err error) {
+	entries, err := s.list(ctx, removals)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -4,10 +4,15 @@
 package mongostore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -19,31 +24,122 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
 	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/sleep"
 )
 
 const (
 	defaultDatabase = "assetregistry" // the same database as the assets
 	idleConnection  = 5 * time.Minute
+	prepareEvery    = time.Second
+	firstTry        = 2 * time.Second // how long a start waits for MongoDB
 	readingID       = "reading"
 )
 
-// Store keeps files in three collections: files, files.state and files.await.
+// Store keeps files in three collections: files, files.state and files.await. While MongoDB is away, its methods return
+// faults of kind Unavailable.
 type Store struct {
+	uri     string
+	timeout time.Duration
+	opened  atomic.Pointer[database] // nil until DNS has told the servers of the address
+	unready atomic.Pointer[error]    // the reason why the indexes are not known to be there; nil: they are there
+
+	stop    context.CancelFunc // ends the goroutine that prepares the store
+	running sync.WaitGroup
+}
+
+// database has the collections.
+type database struct {
 	client              *mongo.Client
 	files, state, await *mongo.Collection
-	timeout             time.Duration
 }
+
+// errAddress hides the driver's error, which may quote a password.
+var errAddress = errors.New("the address of the MongoDB store is malformed")
 
 // Open connects to the database at the address `uri`, and creates indexes that are missing. Each operation takes at
 // most the time `timeout`.
 func Open(ctx context.Context, uri string, timeout time.Duration) (*Store, error) {
-	parsed, err := connstring.ParseAndValidate(uri)
-	if err != nil {
-		return nil, errors.New("the address of the MongoDB store is malformed") // err may quote a password
+	s := &Store{uri: uri, timeout: timeout, stop: func() {}}
+	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
-	name := parsed.Database
-	if name == "" {
-		name = defaultDatabase
+	return s, nil
+}
+
+// OpenLater does what Open does. But if the database does not answer, it returns a store nevertheless, and tries again
+// until Close. After each try it calls the function `failed`, at the end with nil.
+func OpenLater(ctx context.Context, uri string, timeout time.Duration, failed func(error)) (*Store, error) {
+	s := &Store{uri: uri, timeout: timeout, stop: func() {}}
+	first, cancel := context.WithTimeout(ctx, firstTry)
+	defer cancel()
+	err := s.prepare(first)
+	if errors.Is(err, errAddress) {
+		return nil, err
+	}
+	if err != nil {
+		failed(err)
+		ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+		s.running.Go(func() { s.keepPreparing(ctx, failed) })
+	}
+	return s, nil
+}
+
+// keepPreparing calls prepare until it succeeds or ctx is done.
+func (s *Store) keepPreparing(ctx context.Context, failed func(error)) {
+	for sleep.For(ctx, prepareEvery) {
+		err := s.prepare(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if failed(err); err == nil {
+			return
+		}
+	}
+}
+
+// prepare makes the client and the indexes.
+func (s *Store) prepare(ctx context.Context) (err error) {
+	defer func() {
+		s.unready.Store(&err)
+		if err == nil {
+			s.unready.Store(nil)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	if s.opened.Load() == nil {
+		d, err := connect(ctx, s.uri, s.timeout)
+		if err != nil {
+			return err
+		}
+		s.opened.Store(d)
+	}
+	_, err = s.opened.Load().files.Indexes().CreateMany(ctx, []mongo.IndexModel{
+		{Keys: bson.D{{Key: "broker", Value: 1}, {Key: "state", Value: 1}, {Key: "size", Value: 1}}},
+		{Keys: bson.D{{Key: "sha256", Value: 1}, {Key: "state", Value: 1}}},
+	})
+	if err != nil {
+		return fmt.Errorf("create indexes: %w", err)
+	}
+	return nil
+}
+
+// connect makes the client. It does not wait for a server, but for DNS if the address begins with mongodb+srv.
+func connect(ctx context.Context, uri string, timeout time.Duration) (*database, error) {
+	if address, err := url.Parse(uri); err == nil && address.Scheme == connstring.SchemeMongoDBSRV {
+		// Ask DNS here, with a deadline: the driver asks again, without a deadline.
+		service := cmp.Or(address.Query().Get("srvServiceName"), "mongodb")
+		if _, _, err := net.DefaultResolver.LookupSRV(ctx, service, "tcp", address.Hostname()); err != nil {
+			return nil, fmt.Errorf("DNS does not tell the servers of the MongoDB store: %w", err)
+		}
+	}
+	parsed, err := connstring.ParseAndValidate(uri)
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok {
+		return nil, unknown
+	}
+	if err != nil {
+		return nil, errAddress
 	}
 	journal := true
 	client, err := mongo.Connect(options.Client().ApplyURI(uri).
@@ -58,23 +154,50 @@ func Open(ctx context.Context, uri string, timeout time.Duration) (*Store, error
 	if err != nil {
 		return nil, fmt.Errorf("set up MongoDB client: %w", err)
 	}
-	db := client.Database(name)
-	s := &Store{client, db.Collection("files"), db.Collection("files.state"), db.Collection("files.await"), timeout}
-	_, err = s.files.Indexes().CreateMany(ctx, []mongo.IndexModel{
-		{Keys: bson.D{{Key: "broker", Value: 1}, {Key: "state", Value: 1}, {Key: "size", Value: 1}}},
-		{Keys: bson.D{{Key: "sha256", Value: 1}, {Key: "state", Value: 1}}},
-	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("create indexes: %w", err), s.Close())
+	db := client.Database(cmp.Or(parsed.Database, defaultDatabase))
+	return &database{client, db.Collection("files"), db.Collection("files.state"), db.Collection("files.await")}, nil
+}
+
+// Ready returns nil if the indexes are there and MongoDB answers.
+func (s *Store) Ready(ctx context.Context) error {
+	if why := s.unready.Load(); why != nil {
+		return unavailable(*why)
 	}
-	return s, nil
+	_, err := s.Reading(ctx)
+	return err
+}
+
+// The method `do` calls an operation with the collections. An error of MongoDB becomes a fault of kind Unavailable,
+// because the same request may work once MongoDB has elected a primary, or answers again.
+func (s *Store) do(operation func(*database) error) error {
+	d := s.opened.Load()
+	if d == nil {
+		return unavailable(errors.New("the store is not open yet"))
+	}
+	err := operation(d)
+	switch {
+	case err == nil, errors.Is(err, file.ErrExists), errors.Is(err, file.ErrNotFound), errors.Is(err, file.ErrStale):
+		return err
+	}
+	return unavailable(err)
+}
+
+func unavailable(cause error) error {
+	f := fault.New(fault.Unavailable, fault.URL, "store", "The registry cannot reach its store now; repeat the request.")
+	return fmt.Errorf("%w: %w", f, cause)
 }
 
 // Close disconnects.
 func (s *Store) Close() error {
+	s.stop()
+	s.running.Wait()
+	d := s.opened.Load()
+	if d == nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
-	if err := s.client.Disconnect(ctx); err != nil {
+	if err := d.client.Disconnect(ctx); err != nil {
 		return fmt.Errorf("disconnect from MongoDB: %w", err)
 	}
 	return nil
@@ -127,21 +250,29 @@ func (d document) file() file.File {
 
 // Create implements file.Files.
 func (s *Store) Create(ctx context.Context, f file.File) error {
-	_, err := s.files.InsertOne(ctx, documentOf(f))
-	if mongo.IsDuplicateKeyError(err) {
-		return file.ErrExists
-	}
-	return err
+	return s.do(func(d *database) error {
+		_, err := d.files.InsertOne(ctx, documentOf(f))
+		if mongo.IsDuplicateKeyError(err) {
+			return file.ErrExists
+		}
+		return err
+	})
 }
 
 // Get implements file.Files.
-func (s *Store) Get(ctx context.Context, id string) (file.File, error) {
-	var d document
-	err := s.files.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Decode(&d)
-	if errors.Is(err, mongo.ErrNoDocuments) {
-		return file.File{}, file.ErrNotFound
-	}
-	return d.file(), err
+func (s *Store) Get(ctx context.Context, id string) (found file.File, err error) {
+	err = s.do(func(d *database) error {
+		var doc document
+		err := d.files.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Decode(&doc)
+		if errors.Is(err, mongo.ErrNoDocuments) {
+			return file.ErrNotFound
+		}
+		if err == nil {
+			found = doc.file()
+		}
+		return err
+	})
+	return found, err
 }
 
 // The function `of` returns a filter that matches the file with this id only if the file has this revision.
@@ -151,74 +282,86 @@ func of(id string, revision int64) bson.D {
 
 // Replace implements file.Files.
 func (s *Store) Replace(ctx context.Context, f file.File) error {
-	done, err := s.files.ReplaceOne(ctx, of(f.ID, f.Revision-1), documentOf(f))
-	if err == nil && done.MatchedCount == 0 {
-		return file.ErrStale
-	}
-	return err
+	return s.do(func(d *database) error {
+		done, err := d.files.ReplaceOne(ctx, of(f.ID, f.Revision-1), documentOf(f))
+		if err == nil && done.MatchedCount == 0 {
+			return file.ErrStale
+		}
+		return err
+	})
 }
 
 // Delete implements file.Files.
 func (s *Store) Delete(ctx context.Context, f file.File) error {
-	done, err := s.files.DeleteOne(ctx, of(f.ID, f.Revision))
-	if err == nil && done.DeletedCount == 0 {
-		return file.ErrStale
+	return s.do(func(d *database) error {
+		done, err := d.files.DeleteOne(ctx, of(f.ID, f.Revision))
+		if err == nil && done.DeletedCount == 0 {
+			return file.ErrStale
+		}
+		return err
+	})
+}
+
+// after reads the documents of a collection whose ids are greater than the argument `id`, in their order.
+func after(ctx context.Context, c *mongo.Collection, id string, limit int, into any) error {
+	cursor, err := c.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: id}}}},
+		options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)))
+	if err != nil {
+		return err
 	}
-	return err
+	return cursor.All(ctx, into)
 }
 
 // Page implements file.Files.
-func (s *Store) Page(ctx context.Context, after string, limit int) ([]file.File, error) {
-	cursor, err := s.files.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: after}}}},
-		options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)))
-	if err != nil {
-		return nil, err
-	}
+func (s *Store) Page(ctx context.Context, from string, limit int) (files []file.File, err error) {
 	var documents []document
-	if err := cursor.All(ctx, &documents); err != nil {
-		return nil, err
-	}
-	var files []file.File
+	err = s.do(func(d *database) error { return after(ctx, d.files, from, limit, &documents) })
 	for _, d := range documents {
 		files = append(files, d.file())
 	}
-	return files, nil
+	return files, err
 }
 
 // Usage implements file.Files.
 func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err error) {
 	mine := bson.D{{Key: "broker", Value: broker}}
 	waiting := append(mine, bson.E{Key: "state", Value: string(file.Registered)})
-	if u.Waiting, err = s.files.CountDocuments(ctx, waiting); err != nil {
-		return u, err
-	}
-	cursor, err := s.files.Aggregate(ctx, mongo.Pipeline{
-		{{Key: "$match", Value: append(mine, bson.E{
-			Key: "state", Value: bson.D{{Key: "$ne", Value: string(file.Removed)}},
-		})}},
-		{{Key: "$group", Value: bson.D{
-			{Key: "_id", Value: nil}, {Key: "bytes", Value: bson.D{{Key: "$sum", Value: "$size"}}},
-		}}},
+	stored := append(mine, bson.E{Key: "state", Value: bson.D{{Key: "$ne", Value: string(file.Removed)}}})
+	err = s.do(func(d *database) (err error) {
+		if u.Waiting, err = d.files.CountDocuments(ctx, waiting); err != nil {
+			return err
+		}
+		cursor, err := d.files.Aggregate(ctx, mongo.Pipeline{
+			{{Key: "$match", Value: stored}},
+			{{Key: "$group", Value: bson.D{
+				{Key: "_id", Value: nil}, {Key: "bytes", Value: bson.D{{Key: "$sum", Value: "$size"}}},
+			}}},
+		})
+		if err != nil {
+			return err
+		}
+		var sums []struct {
+			Bytes int64 `bson:"bytes"`
+		}
+		if err := cursor.All(ctx, &sums); err != nil || len(sums) == 0 {
+			return err
+		}
+		u.Bytes = sums[0].Bytes
+		return nil
 	})
-	if err != nil {
-		return u, err
-	}
-	var sums []struct {
-		Bytes int64 `bson:"bytes"`
-	}
-	if err := cursor.All(ctx, &sums); err != nil || len(sums) == 0 {
-		return u, err
-	}
-	u.Bytes = sums[0].Bytes
-	return u, nil
+	return u, err
 }
 
 // IsRemoved implements file.Files.
-func (s *Store) IsRemoved(ctx context.Context, sha256 string) (bool, error) {
-	n, err := s.files.CountDocuments(ctx, bson.D{
-		{Key: "sha256", Value: sha256}, {Key: "state", Value: string(file.Removed)},
-	}, options.Count().SetLimit(1))
-	return n > 0, err
+func (s *Store) IsRemoved(ctx context.Context, sha256 string) (is bool, err error) {
+	err = s.do(func(d *database) error {
+		n, err := d.files.CountDocuments(ctx, bson.D{
+			{Key: "sha256", Value: sha256}, {Key: "state", Value: string(file.Removed)},
+		}, options.Count().SetLimit(1))
+		is = n > 0
+		return err
+	})
+	return is, err
 }
 
 // reading is a file.Reading as it is stored.
@@ -230,16 +373,19 @@ type reading struct {
 }
 
 // Reading implements file.Readings.
-func (s *Store) Reading(ctx context.Context) (file.Reading, error) {
-	var r reading
-	err := s.state.FindOne(ctx, bson.D{{Key: "_id", Value: readingID}}).Decode(&r)
-	if errors.Is(err, mongo.ErrNoDocuments) {
-		return file.Reading{}, nil
-	}
-	found := file.Reading{Position: r.Position, Hours: r.Hours, Began: r.Began}
-	if !r.Complete.IsZero() {
-		found.Complete = r.Complete.UTC()
-	}
+func (s *Store) Reading(ctx context.Context) (found file.Reading, err error) {
+	err = s.do(func(d *database) error {
+		var r reading
+		err := d.state.FindOne(ctx, bson.D{{Key: "_id", Value: readingID}}).Decode(&r)
+		if errors.Is(err, mongo.ErrNoDocuments) {
+			return nil
+		}
+		found.Position, found.Hours, found.Began = r.Position, r.Hours, r.Began
+		if !r.Complete.IsZero() {
+			found.Complete = r.Complete.UTC()
+		}
+		return err
+	})
 	return found, err
 }
 
@@ -251,8 +397,10 @@ func (s *Store) SetReading(ctx context.Context, r file.Reading) error {
 			{Key: "complete", Value: r.Complete}, {Key: "began", Value: r.Began},
 		}})
 	}
-	_, err := s.state.UpdateOne(ctx, bson.D{{Key: "_id", Value: readingID}}, change, options.UpdateOne().SetUpsert(true))
-	return err
+	return s.do(func(d *database) error {
+		_, err := d.state.UpdateOne(ctx, bson.D{{Key: "_id", Value: readingID}}, change, options.UpdateOne().SetUpsert(true))
+		return err
+	})
 }
 
 // PassHour implements file.Readings.
@@ -261,50 +409,48 @@ func (s *Store) PassHour(ctx context.Context, hours int64) error {
 	if hours == 0 { // a reading of an earlier version has no count
 		still = bson.D{{Key: "$in", Value: bson.A{nil, 0}}}
 	}
-	_, err := s.state.UpdateOne(ctx, bson.D{{Key: "_id", Value: readingID}, {Key: "hours", Value: still}},
-		bson.D{{Key: "$inc", Value: bson.D{{Key: "hours", Value: int64(1)}}}}, options.UpdateOne().SetUpsert(hours == 0))
-	if mongo.IsDuplicateKeyError(err) { // another process has counted the first hour
-		return nil
-	}
-	return err
+	return s.do(func(d *database) error {
+		_, err := d.state.UpdateOne(ctx, bson.D{{Key: "_id", Value: readingID}, {Key: "hours", Value: still}},
+			bson.D{{Key: "$inc", Value: bson.D{{Key: "hours", Value: int64(1)}}}}, options.UpdateOne().SetUpsert(hours == 0))
+		if mongo.IsDuplicateKeyError(err) { // another process has counted the first hour
+			return nil
+		}
+		return err
+	})
 }
 
 func awaitID(n file.Naming) string { return n.File + "/" + n.Asset }
 
 // Await implements file.Awaited.
 func (s *Store) Await(ctx context.Context, n file.Naming) error {
-	_, err := s.await.InsertOne(ctx, bson.D{{Key: "_id", Value: awaitID(n)}})
-	if mongo.IsDuplicateKeyError(err) {
-		return nil
-	}
-	return err
+	return s.do(func(d *database) error {
+		_, err := d.await.InsertOne(ctx, bson.D{{Key: "_id", Value: awaitID(n)}})
+		if mongo.IsDuplicateKeyError(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 // Settle implements file.Awaited.
 func (s *Store) Settle(ctx context.Context, n file.Naming) error {
-	_, err := s.await.DeleteOne(ctx, bson.D{{Key: "_id", Value: awaitID(n)}})
-	return err
+	return s.do(func(d *database) error {
+		_, err := d.await.DeleteOne(ctx, bson.D{{Key: "_id", Value: awaitID(n)}})
+		return err
+	})
 }
 
 // Awaiting implements file.Awaited.
-func (s *Store) Awaiting(ctx context.Context, after file.Naming, limit int) ([]file.Naming, error) {
-	cursor, err := s.await.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: awaitID(after)}}}},
-		options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)))
-	if err != nil {
-		return nil, err
-	}
+func (s *Store) Awaiting(ctx context.Context, from file.Naming, limit int) (found []file.Naming, err error) {
 	var documents []struct {
 		ID string `bson:"_id"`
 	}
-	if err := cursor.All(ctx, &documents); err != nil {
-		return nil, err
-	}
-	var found []file.Naming
+	err = s.do(func(d *database) error { return after(ctx, d.await, awaitID(from), limit, &documents) })
 	for _, d := range documents {
 		id, asset, _ := strings.Cut(d.ID, "/")
 		found = append(found, file.Naming{File: id, Asset: asset})
 	}
-	return found, nil
+	return found, err
 }
 
 var (

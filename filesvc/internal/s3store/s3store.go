@@ -21,6 +21,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"asset-registry/filesvc/internal/disk"
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/filelink"
@@ -29,7 +30,7 @@ import (
 const (
 	removals     = "removed/" // prefix of keys that hold metadata of files that were taken down
 	region       = "us-east-1"
-	putTimeout   = 30 * time.Second // time limit for sending a file from this process to the store
+	putTimeout   = 30 * time.Second // time limit for sending a file to the store, if the store takes bytes all the time
 	readTimeout  = 10 * time.Second // how long a read waits for more bytes
 	attempts     = 2
 	maxRemoval   = 64 << 10 // bytes of the metadata of one file
@@ -46,6 +47,7 @@ type Store struct {
 	client         minio.Core
 	bucket, prefix string
 	spool          string        // directory of uploads before they go to the store
+	disk           *disk.Disk    // the disk of that directory
 	timeout        time.Duration // limit of an operation that transfers no file
 }
 
@@ -110,7 +112,9 @@ func Open(a Address, spool string, timeout time.Duration) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: *client, bucket: a.bucket, prefix: a.prefix, spool: spool, timeout: timeout}, nil
+	return &Store{
+		client: *client, bucket: a.bucket, prefix: a.prefix, spool: spool, disk: disk.New(), timeout: timeout,
+	}, nil
 }
 
 func (s *Store) key(name string) (string, error) {
@@ -150,17 +154,20 @@ func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	w, err := os.CreateTemp(s.spool, "asset-registry-upload-")
+	w, err := disk.Do(ctx, s.disk, func() (*os.File, error) {
+		w, err := os.CreateTemp(s.spool, "asset-registry-upload-")
+		if err != nil {
+			return nil, err
+		}
+		return w, os.Remove(w.Name()) // closing the file, or a kill, frees its disk space
+	})
 	if err != nil {
-		return file.NoRoom(err)
-	}
-	defer w.Close()
-	if err := os.Remove(w.Name()); err != nil { // closing the file, or a kill, frees its disk space
 		return err
 	}
-	size, err := io.Copy(w, from)
+	defer w.Close()
+	size, err := io.Copy(&disk.Writer{Context: ctx, Disk: s.disk, File: w}, from)
 	if err != nil {
-		return file.NoRoom(err)
+		return err
 	}
 	if _, err := w.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -172,10 +179,23 @@ func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 func (s *Store) put(ctx context.Context, key string, from io.Reader, size int64) error {
 	within, cancel := context.WithTimeout(ctx, putTimeout)
 	defer cancel()
+	silent := time.AfterFunc(s.timeout, cancel)
+	defer silent.Stop()
 	_, err := s.client.Client.PutObject(within, s.bucket, key, from, size, minio.PutObjectOptions{
-		ContentType: plainContent, DisableMultipart: true, SendContentMd5: true,
+		ContentType: plainContent, DisableMultipart: true, SendContentMd5: true, Progress: progress{silent, s.timeout},
 	})
 	return why(ctx, err)
+}
+
+// progress renews a timer. The client of the store calls Read with all bytes that go to the store.
+type progress struct {
+	silent *time.Timer
+	within time.Duration
+}
+
+func (p progress) Read(sent []byte) (int, error) {
+	p.silent.Reset(p.within)
+	return len(sent), nil
 }
 
 // stat returns the properties of an object, or file.ErrNotFound.

@@ -535,3 +535,35 @@ func TestNoCredentials(t *testing.T) {
 		t.Error("got no error, want one")
 	}
 }
+
+// TestAStoreThatTakesNothing uploads to an object store that never answers an upload, and to one that takes the bytes
+// more slowly than the whole time of silence. The first upload must end, and not only with its context.
+func TestAStoreThatTakesNothing(t *testing.T) {
+	for _, takes := range []bool{false, true} {
+		end := make(chan struct{})
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !takes {
+				<-end
+				return
+			}
+			for range 4 {
+				time.Sleep(200 * time.Millisecond)
+				_, _ = io.CopyN(io.Discard, r.Body, 8<<20)
+			}
+			w.Header().Set("ETag", `"x"`)
+		}))
+		s := openAt(t, server)
+		s.timeout = 500 * time.Millisecond
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		err := s.Put(ctx, blob(1), io.LimitReader(zeros{}, 32<<20))
+		if want := map[bool]fault.Kind{false: fault.Unavailable}[takes]; fault.KindOf(err) != want || (err == nil) != takes {
+			t.Errorf("takes: %t: got %v, want success or a fault of kind Unavailable", takes, err)
+		}
+		cancel()
+		close(end)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
