@@ -172,7 +172,8 @@ test-k8s: ## the manifests for Kubernetes: with the API server's code and with t
 
 test-faults: ## faults between the services and their stores
 	@deploy/test/tool.sh devmongo
-	cd deploy/test/apart/faults && GOWORK=off $(RACE) -count=1 -timeout 10m .
+	@deploy/test/tool.sh versitygw
+	cd deploy/test/apart/faults && GOWORK=off $(RACE) -count=1 -timeout 25m .
 
 test-feed: ## what the feed promises, with several writers and crashes
 	@deploy/test/tool.sh devmongo

@@ -15,7 +15,8 @@ const leafPages = 3
 // maxOverflow is larger than the number of overflow pages of any branch.
 const maxOverflow = 256
 
-// maxAheads is the maximum number of calls of Ahead that read at the same time. On a disk that hangs, each holds a thread.
+// maxAheads is the maximum number of calls of Ahead that read at the same time. On a disk that hangs, each holds a
+// thread.
 const maxAheads = 16
 
 // Ahead asks the kernel to read leaves of a bucket: the leaf with the key `from` and the leaves after it. The argument

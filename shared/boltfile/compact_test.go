@@ -73,7 +73,9 @@ func contents(t *testing.T, path string) map[string]string {
 
 // put stores a value of the given size under a key.
 func put(f *File, key string, size int) error {
-	return f.Batch(context.Background(), func(tx *bbolt.Tx) error { return tx.Bucket(bigBucket).Put([]byte(key), make([]byte, size)) })
+	return f.Batch(context.Background(), func(tx *bbolt.Tx) error {
+		return tx.Bucket(bigBucket).Put([]byte(key), make([]byte, size))
+	})
 }
 
 func holds(t *testing.T, path, text string) bool {

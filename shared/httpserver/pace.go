@@ -66,17 +66,11 @@ func (s *Sender) extend() {
 }
 
 // SendFrom sends all bytes that the reader gives. An *os.File in an *io.LimitedReader goes to the connection
-// without a copy in this process, if the server can do so. The file may be in a reader whose method File returns it.
+// without a copy in this process, if the server can do so.
 func (s *Sender) SendFrom(from io.Reader) (sent int64, err error) {
 	limited, isFile := from.(*io.LimitedReader)
-	var file *os.File
 	if isFile {
-		if file, isFile = limited.R.(*os.File); !isFile {
-			var of interface{ File() *os.File }
-			if of, isFile = limited.R.(interface{ File() *os.File }); isFile {
-				file = of.File()
-			}
-		}
+		_, isFile = limited.R.(*os.File)
 	}
 	to := counterOf(s.w)
 	if to == nil || !isFile {
@@ -87,7 +81,7 @@ func (s *Sender) SendFrom(from io.Reader) (sent int64, err error) {
 	}
 	for limited.N > 0 {
 		s.extend()
-		part := io.LimitedReader{R: file, N: min(limited.N, int64(s.left))}
+		part := io.LimitedReader{R: limited.R, N: min(limited.N, int64(s.left))}
 		n, err := to.ReadFrom(&part)
 		sent, limited.N, s.left = sent+n, limited.N-n, s.left-int(n)
 		if err != nil || n == 0 {

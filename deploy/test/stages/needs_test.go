@@ -19,6 +19,9 @@ var chosen = map[string]string{
 	"deploy/test/e2e/e2e_test.go":               "E2E_BASE_URL names a registry that somebody runs",
 	"deploy/test/compose/stack_test.go":         "test-compose sets COMPOSE",
 	"deploy/test/apart/faults/fresh_test.go":    "MONGODB_URI names a real replica set",
+
+	"filesvc/internal/mongostore/mongostore_test.go": "MONGODB_URI names a real server",
+
 	"shared/httpserver/std_test.go":             "a benchmark",
 	"shared/needtest/needtest.go":               "the one skip that is told",
 }

@@ -211,7 +211,8 @@ func (s *Store) Tidy(ctx context.Context, before time.Time) error {
 			continue
 		}
 		left := filepath.Join(s.dir, unfinished, e.Name())
-		if err := s.disk.Try(ctx, func() error { return os.Remove(left) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = s.disk.Try(ctx, func() error { return os.Remove(left) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -247,7 +248,8 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 		return nil, err
 	}
 	for _, id := range ids {
-		text, err := disk.Do(ctx, s.disk, func() ([]byte, error) { return os.ReadFile(filepath.Join(s.dir, removals, id)) })
+		path := filepath.Join(s.dir, removals, id)
+		text, err := disk.Do(ctx, s.disk, func() ([]byte, error) { return os.ReadFile(path) })
 		if err != nil {
 			return nil, err
 		}

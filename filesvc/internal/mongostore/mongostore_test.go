@@ -103,7 +103,9 @@ func TestWithoutMongoDBTheStoreIsUnavailable(t *testing.T) {
 
 // TestAWrongAddressEndsTheStart opens stores whose addresses no server can have, and one whose name DNS does not know.
 func TestAWrongAddressEndsTheStart(t *testing.T) {
-	for uri, want := range map[string]error{"mongodb://": errAddress, "mongodb://a:b:c": errAddress, "mongodb+srv://none.invalid": nil} {
+	for uri, want := range map[string]error{
+		"mongodb://": errAddress, "mongodb://a:b:c": errAddress, "mongodb+srv://none.invalid": nil,
+	} {
 		s, err := OpenLater(t.Context(), uri, time.Second, func(error) {})
 		if !errors.Is(err, want) || (s == nil) != (want != nil) {
 			t.Errorf("%s: got %v, want %v", uri, err, want)

@@ -556,7 +556,8 @@ func TestAStoreThatTakesNothing(t *testing.T) {
 		s.timeout = 500 * time.Millisecond
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		err := s.Put(ctx, blob(1), io.LimitReader(zeros{}, 32<<20))
-		if want := map[bool]fault.Kind{false: fault.Unavailable}[takes]; fault.KindOf(err) != want || (err == nil) != takes {
+		want := map[bool]fault.Kind{false: fault.Unavailable}[takes]
+		if fault.KindOf(err) != want || (err == nil) != takes {
 			t.Errorf("takes: %t: got %v, want success or a fault of kind Unavailable", takes, err)
 		}
 		cancel()

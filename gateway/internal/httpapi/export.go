@@ -74,6 +74,13 @@ func (a *API) export(form export.Form) handler {
 		if err != nil {
 			return err
 		}
+		// While the assets cannot be read, the answer is a refusal. After the header, it could only break off.
+		var first []byte
+		if len(found.Data) > 0 && c.Request.Method != http.MethodHead {
+			if first, err = a.assetOf(ctx, found.Data[0].ID); fault.KindOf(err) == fault.Unavailable {
+				return err
+			}
+		}
 		name := "assets"
 		if found.Total > exportRows {
 			name = fmt.Sprintf("assets-first-%d-of-%d", exportRows, found.Total)
@@ -88,7 +95,7 @@ func (a *API) export(form export.Form) handler {
 			c.Writer.WriteHeaderNow()
 			return nil
 		}
-		e := exporting{API: a, ctx: ctx, out: &parts{w: c.Writer}, more: a.morePages(client(c))}
+		e := exporting{API: a, ctx: ctx, out: &parts{w: c.Writer}, more: a.morePages(client(c)), first: first}
 		if err := e.run(form, query, found); err != nil {
 			_ = c.Error(err)            // for the log; gin returns its argument
 			panic(http.ErrAbortHandler) // ends the connection, so that no client believes the file is complete
@@ -120,6 +127,8 @@ type exporting struct {
 	out  *parts
 	more func() bool // counts the next page of the search; false: the limits do not admit it now
 	left int64       // how many bytes of assets may still be read
+
+	first []byte // the first asset; nil: it was not found, or the file has it already
 }
 
 // run writes the file. The argument `found` is the first page of the search. After each page, run rests for as
@@ -165,9 +174,10 @@ func (e *exporting) run(form export.Form, query url.Values, found foundIDs) erro
 
 // add adds an asset to the file. It skips an asset that no longer exists.
 func (e *exporting) add(file *export.Export, id string) error {
-	asset, err := e.patiently(e.ctx, func(ctx context.Context) ([]byte, error) {
-		return e.config.Assets.Read(ctx, routes.Prefix(routes.Current)+"/assets/"+url.PathEscape(id), nil, assetBytes)
-	})
+	asset, err := e.first, error(nil)
+	if e.first = nil; asset == nil {
+		asset, err = e.assetOf(e.ctx, id)
+	}
 	if fault.KindOf(err) == fault.NotFound {
 		return nil
 	}
@@ -188,6 +198,13 @@ func (e *exporting) add(file *export.Export, id string) error {
 		return err
 	}
 	return file.Add(read)
+}
+
+// assetOf returns an asset as an anonymous caller reads it.
+func (a *API) assetOf(ctx context.Context, id string) ([]byte, error) {
+	return a.patiently(ctx, func(ctx context.Context) ([]byte, error) {
+		return a.config.Assets.Read(ctx, routes.Prefix(routes.Current)+"/assets/"+url.PathEscape(id), nil, assetBytes)
+	})
 }
 
 // rest waits for the given time. It returns an error if the client leaves or the gateway ends.

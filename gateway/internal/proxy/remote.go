@@ -39,13 +39,13 @@ func (p remote) forward(w http.ResponseWriter, r *http.Request) error {
 		defer end()
 	}
 	resp, err := p.transport.RoundTrip(r)
-	if errors.Is(context.Cause(r.Context()), errSilent) {
+	end()
+	if err != nil && errors.Is(context.Cause(r.Context()), errSilent) {
 		err = fmt.Errorf("%w: %w", errSilent, err)
 	}
 	if err != nil {
 		return unavailable(err)
 	}
-	end()
 	defer resp.Body.Close() // its error has no meaning: the whole body was read, or reading has failed already
 	if resp.StatusCode == http.StatusUnauthorized {
 		return unavailable(errSignature)

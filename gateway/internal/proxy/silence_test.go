@@ -101,7 +101,8 @@ func TestASilentServiceEndsTheRequest(t *testing.T) {
 		{"a read that gets no answer", service{ready: true}, http.NoBody, silence, errSilent},
 		{"a read that gets its answer late", service{answers: silence - 1, body: whole()}, http.NoBody, silence - 1, nil},
 		{"a body that is not taken", service{stuck: true, ready: true}, &pieces{left: 3}, silence, errSilent},
-		{"a body that its client sends slowly", service{answers: 1, body: whole()}, &pieces{time.Minute, 5}, 5*time.Minute + 1, nil},
+		{"a body that its client sends slowly", service{answers: 1, body: whole()}, &pieces{time.Minute, 5},
+			5*time.Minute + 1, nil},
 		{"a body whose service is not ready", service{}, &pieces{left: 3}, silence, errSilent},
 		{"a body that is being stored", service{answers: 3 * silence, ready: true, body: whole()}, &pieces{left: 3},
 			3 * silence, nil},
@@ -135,7 +136,8 @@ func TestARequestWithADeadlineHasNoOther(t *testing.T) {
 		defer cancel()
 		slow := service{answers: 3 * silence, body: io.NopCloser(strings.NewReader("done"))}
 		w := httptest.NewRecorder()
-		err := Remote(slow, newSigner(t)).Forward(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil), Request{Path: "/"})
+		r := httptest.NewRequestWithContext(ctx, "GET", "/", nil)
+		err := Remote(slow, newSigner(t)).Forward(w, r, Request{Path: "/"})
 		if err != nil || w.Body.String() != "done" {
 			t.Errorf("got %q, %v; want the whole answer", w.Body, err)
 		}
