@@ -227,12 +227,12 @@ func noteFailure(dir string, fault error) error {
 	return writeBackup(dir, last)
 }
 
-// writeBackup writes the file that readBackup reads. Its mode lets all users read it, because the registry and the
-// command can run as different users. The mode of the directory still keeps other users out.
+// writeBackup writes the file that readBackup reads. The registry may run as another user than the command, so the file
+// gets the owner of the data.
 func writeBackup(dir string, last LastBackup) error {
 	text, err := json.Marshal(last)
 	if err == nil {
-		err = durable.WriteFile(filepath.Join(dir, backupFile), append(text, '\n'), 0o644)
+		err = durable.WriteLike(filepath.Join(dir, backupFile), append(text, '\n'), filepath.Join(dir, formatFile))
 	}
 	if err != nil {
 		return fmt.Errorf("note the backup: %w", err)

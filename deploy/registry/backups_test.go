@@ -106,6 +106,7 @@ const (
 func TestAFailedBackupIsNoted(t *testing.T) {
 	dir, into := t.TempDir(), filepath.Join(t.TempDir(), "backups")
 	write(t, dir, "a.tar")
+	write(t, dir, formatFile)
 	if _, err := noteBackup(dir, filepath.Join(dir, "a.tar"), true); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestAFailedBackupIsNoted(t *testing.T) {
 		t.Errorf("got %v, want %v", err, os.ErrNotExist)
 	}
 	last, err := readBackup(dir)
-	if err != nil || !last.Checked || last.Finished.IsZero() || last.Failed.IsZero() || !strings.Contains(last.Fault, formatFile) {
+	if err != nil || !last.Checked || last.Finished.IsZero() || last.Failed.IsZero() || !strings.Contains(last.Fault, secretFile) {
 		t.Errorf("got %+v, %v; want the backup before and the fault", last, err)
 	}
 	if err := BackupInto(t.Context(), dir, into, Keep{}, BackupOptions{}, t.Output()); err == nil ||

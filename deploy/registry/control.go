@@ -18,7 +18,7 @@ import (
 )
 
 // controlFile is a Unix socket in the data directory. Commands on the same machine use it to call the running
-// registry. A process that can open the directory may use it; there is no other authentication.
+// registry. Only the user of the registry and root may use it (listenControl).
 const controlFile = "control.sock"
 
 // The paths that the socket serves.
@@ -50,7 +50,7 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open control socket: %w", err)
 	}
-	listener, err := net.Listen("unix", path)
+	listener, err := listenControl(ctx, path)
 	if err != nil { // for example, the path is too long for a socket
 		log.Warn("no control socket: stop the registry to back it up", "error", err)
 		return func() error { return nil }, nil

@@ -35,6 +35,7 @@ import (
 	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/private"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/translog"
 )
@@ -119,7 +120,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	logger, flush := httpserver.NewLog(log, c.LogLevel)
 	defer func() { err = errors.Join(err, flush()) }()
 	memory.RespectLimit(logger, c.Memory)
-	if err := c.validate(logger); err != nil {
+	if err := errors.Join(c.validate(logger), private.Check(logger, c.places()...)); err != nil {
 		return err
 	}
 	on, err := c.listen()
@@ -406,11 +407,20 @@ func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusServiceUnavailable)
 }
 
-// Faults returns everything that is wrong with the configuration. It opens nothing.
-func (c Config) Faults() error {
+// Check returns everything that is wrong with the configuration, and prints warnings. It opens nothing.
+func (c Config) Check(warnings io.Writer) error {
 	log := slog.New(slog.DiscardHandler)
 	_, badCertificate := c.TLS.Config(log)
-	return errors.Join(c.validate(log), badCertificate)
+	return errors.Join(c.validate(log), badCertificate, private.Print(warnings, c.places()...))
+}
+
+// places returns the directories of the data, each of which may be a volume of its own.
+func (c Config) places() []string {
+	all := []string{c.Data}
+	for _, name := range []string{filesDirectory, snapshotDirectory, searchDirectory, certificateDirectory} {
+		all = append(all, filepath.Join(c.Data, name))
+	}
+	return all
 }
 
 // validate reports everything that is wrong with the configuration. For values that are known only later it

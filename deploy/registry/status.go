@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/buildinfo"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/private"
 	"asset-registry/shared/telemetry/export"
 )
 
@@ -32,6 +33,7 @@ type Status struct {
 	Data        string             `json:"data"`
 	Sandbox     bool               `json:"sandbox"`
 	Problems    []Problem          `json:"problems"`
+	Warnings    []string           `json:"warnings,omitempty"` // about directories that others may enter or write
 	Services    []Service          `json:"services"`
 	Assets      map[string]int64   `json:"assets"` // number of assets by state
 	Stores      map[string]int64   `json:"stores"` // bytes
@@ -160,6 +162,10 @@ func (o observer) look(ctx context.Context) (Status, error) {
 	if o.certificate != nil {
 		state := o.certificate()
 		s.Certificate = &state
+	}
+	warnings, open := private.Look(o.config.places()...)
+	if s.Warnings = warnings; open != nil { // the mode was changed after the start
+		s.Problems = append(s.Problems, Problem{Says: open.Error()})
 	}
 	s.judge(told, time.Now())
 	return s, nil

@@ -35,6 +35,7 @@ func figure(name string, value float64, labels ...string) export.Figure {
 func healthy(t *testing.T) *observer {
 	t.Helper()
 	dir := t.TempDir()
+	write(t, dir, formatFile)
 	if err := writeBackup(dir, LastBackup{File: "a.tar", Finished: time.Now(), Checked: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -64,6 +64,9 @@ func (s Status) WriteText(to io.Writer, now time.Time) error {
 	}
 	row("behind", "%s", counts(behind))
 	row("memory", "%s resident, of which Go uses %s", size(s.Memory.Resident), size(s.Memory.Used))
+	for _, says := range s.Warnings {
+		row("warning", "%s", says)
+	}
 	for _, p := range s.Problems {
 		hint := ""
 		if p.Alert != "" {

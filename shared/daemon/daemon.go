@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/command"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/private"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/telemetry/export"
 )
@@ -40,6 +41,7 @@ type Process struct {
 	Certificate httpserver.Certificate   `kong:"-"` // the zero value serves plain HTTP
 	Reloads     bool                     `kong:"-"` // SIGHUP replaces the service by a new one
 	Refusals    func(string) http.Header `kong:"-"` // see httpserver.ServeOptions.Refusals
+	Places      []string                 `kong:"-"` // the data that other users must not reach (package private)
 	Budget      int64                    `kong:"-"` // bytes that the process may use; 0: only the system's limit
 }
 
@@ -56,6 +58,9 @@ func Run(
 	log, flush := httpserver.NewLog(os.Stderr, p.LogLevel)
 	defer func() { err = errors.Join(err, flush()) }()
 	memory.RespectLimit(log, p.Budget)
+	if err := private.Check(log, p.Places...); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	config, err := p.Certificate.Config(log)
 	if err != nil {
 		return errors.Join(err, listener.Close())

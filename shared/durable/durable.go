@@ -43,11 +43,16 @@ func Replace(file string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	like, err := os.Stat(file)
+	return WriteLike(file, data, file)
+}
+
+// WriteLike writes a file with the mode and the owner of the file `like`. It replaces an existing file.
+func WriteLike(file string, data []byte, like string) error {
+	info, err := os.Stat(like)
 	if err != nil {
 		return err
 	}
-	written, err := writeBeside(file, data, func(w *os.File) error { return Resemble(w, like) })
+	written, err := writeBeside(file, data, func(w *os.File) error { return Resemble(w, info) })
 	if err != nil {
 		return err
 	}

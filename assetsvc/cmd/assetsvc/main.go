@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
+	"asset-registry/shared/private"
 	"asset-registry/shared/probe"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/translog"
@@ -123,7 +124,8 @@ func run(ctx context.Context, args []string) error {
 		}
 		read, err := c.Serve.config()
 		read.Log = slog.New(slog.DiscardHandler)
-		return errors.Join(err, read.Validate())
+		open := private.Print(os.Stderr, c.Serve.Store, c.Serve.SnapshotDir)
+		return errors.Join(err, read.Validate(), open)
 	}
 	chosen, err := config.Parse(&c, "assetsvc", help, "ASSETSVC", args)
 	if err != nil {
@@ -241,6 +243,6 @@ func (s settings) run(ctx context.Context) error {
 		c.Log, c.Telemetry = log, t
 		return assetsvc.New(ctx, c)
 	}
-	s.Budget = s.Memory
+	s.Budget, s.Places = s.Memory, []string{s.Store, s.SnapshotDir}
 	return daemon.Run(ctx, s.Addr, s.Process, open)
 }

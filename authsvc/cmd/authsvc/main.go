@@ -16,6 +16,7 @@ import (
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/private"
 	"asset-registry/shared/probe"
 	"asset-registry/shared/telemetry"
 )
@@ -93,7 +94,8 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		secrets, err := keyring.Read(c.Serve.SecretFile)
-		return errors.Join(err, c.Serve.config(secrets, newLog(), nil).Validate())
+		invalid := c.Serve.config(secrets, newLog(), nil).Validate()
+		return errors.Join(err, invalid, private.Print(os.Stderr, c.Serve.Store))
 	}
 	chosen, err := config.Parse(&c, "authsvc", description, "AUTHSVC", args)
 	if err != nil {
@@ -144,6 +146,7 @@ func (s settings) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.Places = []string{s.Store}
 	serve := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
 		return s.newService(ctx, secrets, log, t)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -74,10 +75,15 @@ type Journal struct {
 	failed  error // error of a failed write, after which nothing more is written
 }
 
+var errNoJournal = errors.New("this is not the journal of an import")
+
 // OpenJournal opens the journal of a load, or creates one. It refuses the journal of another registry or
-// broker. If a killed process has left an incomplete last line, it removes that line.
+// broker, and every other file. If a killed process has left an incomplete last line, it removes that line.
 func OpenJournal(name, registry, broker string) (*Journal, error) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(name, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open the file of tokens: %w", err)
 	}
@@ -99,7 +105,7 @@ func (j *Journal) start(name string) error {
 	if mode := info.Mode(); !mode.IsRegular() || mode.Perm()&0o077 != 0 {
 		return fmt.Errorf("other users can access it, or it is no file (mode %v)", mode)
 	}
-	end, err := j.read()
+	end, unended, err := j.read()
 	if err != nil {
 		return err
 	}
@@ -109,33 +115,49 @@ func (j *Journal) start(name string) error {
 	if _, err := j.file.Seek(end, io.SeekStart); err != nil {
 		return err
 	}
+	if unended {
+		_, err = j.file.Write([]byte{'\n'})
+		return errors.Join(err, j.file.Sync())
+	}
 	if end > 0 {
 		return nil
 	}
-	text, err := json.Marshal(j.head)
-	if err != nil {
-		return err
-	}
-	_, err = j.file.Write(append(text, '\n'))
+	_, err = j.file.Write(j.firstLine())
 	return errors.Join(err, j.file.Sync(), durable.SyncDirectory(filepath.Dir(name)))
 }
 
-// read reads all complete lines, and returns the position after the last of them.
-func (j *Journal) read() (end int64, err error) {
+func (j *Journal) firstLine() []byte {
+	text, _ := json.Marshal(j.head) // a struct of texts and numbers never fails
+	return append(text, '\n')
+}
+
+// read reads all complete lines, and returns the position after the last of them. A user may have added the last line
+// without its end: then the result `unended` is true. The rest of a line that was never synced does not count. The
+// rest of a first line must be the beginning of this journal's first line: all else is another file, which the caller
+// must not overwrite.
+func (j *Journal) read() (end int64, unended bool, err error) {
 	in := bufio.NewReaderSize(j.file, 1<<20)
 	ids := map[string]*progress{}
 	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return end, nil // an incomplete last line does not count, because it was never synced
+			if number == 1 && !bytes.HasPrefix(j.firstLine(), line) {
+				return end, false, fmt.Errorf("line 1: %w", errNoJournal)
+			}
+			if number == 1 || !json.Valid(line) {
+				return end, false, nil
+			}
+			unended, err = true, nil
 		}
 		if err != nil {
-			return end, err
+			return end, false, err
 		}
 		if err := j.take(number, line, ids); err != nil {
-			return end, fmt.Errorf("line %d: %w", number, err)
+			return end, false, fmt.Errorf("line %d: %w", number, err)
 		}
-		end += int64(len(line))
+		if end += int64(len(line)); unended {
+			return end, true, nil
+		}
 	}
 }
 
@@ -145,7 +167,7 @@ func (j *Journal) take(number int, line []byte, ids map[string]*progress) error 
 	if number == 1 {
 		var h head
 		if err := decoder.Decode(&h); err != nil || h.Import != journalVersion {
-			return errors.New("this is not the journal of an import")
+			return errNoJournal
 		}
 		if h != j.head {
 			return fmt.Errorf("it is of the registry %s and the broker %s", h.Registry, h.Broker)

@@ -20,6 +20,7 @@ import (
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/private"
 	"asset-registry/shared/replica"
 	"asset-registry/shared/sleep"
 	"asset-registry/shared/telemetry"
@@ -77,6 +78,9 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	c.Addr = listener.Addr().String()
 	certificate, err := c.TLS.Config(logger)
 	if err != nil {
+		return err
+	}
+	if err := private.Check(logger, c.Data); err != nil {
 		return err
 	}
 	if err := openData(c.Data); err != nil {

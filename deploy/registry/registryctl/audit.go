@@ -49,7 +49,7 @@ func (l listAudit) Run(ctx context.Context, p *program) error {
 
 type verifyAudit struct {
 	Head     string `placeholder:"SEQ:HASH" help:"Head that the log must contain. By default the remembered one."`
-	Remember string `placeholder:"FILE" help:"File that remembers the head. By default one file for each address."`
+	Remember string `placeholder:"FILE" out:"later" help:"File that remembers the head. By default one for each address."`
 }
 
 // Help returns the long help of the command.

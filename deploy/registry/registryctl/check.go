@@ -21,8 +21,11 @@ import (
 //
 //   - complete:"a,b" lists the values; complete:"keys" and "brokers" name lists of the registry;
 //   - least:"1" and most:"9" bound a number or a duration;
-//   - "in" is for a file that must exist, "out" for a file whose folder must exist.
-func checkValues(line *kong.Context) error {
+//   - "in" is for a file that must exist, "out" for a file whose folder must exist. With the value "later", the
+//     command itself looks whether they exist.
+//
+// No file that the command writes may be another file of the same command, or one of the files that it reads besides.
+func checkValues(line *kong.Context, files ...namedFile) error {
 	var values []*kong.Value
 	for _, flag := range line.Flags() {
 		values = append(values, flag.Value)
@@ -35,8 +38,11 @@ func checkValues(line *kong.Context) error {
 		if err := checkValue(v); err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", nameOf(v), err))
 		}
+		if target := reflect.Indirect(v.Target); isFile(v.Tag) && target.Kind() == reflect.String {
+			files = append(files, namedFile{nameOf(v), target.String(), v.Tag.Has("out")})
+		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, distinct(files...))...)
 }
 
 // nameOf returns the name of a flag, or the name of an argument as the help writes it.
@@ -61,8 +67,7 @@ func checkValue(v *kong.Value) error {
 		return nil
 	}
 	text := target.String()
-	isFile := v.Tag.Has("in") || v.Tag.Has("out")
-	if text == "" && v.Set && (v.Flag == nil || isFile) {
+	if text == "" && v.Set && (v.Flag == nil || isFile(v.Tag)) {
 		return errors.New("it must not be empty")
 	}
 	known := strings.Split(v.Tag.Get("complete"), ",")
@@ -71,8 +76,8 @@ func checkValue(v *kong.Value) error {
 	if last > 0 && isNamed && !slices.Contains(known, text) {
 		return fmt.Errorf("it must be %s or %s, got %q", strings.Join(known[:last], ", "), known[last], text)
 	}
-	if !isFile || text == "" || text == "-" { // "-" is the standard input
-		return nil
+	if !isFile(v.Tag) || text == "" || text == "-" || v.Tag.Get("in")+v.Tag.Get("out") == "later" {
+		return nil // "-" is the standard input
 	}
 	return checkFile(text, v.Tag.Has("out"))
 }

@@ -1,6 +1,7 @@
 package registryctl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,16 +61,21 @@ func configDir() (string, error) {
 	return filepath.Join(dir, "registryctl"), nil
 }
 
+// defaultConfig returns the path of the config file that --config replaces, or "" for a user without a home directory.
+func defaultConfig() string {
+	dir, err := configDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "config.yaml")
+}
+
 // readConfig reads the config file. A missing file is an error only if --config
 // names it. A file that other users can access is refused, because it holds keys.
 func (p *program) readConfig() (s settings, err error) {
-	path := p.config
+	path := cmp.Or(p.config, defaultConfig())
 	if path == "" {
-		dir, err := configDir()
-		if err != nil {
-			return s, nil // a user without a home directory has no config file
-		}
-		path = filepath.Join(dir, "config.yaml")
+		return s, nil
 	}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) && p.config == "" {

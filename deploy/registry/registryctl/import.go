@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +25,7 @@ type importAssets struct {
 	Mapping string `placeholder:"FILE" in:"" help:"YAML file: which column is which field. By default FILE is JSON lines."`
 	Folder  string `placeholder:"DIR" help:"Folder with the files of documents."`
 	Access  string `placeholder:"FILE" out:"" help:"File for tokens and progress. By default FILE.access beside the file."`
-	Report  string `placeholder:"FILE" out:"" help:"File for the result of each row, a line of JSON each, without tokens."`
+	Report  string `placeholder:"FILE" out:"" help:"Report: a line of JSON for each row, without tokens."`
 	Check   bool   `help:"Check all rows, and send nothing."`
 	Rows    int    `default:"16" least:"1" most:"256" help:"Rows that are sent at the same time, at most 256."`
 }
@@ -38,10 +40,18 @@ The file of tokens has the tokens of all assets. Only you may access it; keep it
 --access. The format of mappings and of lines of JSON is in docs/import.md.`
 }
 
-// Run checks a file, and then imports its rows.
-func (a importAssets) Run(ctx context.Context, p *program) (err error) {
-	if a.Access == "" {
+// AfterApply sets the file of tokens before the files of the command are compared.
+func (a *importAssets) AfterApply() error {
+	if a.Access == "" && a.File != "" {
 		a.Access = a.File + ".access"
+	}
+	return nil
+}
+
+// Run checks a file, and then imports its rows.
+func (a *importAssets) Run(ctx context.Context, p *program) (err error) {
+	if err := mayReplace(a.Report); err != nil {
+		return fmt.Errorf("--report: %w", err)
 	}
 	source, closeFile, err := a.open(p)
 	if err != nil {
@@ -63,7 +73,7 @@ func (a importAssets) Run(ctx context.Context, p *program) (err error) {
 }
 
 // open opens the file to import, and reads the mapping.
-func (a importAssets) open(p *program) (s bulk.Source, closeFile func() error, err error) {
+func (a *importAssets) open(p *program) (s bulk.Source, closeFile func() error, err error) {
 	if a.Mapping != "" {
 		text, err := os.Open(a.Mapping)
 		if err != nil {
@@ -94,8 +104,27 @@ func (a importAssets) open(p *program) (s bulk.Source, closeFile func() error, e
 	return s, file.Close, nil
 }
 
-// fault prints one fault in a line.
+// The bounds of the faults that a command prints. A file may have a million faulty rows.
+const (
+	mostFaults = 1000
+	mostText   = 500 // bytes of a column's name and of a text
+)
+
+// isEnough counts a fault, and reports whether the command has printed mostFaults before. It says so once.
+func (p *program) isEnough() (bool, error) {
+	p.faults++
+	if p.faults == mostFaults+1 {
+		return true, p.say("There are more faults; the first %d are printed.", mostFaults)
+	}
+	return p.faults > mostFaults, nil
+}
+
+// fault prints one fault in a line, unless so many were printed that it is enough.
 func (p *program) fault(f bulk.Fault) error {
+	if enough, err := p.isEnough(); enough {
+		return err
+	}
+	f.Column, f.Text = cut(f.Column), cut(f.Text)
 	if p.output == asJSON {
 		return p.printJSON(f, "")
 	}
@@ -103,8 +132,16 @@ func (p *program) fault(f bulk.Fault) error {
 	return err
 }
 
-// check prints all faults of the file, and returns an error if there are any.
-func (a importAssets) check(p *program, source bulk.Source, files *bulk.Folder) (bulk.Checked, error) {
+// cut returns the beginning of a text that is too long to be printed.
+func cut(text string) string {
+	if len(text) <= mostText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostText], "") + "..."
+}
+
+// check prints the faults of the file, and returns an error if there are any.
+func (a *importAssets) check(p *program, source bulk.Source, files *bulk.Folder) (bulk.Checked, error) {
 	found := 0
 	var printing error
 	checked, ok, err := bulk.Check(source, files, func(f bulk.Fault) {
@@ -121,7 +158,7 @@ func (a importAssets) check(p *program, source bulk.Source, files *bulk.Folder) 
 }
 
 // load loads the checked rows into the registry.
-func (a importAssets) load(
+func (a *importAssets) load(
 	ctx context.Context, p *program, source bulk.Source, files *bulk.Folder, checked bulk.Checked,
 ) (err error) {
 	asking, err := p.public(true)
@@ -179,12 +216,32 @@ type importReport struct {
 	err   error // the first error
 }
 
+// mayReplace returns an error unless a report may have the name: no file has it, or only an empty one or a former
+// report. So a mistake in the command replaces no other file.
+func mayReplace(name string) error {
+	info, err := os.Stat(name)
+	if name == "" || errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return nil
+	}
+	if err == nil && info.Mode().IsRegular() {
+		var file *os.File
+		if file, err = os.Open(name); err == nil {
+			defer file.Close()
+			var former bulk.Result
+			if json.NewDecoder(file).Decode(&former) == nil && former.Row > 0 && former.State != "" {
+				return nil
+			}
+		}
+	}
+	return errors.Join(fmt.Errorf("%s is there already, and is no report: name another file", name), err)
+}
+
 func newImportReport(p *program, name string, rows int) (*importReport, error) {
 	r := &importReport{p: p, name: name, rows: rows, started: time.Now(), shown: time.Now()}
 	if name == "" {
 		return r, nil
 	}
-	file, err := os.OpenFile(name+durable.Unfinished, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+durable.Unfinished) // with mode 0600
 	if err != nil {
 		return nil, fmt.Errorf("write the report: %w", err)
 	}
@@ -236,7 +293,7 @@ func (r *importReport) note(err error) {
 func (r *importReport) end(c bulk.Counts, access string) error {
 	if r.file != nil {
 		r.note(errors.Join(r.out.Flush(), r.file.Sync(), r.file.Close()))
-		r.note(durable.Rename(r.name+durable.Unfinished, r.name))
+		r.note(durable.Rename(r.file.Name(), r.name))
 	}
 	if r.err != nil {
 		return fmt.Errorf("write the report: %w", r.err)

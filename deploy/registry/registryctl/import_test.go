@@ -1,6 +1,7 @@
 package registryctl
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,65 @@ func TestAnImportWithFaultsSendsNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(at("rows.csv.access")); !os.IsNotExist(err) {
 		t.Errorf("got %v, want no file of tokens", err)
+	}
+}
+
+// TestAReportReplacesOnlyAReport names files of other kinds for the report. The command must be refused, and the file
+// must stay.
+func TestAReportReplacesOnlyAReport(t *testing.T) {
+	api := newPublicAPI(t, nil)
+	dir := files(t, map[string]string{
+		"rows": `{"reference":"1","data":{}}` + "\n", "binary": "\x89PNG\x00", "journal": `{"import":1,"registry":"r","broker":"b"}` + "\n",
+		"copy": `{"reference":"1","data":{}}` + "\n", "report": `{"row":2,"reference":"1","state":"done"}` + "\n", "empty": "",
+	})
+	for name, refused := range map[string]bool{
+		"rows": true, "binary": true, "journal": true, "copy": true, "report": false, "empty": false, "new": false, ".": true,
+	} {
+		before, _ := os.ReadFile(filepath.Join(dir, name))
+		_, err := run(t, append(api.flags, "assets", "import", filepath.Join(dir, "rows"), "--report", filepath.Join(dir, name))...)
+		isAbout := err != nil && strings.Contains(err.Error(), "--report")
+		if err == nil || isAbout != refused {
+			t.Errorf("%s: got %v, want an error about the report: %t", name, err, refused)
+		}
+		if after, _ := os.ReadFile(filepath.Join(dir, name)); string(after) != string(before) {
+			t.Errorf("%s: got the file %q, want %q", name, after, before)
+		}
+	}
+	if err := mayReplace(os.DevNull); err == nil {
+		t.Error("a device: got nil, want an error")
+	}
+}
+
+// TestFaultsThatArePrintedAreBounded imports files with many faults and with a huge one. The error must have the whole
+// count.
+func TestFaultsThatArePrintedAreBounded(t *testing.T) {
+	api := newPublicAPI(t, nil)
+	const rows = 3000
+	var many strings.Builder
+	for i := range rows {
+		fmt.Fprintf(&many, "{\"reference\":\"%d\",\"data\":{\"nope\":1}}\n", i)
+	}
+	dir := files(t, map[string]string{
+		"many": many.String(), "huge": `{"reference":"1","data":{"` + strings.Repeat("ґ", 100_000) + `":1}}` + "\n",
+	})
+	for _, output := range []string{asTable, asJSON} {
+		for name, most := range map[string]int{"many": (mostFaults + 1) * (2*mostText + 100), "huge": 10_000} {
+			var out, errOut strings.Builder
+			args := append(api.flags, "-o", output, "assets", "import", filepath.Join(dir, name), "--check")
+			err := Run(t.Context(), args, strings.NewReader(""), &out, &errOut)
+			got := out.String()
+			if lines := strings.Count(got, "\n"); lines > mostFaults || len(got) > most {
+				t.Errorf("%s as %s: got %d lines with %d bytes, want at most %d and %d", name, output, lines, len(got), mostFaults, most)
+			}
+			if name != "many" {
+				continue
+			}
+			var found int
+			_, scanned := fmt.Sscanf(err.Error()[strings.Index(err.Error(), "has "):], "has %d faults", &found)
+			if scanned != nil || found < rows || strings.Count(errOut.String(), "There are more faults") != 1 {
+				t.Errorf("as %s: got %v, want the count of all faults, and a line about those not printed", output, err)
+			}
+		}
 	}
 }
 

@@ -45,6 +45,16 @@ const (
 
 // Run makes the keys of the witnesses and writes the policies. It writes the policy of the log last.
 func (c newLogPolicy) Run(p *program) error {
+	files := []namedFile{{"FILE", c.File, true}, {"--log-key", c.LogKey, false}}
+	for _, text := range c.Witness {
+		dir, _, _ := strings.Cut(text, "=")
+		for _, name := range []string{witnessKeyFile, witnessPolicy} {
+			files = append(files, namedFile{"the " + name + " of the witness " + text, filepath.Join(dir, name), true})
+		}
+	}
+	if err := distinct(files...); err != nil {
+		return err
+	}
 	keys, err := logkey.Read(c.LogKey)
 	if err != nil {
 		return err

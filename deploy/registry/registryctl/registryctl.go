@@ -25,6 +25,7 @@ type program struct {
 	output string
 	settings
 	urlGiven bool // URL was set, so it is not the default
+	faults   int  // number of faults that were printed or left out
 }
 
 // The output formats.
@@ -36,7 +37,7 @@ const (
 // commands declares the flags and commands. Config and Output may be used with every command.
 type commands struct {
 	Build  config.PrintVersion `name:"version" hidden:"" help:"Print the version of registryctl and exit."`
-	Config string              `placeholder:"FILE" help:"YAML file with addresses and keys, of mode 0600."`
+	Config string              `placeholder:"FILE" in:"later" help:"YAML file with addresses and keys, of mode 0600."`
 	Output string              `short:"o" default:"table" complete:"table,json" help:"Output format: table or json."`
 
 	Settings settings             `embed:""`
@@ -99,7 +100,7 @@ func parseAndRun(ctx context.Context, args []string, p *program) error {
 	if err := missingValue(parsed, args); err != nil {
 		return err
 	}
-	if err := checkValues(parsed); err != nil {
+	if err := checkValues(parsed, namedFile{name: "your config file", path: defaultConfig()}); err != nil {
 		return err
 	}
 	if err := p.load(c); err != nil {

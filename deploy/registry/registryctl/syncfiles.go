@@ -90,6 +90,9 @@ func (s syncCopy) checkFiles(ctx context.Context, p *program, copied *replica.Re
 	defer func() { err = errors.Join(err, files.Close()) }()
 	found, faults := files.Check(ctx)
 	for _, fault := range faults {
+		if enough, err := p.isEnough(); enough {
+			return err
+		}
 		if err := p.say("%v", fault); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ type copyReport struct {
 	Test     int64 `json:"test"`     // assets in test mode; these have no proofs
 	Changed  int64 `json:"changed"`  // assets with too many later changes to reach the leaf of the copy's state
 	Erased   int64 `json:"erased"`   // assets whose content the registry has erased
-	Differs  int64 `json:"differs"`  // assets that differ; the standard error names them
+	Differs  int64 `json:"differs"`  // assets that differ; the standard error names the first mostFaults
 	Unproven int64 `json:"unproven"` // assets that are not in the sample, if a sample was taken
 }
 
@@ -119,6 +119,9 @@ func (v *copyVerifier) one(ctx context.Context, p *program, asset replica.Entry)
 	defer v.mu.Unlock()
 	if differs {
 		v.report.Differs++
+		if enough, failed := p.isEnough(); enough {
+			return failed
+		}
 		return p.say("asset %s: %v", asset.ID, err)
 	}
 	switch found {

@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/deploy/registry/witness"
 	"asset-registry/shared/command"
+	"asset-registry/shared/private"
 )
 
 // runWitness runs a witness of public logs until the process gets a signal to end.
@@ -33,6 +34,9 @@ func (c runWitness) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	if err := private.Check(log, c.State); err != nil {
+		return err
+	}
 	w, err := witness.New(witness.Config{Key: key, Logs: logs, State: c.State, Log: log})
 	if err != nil {
 		return err

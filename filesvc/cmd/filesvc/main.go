@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/private"
 	"asset-registry/shared/probe"
 	"asset-registry/shared/telemetry"
 )
@@ -57,11 +58,12 @@ func run(ctx context.Context, args []string) error {
 		}
 		c, err := s.config()
 		c.Log = slog.New(slog.DiscardHandler)
-		return errors.Join(err, c.Validate())
+		return errors.Join(err, c.Validate(), private.Print(os.Stderr, s.Store, s.Data))
 	}
 	if _, err := config.Parse(&s, "filesvc", help, "FILESVC", args); err != nil {
 		return err
 	}
+	s.Places = []string{s.Store, s.Data}
 	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
 		c, err := s.config()
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
+	"asset-registry/shared/private"
 	"asset-registry/shared/probe"
 	"asset-registry/shared/telemetry"
 )
@@ -55,12 +57,13 @@ func run(ctx context.Context, args []string) error {
 		if err := config.Check(&s, "searchsvc", "SEARCHSVC", "", args[1:], os.Stdout); err != nil {
 			return err
 		}
-		return s.config(slog.New(slog.DiscardHandler), nil).Validate()
+		invalid := s.config(slog.New(slog.DiscardHandler), nil).Validate()
+		return errors.Join(invalid, private.Print(os.Stderr, s.Data))
 	}
 	if _, err := config.Parse(&s, "searchsvc", help, "SEARCHSVC", args); err != nil {
 		return err
 	}
-	s.Budget = s.Memory
+	s.Budget, s.Places = s.Memory, []string{s.Data}
 	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
 		return searchsvc.New(ctx, s.config(log, t))
 	}

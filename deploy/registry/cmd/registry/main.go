@@ -128,7 +128,7 @@ func run(ctx context.Context, args []string) error {
 		if err := config.Check(&c, "registry", "REGISTRY", "serve", args[1:], os.Stdout); err != nil {
 			return err
 		}
-		return c.Serve.Faults()
+		return c.Serve.Check(os.Stderr)
 	}
 	const help = "The asset registry. \"registry check-config [FILE] [flags]\" checks the settings of serve, " +
 		"and prints what is in force and where it came from."

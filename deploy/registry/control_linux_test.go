@@ -1,0 +1,102 @@
+package registry
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+)
+
+// TestTheControlSocketIsPrivate opens the socket under each kind of umask. Its mode must be 0600 before it is used.
+func TestTheControlSocketIsPrivate(t *testing.T) {
+	for _, umask := range []int{0, 0o002, 0o022, 0o077, 0o777} {
+		_, path := openControl(t, umask)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != 0o600 {
+			t.Errorf("umask %04o: got a socket of mode %04o, want 0600", umask, got)
+		}
+	}
+}
+
+// TestTheControlSocketKnowsItsUser lets everybody open the socket, as a mistaken chmod does. Another user must get no
+// answer; the own user must get one.
+func TestTheControlSocketKnowsItsUser(t *testing.T) {
+	listener, path := openControl(t, 0)
+	if err := errors.Join(os.Chmod(filepath.Dir(path), 0o755), os.Chmod(path, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	own := os.Geteuid()
+	if own != 0 { // the test cannot become another user, so another user owns the socket
+		listener.user++
+	}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			io.WriteString(conn, "hello")
+			conn.Close()
+		}
+	}()
+	const nobody = 65534
+	if got := heard(t, path, nobody); got != "" {
+		t.Errorf("another user: got the answer %q, want none", got)
+	}
+	if own == 0 {
+		if got := heard(t, path, own); got != "hello" {
+			t.Errorf("the own user: got the answer %q, want hello", got)
+		}
+	}
+}
+
+// openControl opens a control socket under a umask.
+func openControl(t *testing.T, umask int) (ownListener, string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "control") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, controlFile)
+	defer syscall.Umask(syscall.Umask(umask))
+	listener, err := listenControl(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener.(ownListener), path
+}
+
+// heard returns what a user reads from the socket. If this process is not root, it stays the user that it is.
+func heard(t *testing.T, path string, user int) string {
+	t.Helper()
+	answer := make(chan string, 1)
+	go func() {
+		defer close(answer)
+		runtime.LockOSThread() // the end of the goroutine ends this thread, whose user has changed
+		if os.Geteuid() == 0 {
+			const same = ^uintptr(0)
+			if _, _, failed := syscall.RawSyscall(syscall.SYS_SETRESUID, same, uintptr(user), same); failed != 0 {
+				t.Errorf("become user %d: %v", user, failed)
+				return
+			}
+		}
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Errorf("user %d: %v", user, err)
+			return
+		}
+		defer conn.Close()
+		text, _ := io.ReadAll(conn) // a connection that was refused may end with an error
+		answer <- string(text)
+	}()
+	return <-answer
+}

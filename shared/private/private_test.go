@@ -1,0 +1,85 @@
+package private
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestDirectoriesThatOthersMayUse(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		mode    os.FileMode
+		foreign bool   // another user owns the directory
+		warns   string // part of the warning; "": none
+		refuses bool
+	}{
+		{"only the owner", 0o700, false, "", false},
+		{"less than the owner", 0o500, false, "", false},
+		{"others may enter", 0o755, false, "may enter", false},
+		{"the group may enter", 0o750, false, "may enter", false},
+		{"others may only enter", 0o711, false, "may enter", false},
+		{"others may only list", 0o704, false, "may enter", false},
+		{"others may write", 0o777, false, "", true},
+		{"others may write what they cannot read", 0o703, false, "", true},
+		{"a directory that the system shares", 0o777 | os.ModeSticky, false, "may write into", false},
+		{"the group may write", 0o770, false, "", true},
+		{"the group may write, and others enter", 0o775, false, "", true},
+		{"the volume of a pod", 0o775 | os.ModeSetgid, false, "may write into", false},
+		{"the volume of a pod that others may write", 0o777 | os.ModeSetgid, false, "", true},
+		{"a volume that another user owns", 0o777, true, "may write into", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(dir, c.mode); err != nil {
+				t.Fatal(err)
+			}
+			if c.foreign {
+				dir = foreign(t)
+			}
+			for _, place := range []string{dir, "file:" + filepath.Join(dir, "assets.db")} {
+				var text bytes.Buffer
+				err := Check(slog.New(slog.NewTextHandler(&text, nil)), place, place)
+				if (err != nil) != c.refuses || err != nil && !strings.Contains(err.Error(), "chmod 700 "+dir) {
+					t.Errorf("%s: got %v, want an error: %t", place, err, c.refuses)
+				}
+				warned := strings.Count(text.String(), "level=WARN")
+				if !strings.Contains(text.String(), c.warns) || (warned == 1) != (c.warns != "") || warned > 1 {
+					t.Errorf("%s: got the log %q, want one warning with %q", place, &text, c.warns)
+				}
+			}
+		})
+	}
+}
+
+// foreign returns a directory of the system that everybody may write, and makes this process a user who does not
+// own it.
+func foreign(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		if err := syscall.Seteuid(65534); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := syscall.Seteuid(0); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	return os.TempDir()
+}
+
+func TestPlacesWithoutADirectory(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "absent")
+	warnings, err := Look("", "file:", "mongodb://a,b/registry", "redis://a", "s3+https://host/bucket", absent, "file:"+absent+"/x.db")
+	if err != nil || len(warnings) > 0 {
+		t.Errorf("got %q, %v; want nothing", warnings, err)
+	}
+}
