@@ -103,8 +103,9 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 	if s.auth, err = s.authService(signer); err != nil {
 		return err
 	}
-	s.keys, s.usage = apikey.Cached(s.auth, c.KeyTTL, c.Now), apikey.NewUsage(s.auth, c.Log, c.Now)
-	s.limits, err = limits.New(c.Limits, limits.Options{Now: c.Now, Log: c.Log, Meter: c.Telemetry.Meter()})
+	s.keys, s.usage = apikey.Cached(s.auth, c.KeyTTL, c.Now, c.Memory/64), apikey.NewUsage(s.auth, c.Log, c.Now)
+	options := limits.Options{Now: c.Now, Log: c.Log, Meter: c.Telemetry.Meter(), Memory: c.Memory}
+	s.limits, err = limits.New(c.Limits, options)
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,17 @@ func parseHop(text string) (netip.Addr, error) {
 	return netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
 }
 
+// Prefix returns the network of many clients around an address: /16 of IPv4, /32 of IPv6. Clients that a full table
+// does not keep count together with others of their prefix.
+func Prefix(addr netip.Addr) netip.Prefix {
+	bits := 32
+	if addr.Is4() {
+		bits = 16
+	}
+	prefix, _ := addr.Prefix(bits) // only the zero address has none
+	return prefix
+}
+
 // Network returns the part of an address that belongs to one client: a whole IPv4
 // address, or the /64 network of an IPv6 address.
 func Network(addr netip.Addr) netip.Addr {

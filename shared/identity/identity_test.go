@@ -116,6 +116,17 @@ func TestWhatIsRememberedRunsOut(t *testing.T) {
 	}
 }
 
+// TestAFullCacheStaysBounded signs for more callers than a signer remembers.
+func TestAFullCacheStaysBounded(t *testing.T) {
+	var c cache[int, string]
+	for i := range 3*maxEntries + 7 {
+		c.put(i, "token", start.Add(time.Hour))
+		if got, known := c.get(i, start); got != "token" || !known || len(c.entries) > maxEntries {
+			t.Fatalf("value %d: got %q, %t among %d values, want it among at most %d", i, got, known, len(c.entries), maxEntries)
+		}
+	}
+}
+
 func TestTokensOfSeveralCallersAreKept(t *testing.T) {
 	signer := newSigner(t, 'a', start)
 	now := start

@@ -2,43 +2,69 @@ package admin
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"testing"
-
-	"github.com/ulule/limiter/v3"
+	"time"
 
 	"asset-registry/shared/fault"
 )
 
-// TestAFloodOfNetworksDoesNotFillTheMemory sends wrong keys from very many networks. The first wrong key of a
-// network begins a window in the store of a limiter. No store may have more than maxGuessers windows, so that it
-// remembers no more networks than this.
-func TestAFloodOfNetworksDoesNotFillTheMemory(t *testing.T) {
+// TestAFloodOfNetworksForgetsNoGuesses sends wrong keys from more networks than are remembered. The memory must be
+// bounded, a network that sent too many must be refused until its window ends, and the newest one must be too.
+func TestAFloodOfNetworksForgetsNoGuesses(t *testing.T) {
 	var g guesses
-	stores := map[limiter.Store]int{}
-	var from [16]byte
-	const networks = 3*maxGuessers + 7
-	for i := range networks {
-		binary.BigEndian.PutUint32(from[:], uint32(i)+1) // each address is in a different /64
-		for range 2 {
-			if err := g.count(t.Context(), netip.AddrFrom16(from)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		stores[g.limiter.Store]++
-		if g.windows > maxGuessers {
-			t.Fatalf("got %d networks in a store, want at most %d", g.windows, maxGuessers)
-		}
+	now := time.Now()
+	network := func(n int) netip.Addr { // each one is in a /32 of its own
+		var a [16]byte
+		binary.BigEndian.PutUint32(a[:], uint32(n)+1<<28)
+		return netip.AddrFrom16(a)
 	}
-	if len(stores) != 4 {
-		t.Errorf("got %d stores for %d networks, want 4", len(stores), networks)
+	refused := func(from netip.Addr) bool { return fault.KindOf(g.check(from, now)) == fault.TooMany }
+	first, last := netip.MustParseAddr("192.0.2.1"), network(3*maxGuessers)
+	for range maxGuesses {
+		if refused(first) {
+			t.Fatal("the first network is refused too early")
+		}
+		g.count(first, now)
+	}
+	for n := range 3 * maxGuessers {
+		g.count(network(n), now)
 	}
 	for range maxGuesses {
-		if err := g.count(t.Context(), netip.AddrFrom16(from)); err != nil {
-			t.Fatal(err)
-		}
+		g.count(last, now)
 	}
-	if err := g.check(t.Context(), netip.AddrFrom16(from)); fault.KindOf(err) != fault.TooMany {
-		t.Errorf("too many wrong keys after the flood: got %v, want a fault of kind TooMany", err)
+	if len(g.windows) > maxGuessers {
+		t.Errorf("got %d windows, want at most %d", len(g.windows), maxGuessers)
+	}
+	now = now.Add(guessWindow - 1)
+	if !refused(first) || !refused(last) {
+		t.Errorf("within the window: got refused %t and %t, want both networks", refused(first), refused(last))
+	}
+	if refused(network(0)) {
+		t.Error("a network with one wrong key is refused")
+	}
+	now = now.Add(1)
+	if refused(first) || refused(last) {
+		t.Errorf("after the window: got refused %t and %t, want none", refused(first), refused(last))
+	}
+	g.count(network(maxGuessers+1), now)
+	now = now.Add(time.Second)
+	for n := range 10 {
+		g.count(network(4*maxGuessers+n), now)
+	}
+	if len(g.windows) > 20 {
+		t.Errorf("after the window: got %d windows, want the new ones", len(g.windows))
+	}
+}
+
+// TestUsesThatAreRememberedAreBounded uses a key from more addresses than are remembered. Each use must be due once.
+func TestUsesThatAreRememberedAreBounded(t *testing.T) {
+	a, now := NewAuthenticator(nil, nil, nil, time.Now), time.Now()
+	for n := range 2*maxSeen + 7 {
+		use := fmt.Sprint("key 0 ", n)
+		if first, second := a.due(use, now), a.due(use, now); !first || second || len(a.seen) > maxSeen {
+			t.Fatalf("use %d: got due %t and %t, and %d uses; want true, false and at most %d", n, first, second, len(a.seen), maxSeen)
+		}
 	}
 }

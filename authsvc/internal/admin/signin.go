@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -41,12 +40,12 @@ func NewAuthenticator(
 // key that is not allowed to be used from the address. An address that sent too many wrong keys gets faults of kind
 // TooMany for a while.
 func (a *Authenticator) Operator(ctx context.Context, hash string, from netip.Addr) (Actor, error) {
-	if err := a.guesses.check(ctx, from); err != nil {
+	if err := a.guesses.check(from, time.Now()); err != nil {
 		return Actor{}, err
 	}
 	by, err := a.SignedIn(ctx, hash, from)
 	if fault.KindOf(err) == fault.Unauthorized && hash != noKey {
-		err = errors.Join(err, a.guesses.count(ctx, from))
+		a.guesses.count(from, time.Now())
 	}
 	return by, err
 }
@@ -71,7 +70,7 @@ func (a *Authenticator) SignedIn(ctx context.Context, hash string, from netip.Ad
 
 const (
 	recordEvery = time.Minute // a key's use from an address is stored at most once in this time
-	maxSeen     = 10_000
+	maxSeen     = 10_000      // uses that are remembered; if there are more, uses are stored more often
 )
 
 // recordUse stores the use of an operator's key. A failure is only logged, because the operator can work

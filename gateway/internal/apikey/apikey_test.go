@@ -164,7 +164,7 @@ func (f *fake) VerifyKey(_ context.Context, hash string) (authapi.Key, error) {
 
 // watched returns a cache that may trust its entries for the next 1000 hours.
 func watched(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
-	c := Cached(from, ttl, now)
+	c := Cached(from, ttl, now, 1<<30)
 	c.Confirm(now().Add(1000 * time.Hour))
 	return c
 }
@@ -243,6 +243,25 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
+// TestWrongKeysDropNoRightKey fills a small cache with wrong keys. The right key must stay, and the cache keep its size.
+func TestWrongKeysDropNoRightKey(t *testing.T) {
+	from, now := &fake{}, time.Unix(0, 0)
+	cache := Cached(from, time.Hour, func() time.Time { return now }, 8*entryBytes)
+	if _, err := cache.VerifyKey(t.Context(), "right"); err != nil {
+		t.Fatal(err)
+	}
+	from.err = fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")
+	for i := range 100 {
+		cache.VerifyKey(t.Context(), fmt.Sprint(i))
+		if got := len(cache.entries); got > 8 {
+			t.Fatalf("got %d entries, want at most 8", got)
+		}
+	}
+	if _, known, err := cache.Recall("right"); !known || err != nil {
+		t.Errorf("the right key: got known %t, %v; want it known", known, err)
+	}
+}
+
 func TestANewKeyIsSoonKnown(t *testing.T) {
 	now := time.Unix(0, 0)
 	from := &fake{err: fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")}
@@ -288,7 +307,7 @@ func TestCacheTrustsWhatIsConfirmed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			now := start
 			from := &fake{err: c.err, goodFor: c.goodFor}
-			cache := Cached(from, 5*time.Second, func() time.Time { return now })
+			cache := Cached(from, 5*time.Second, func() time.Time { return now }, 1<<30)
 			cache.VerifyKey(t.Context(), "h")
 			if c.confirm > 0 {
 				cache.Confirm(start.Add(c.confirm))
@@ -475,7 +494,7 @@ func TestMetricsTellWhatIsRememberedAndWhetherItIsWatched(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	now := time.Unix(1000, 0)
 	from := &fake{}
-	cache := Cached(from, time.Hour, func() time.Time { return now })
+	cache := Cached(from, time.Hour, func() time.Time { return now }, 1<<30)
 	unregister, err := cache.Measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
 	if err != nil {
 		t.Fatal(err)

@@ -18,9 +18,12 @@ type Verifier interface {
 	VerifyKey(ctx context.Context, hash string) (authapi.Key, error)
 }
 
-// maxEntries is the maximum number of entries of the cache. A broker has only a few keys. If many wrong keys come, the
-// cache may be emptied; then each right key needs one call to authsvc.
-const maxEntries = 10_000
+// The bounds of the cache. A broker has only a few keys. If a cache is full, it drops the answers about wrong keys.
+// Wrong keys never drop a right one.
+const (
+	maxEntries = 10_000
+	entryBytes = 1 << 10 // of an answer, about: a key has limits of its own, allowed networks and names
+)
 
 // invalidTTL is the longest time for which the cache remembers that a key is not valid. It is short, because a
 // client may use a new key before the key exists.
@@ -40,6 +43,7 @@ type Cache struct {
 	calls singleflight.Group
 	counts
 
+	most      int // maximum number of entries
 	mu        sync.RWMutex
 	entries   map[string]entry // the keys are hashes of API keys
 	epoch     uint64           // number of calls of Forget; a caller never shares a call from an earlier epoch
@@ -54,9 +58,10 @@ type entry struct {
 }
 
 // Cached returns a cache in front of the Verifier `from`. Answers of the cache are never older than `ttl`. A key
-// that becomes valid is accepted within a second.
-func Cached(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
-	return &Cache{from: from, ttl: ttl, now: now, entries: map[string]entry{}}
+// that becomes valid is accepted within a second. The answers take about the given number of bytes at most.
+func Cached(from Verifier, ttl time.Duration, now func() time.Time, bytes int64) *Cache {
+	most := int(min(max(bytes/entryBytes, 1), maxEntries))
+	return &Cache{from: from, ttl: ttl, now: now, most: most, entries: map[string]entry{}}
 }
 
 // Confirm informs the cache that Forget was called for every change before the given time.
@@ -181,16 +186,18 @@ func (c *Cache) remember(hash string, epoch uint64, e entry) {
 	if epoch != c.epoch {
 		return
 	}
-	if len(c.entries) >= maxEntries {
+	if len(c.entries) >= c.most {
 		now := c.now()
 		for hash, e := range c.entries {
-			if !now.Before(e.until) {
+			if !now.Before(e.until) || e.err != nil {
 				delete(c.entries, hash)
 			}
 		}
-		if len(c.entries) >= maxEntries {
+		if len(c.entries) >= c.most && e.err == nil { // an operator has made as many keys
 			clear(c.entries)
 		}
 	}
-	c.entries[hash] = e
+	if len(c.entries) < c.most {
+		c.entries[hash] = e
+	}
 }

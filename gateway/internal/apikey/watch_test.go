@@ -36,7 +36,7 @@ func (w *telling) WatchKeys(_ context.Context, since string, _ time.Duration) (a
 func TestWatchForgetsAndConfirms(t *testing.T) {
 	now := time.Unix(1000, 0)
 	from := &fake{}
-	cache := Cached(from, time.Hour, func() time.Time { return now })
+	cache := Cached(from, time.Hour, func() time.Time { return now }, 1<<30)
 	cache.VerifyKey(t.Context(), "h")
 	cache.VerifyKey(t.Context(), "changed")
 	now = now.Add(time.Minute)
@@ -88,7 +88,7 @@ func TestALostWatchIsToldOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
 			from := &fake{}
-			cache := Cached(from, time.Hour, time.Now)
+			cache := Cached(from, time.Hour, time.Now, 1<<30)
 			begun := time.Now()
 			w := &failing{from: begun.Add(time.Minute), until: begun.Add(time.Minute + c.lost)}
 			ctx, end := context.WithCancel(t.Context())
@@ -133,7 +133,7 @@ func TestAWatchThatEndsIsNoLoss(t *testing.T) {
 				end()
 			}
 		}}
-		Cached(&fake{}, time.Hour, time.Now).Watch(ctx, w, slog.New(slog.NewTextHandler(&log, nil)))
+		Cached(&fake{}, time.Hour, time.Now, 1<<30).Watch(ctx, w, slog.New(slog.NewTextHandler(&log, nil)))
 		if log.Len() > 0 {
 			t.Errorf("got the log %q, want none", log.String())
 		}
@@ -168,14 +168,14 @@ func TestAWatcherIsAskedAtOnce(t *testing.T) {
 		ctx, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
 		quick := &changing{}
-		Cached(&fake{}, time.Hour, time.Now).Watch(ctx, quick, slog.New(slog.DiscardHandler))
+		Cached(&fake{}, time.Hour, time.Now, 1<<30).Watch(ctx, quick, slog.New(slog.DiscardHandler))
 		if quick.calls < 99 {
 			t.Errorf("got %d calls in a second of changes, want 99", quick.calls)
 		}
 		ctx, end = context.WithTimeout(t.Context(), 4*watchWait+time.Millisecond)
 		defer end()
 		calls := 0
-		Cached(&fake{}, time.Hour, time.Now).Watch(ctx, ending{func() { calls++ }}, slog.New(slog.DiscardHandler))
+		Cached(&fake{}, time.Hour, time.Now, 1<<30).Watch(ctx, ending{func() { calls++ }}, slog.New(slog.DiscardHandler))
 		if calls != 5 { // the fifth call is not finished when the watch ends
 			t.Errorf("got %d calls in the time of 4 that wait, want 5", calls)
 		}
@@ -184,7 +184,7 @@ func TestAWatcherIsAskedAtOnce(t *testing.T) {
 
 func TestAnEarlierConfirmationTakesNothingBack(t *testing.T) {
 	now := time.Unix(1000, 0)
-	cache := Cached(&fake{}, time.Hour, func() time.Time { return now })
+	cache := Cached(&fake{}, time.Hour, func() time.Time { return now }, 1<<30)
 	cache.VerifyKey(t.Context(), "h")
 	cache.Confirm(now.Add(time.Minute))
 	cache.Confirm(now)

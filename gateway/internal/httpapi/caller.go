@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"net/http"
 	"net/netip"
@@ -94,7 +96,7 @@ func (a *API) identify(needed bool) step {
 // verify returns the API key of the request, if it is valid and may be used from the client's address. A call to
 // authsvc may take at most the time in the argument `within`.
 func (a *API) verify(c *gin.Context, addr netip.Addr, within time.Duration) (authapi.Key, error) {
-	guesser := guesserOf(c.Request, addr)
+	guesser := a.guesserOf(c.Request, addr)
 	if err := a.config.Limits.CheckLockout(c.Request.Context(), guesser); err != nil {
 		return authapi.Key{}, err
 	}
@@ -116,15 +118,21 @@ func (a *API) verify(c *gin.Context, addr netip.Addr, within time.Duration) (aut
 
 // guesserOf returns the address for which wrong keys count. Wrong keys from a web page count for the page's origin
 // together with the address: otherwise a page could lock out everybody who shares an address with a reader of the
-// page. For this, guesserOf makes up a local address (RFC 4193) that nobody has.
-func guesserOf(r *http.Request, addr netip.Addr) netip.Addr {
+// page. For this, guesserOf makes up a local address (RFC 4193) that nobody has. The origins at an address get 256 such
+// addresses of one prefix, so that ever new origins fill no table. Nobody knows which origins share one, because a secret
+// chooses it.
+func (a *API) guesserOf(r *http.Request, addr netip.Addr) netip.Addr {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		return addr
 	}
-	made := sha256.Sum256([]byte(clientaddr.Network(addr).String() + " " + origin))
-	made[0] = 0xfd
-	return netip.AddrFrom16([16]byte(made[:16]))
+	network := clientaddr.Network(addr).String()
+	of, page := sha256.Sum256([]byte(network)), hmac.New(sha256.New, bytes.Join(a.config.Secrets, nil))
+	page.Write([]byte(network + " " + origin))
+	made := [16]byte{0xfd}
+	copy(made[1:7], of[:])
+	made[7] = page.Sum(nil)[0]
+	return netip.AddrFrom16(made)
 }
 
 // key returns the API key of a request, verified from the cache or by authsvc.

@@ -49,7 +49,7 @@ func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.
 	auth := authapi.NewClient(httpserver.InProcess(http.HandlerFunc(anyKey)), signer, "gateway")
 	c := Config{
 		Assets: proxy.Local(service, signer), Search: proxy.Local(service, signer), Files: proxy.Local(service, signer), Auth: auth,
-		Keys: apikey.Cached(auth, time.Minute, time.Now), Usage: apikey.NewUsage(auth, log, time.Now),
+		Keys: apikey.Cached(auth, time.Minute, time.Now, 1<<30), Usage: apikey.NewUsage(auth, log, time.Now),
 		Bodies: memory.NewBudget(1 << 20), Secrets: secrets, ServerID: "id", MaxBody: 100, Memory: 1 << 30,
 		Timeout: 10 * time.Second, Log: log, Meter: meter,
 		Settings: Settings{MaxConcurrent: 1000, ClientStreams: 2, ClientSegments: 2},

@@ -2,6 +2,7 @@
 package limits
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/memory"
 	"asset-registry/shared/routes"
 )
 
@@ -29,10 +31,17 @@ type Limits struct {
 
 // Options has what New needs in addition to the settings.
 type Options struct {
-	Now   func() time.Time
-	Log   *slog.Logger
-	Meter metric.Meter
+	Now    func() time.Time
+	Log    *slog.Logger
+	Meter  metric.Meter
+	Memory int64 // bytes that the process may use, of which the limits take their shares; 0: memory.Limit
 }
+
+// The shares of the memory that the limits take.
+const (
+	tableShare   = 32  // what is used of the limits, by address
+	lockoutShare = 256 // addresses that are locked out
+)
 
 // New opens the limits. The settings must be valid. New does not connect to Redis yet.
 func New(s Settings, o Options) (*Limits, error) {
@@ -49,21 +58,22 @@ func New(s Settings, o Options) (*Limits, error) {
 	if l.Limiter, err = ratelimit.New(store, s.Policies(), o.Now, o.Meter); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
+	l.KeepLockouts(cmp.Or(o.Memory, memory.Limit()) / lockoutShare)
 	return l, nil
 }
 
 // open opens the store in which the limits count.
 func (l *Limits) open(o Options) (ratelimit.Store, error) {
-	s := l.settings
+	s, bytes := l.settings, cmp.Or(o.Memory, memory.Limit())/tableShare
 	if s.Redis == "" || s.None {
-		return ratelimit.NewMemory(o.Now), nil
+		return ratelimit.NewMemory(o.Now, bytes), nil
 	}
 	redis, err := ratelimit.OpenRedis(s.Redis)
 	if err != nil {
 		return nil, err
 	}
 	l.redis, err = ratelimit.NewBorrower(redis, ratelimit.BorrowerConfig{
-		Fallback: s.Fallback, Gateways: s.Gateways, Now: o.Now, Log: o.Log, Meter: o.Meter,
+		Fallback: s.Fallback, Bytes: bytes, Gateways: s.Gateways, Now: o.Now, Log: o.Log, Meter: o.Meter,
 	})
 	if err != nil {
 		return nil, errors.Join(err, redis.Close())

@@ -89,7 +89,7 @@ func BenchmarkAdmit(b *testing.B) {
 	for _, c := range []struct {
 		name  string
 		store Store
-	}{{"memory", NewMemory(time.Now)}, {"loans", loans}, {"loans of two gateways", reserves}} {
+	}{{"memory", NewMemory(time.Now, 0)}, {"loans", loans}, {"loans of two gateways", reserves}} {
 		l := limiterOf(b, c.store, unreachable())
 		b.Run(c.name+"/busy key", func(b *testing.B) {
 			b.ReportAllocs()
@@ -130,7 +130,7 @@ func BenchmarkAdmit(b *testing.B) {
 }
 
 func TestAdmitAllocatesLittle(t *testing.T) {
-	l := limiterOf(t, NewMemory(time.Now), Production())
+	l := limiterOf(t, NewMemory(time.Now, 0), Production())
 	answer, n := http.Header{}, 0
 	client := Client{Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}}
 	for _, class := range []Class{routes.Read, routes.Write} {

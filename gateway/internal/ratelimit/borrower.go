@@ -27,6 +27,7 @@ const (
 // BorrowerConfig configures Borrower.
 type BorrowerConfig struct {
 	Fallback Fallback
+	Bytes    int64 // maximum number of bytes of the counts, about; 0: 16 MiB
 	Gateways int64 // largest number of gateways that share this Redis; 0: unknown
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -67,7 +68,7 @@ func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
 	s := &Borrower{
 		config: c,
 		redis:  r,
-		table:  newTable(),
+		table:  newTable(c.Bytes),
 		clock:  startClock(c.Now),
 		queued: make(chan struct{}, 1),
 		outage: make(chan error, 1),
@@ -118,7 +119,7 @@ func (s *Borrower) takeLent(buckets []Bucket, states []State) (Verdict, []*renew
 	now := s.clock.elapsed()
 	var few [4]*entry
 	entries := s.table.lock(buckets, now, few[:0])
-	defer unlock(entries)
+	defer s.table.unlock(entries)
 	v := Verdict{}
 	v.Wait, v.Refused = localWait(entries, buckets, now, 1)
 	first := 0 // index of the bucket's first rate among the rates of all buckets
@@ -169,7 +170,7 @@ func (s *Borrower) takeUnaided(buckets []Bucket, states []State) (Verdict, error
 	now := s.clock.elapsed()
 	var few [4]*entry
 	entries := s.table.lock(buckets, now, few[:0])
-	defer unlock(entries)
+	defer s.table.unlock(entries)
 	v := Verdict{}
 	gateways := max(s.config.Gateways, 1)
 	if v.Wait, v.Refused = localWait(entries, buckets, now, gateways); v.Wait == 0 {
@@ -192,7 +193,7 @@ func (s *Borrower) Peek(ctx context.Context, buckets []Bucket, states []State) (
 	now := s.clock.elapsed()
 	var few [4]*entry
 	entries := s.table.lock(buckets, now, few[:0])
-	defer unlock(entries)
+	defer s.table.unlock(entries)
 	forget(entries, buckets, now)
 	states = localStates(entries, buckets, now, states, gateways)
 	if stored == nil {

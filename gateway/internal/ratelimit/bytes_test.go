@@ -38,7 +38,7 @@ func member(broker, key string) Client {
 func clocked(t *testing.T, clock *simulated) map[string]Store {
 	one, two := redistest.Start(t, "--appendonly", "no").URL(), redistest.Start(t, "--appendonly", "no").URL()
 	return map[string]Store{
-		"memory":              NewMemory(clock.now),
+		"memory":              NewMemory(clock.now, 0),
 		"Redis":               borrowerAt(t, one, clock, nil),
 		"Redis of 2 gateways": borrowerAt(t, two, clock, func(c *BorrowerConfig) { c.Gateways = 2 }),
 	}
@@ -162,7 +162,7 @@ func TestARefusalTellsEachCostItsWait(t *testing.T) {
 
 func TestHeadersTellOfBytes(t *testing.T) {
 	clock := newClock()
-	l, err := New(NewMemory(clock.now), bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
+	l, err := New(NewMemory(clock.now, 0), bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 	table := Table{{
 		Name: "f", By: ByAddress, Costs: map[Class]int64{Failed: 1}, Windows: map[string]int64{"1m": 3, "1h": 4},
 	}}
-	l, err := New(NewMemory(clock.now), table, clock.now, noop.NewMeterProvider().Meter(""))
+	l, err := New(NewMemory(clock.now, 0), table, clock.now, noop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
 	}

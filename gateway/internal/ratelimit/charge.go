@@ -25,7 +25,7 @@ func (m *Memory) Charge(buckets []Bucket) {
 	now := m.clock.elapsed()
 	var few [4]*entry
 	entries := m.table.lock(buckets, now, few[:0])
-	defer unlock(entries)
+	defer m.table.unlock(entries)
 	commit(entries, buckets, now)
 }
 
@@ -38,7 +38,7 @@ func (s *Borrower) Charge(buckets []Bucket) {
 	now := s.clock.elapsed()
 	var few [4]*entry
 	entries := s.table.lock(buckets, now, few[:0])
-	defer unlock(entries)
+	defer s.table.unlock(entries)
 	commit(entries, buckets, now)
 	for i := range buckets {
 		e, l, cost := entries[i], &entries[i].loan, buckets[i].Cost

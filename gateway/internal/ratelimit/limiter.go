@@ -100,6 +100,9 @@ func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*L
 	return l, nil
 }
 
+// KeepLockouts bounds the memory of the addresses that are locked out, in bytes. It is called before the first request.
+func (l *Limiter) KeepLockouts(bytes int64) { l.lockouts.most = int(max(bytes/lockoutBytes, 1)) }
+
 // planFor makes the plan for one class of requests.
 func planFor(rules []rule, of planOf) *plan {
 	p := &plan{}

@@ -44,7 +44,7 @@ func TestEachClientHasItsOwnLimits(t *testing.T) {
 			map[string]Client{"another key": keyed("b", "k2", "192.0.2.2"), "another broker": keyed("c", "k3", "192.0.2.1")}},
 	} {
 		table := Table{{Name: "p", By: c.by, Costs: map[Class]int64{routes.Read: 1}, Windows: window}}
-		l, err := New(NewMemory(time.Now), table, time.Now, noop.NewMeterProvider().Meter(""))
+		l, err := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestARefusalNamesItsPolicy(t *testing.T) {
 		{"size", routes.Write, 60, 1, "Too many bytes written:"},
 	} {
 		meter := metrictest.New()
-		l, err := New(NewMemory(time.Now), Table{
+		l, err := New(NewMemory(time.Now, 0), Table{
 			{Name: "few", By: ByKey, Costs: map[Class]int64{routes.Read: 1}, Windows: map[string]int64{"1m": 5, "1h": 2}},
 			{Name: "many", By: ByTenant, Costs: map[Class]int64{routes.List: 1, routes.Read: 1, routes.Write: 1},
 				Windows: map[string]int64{"1m": 3, "1h": 100}},

@@ -45,28 +45,64 @@ func TestALockoutLastsUntilItsEnd(t *testing.T) {
 	}
 }
 
-func TestLockoutsAreBounded(t *testing.T) {
+// TestNoLockoutIsForgottenByFilling locks out more addresses than there is room for, in prefixes of their own. Each one
+// must be locked out until its end, and an address of another prefix must not.
+func TestNoLockoutIsForgottenByFilling(t *testing.T) {
+	const most, all = 100, 300
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	of := func(n int) netip.Addr { return netip.AddrFrom4([4]byte{byte(10 + n>>8), byte(n), 1, 1}) }
 	for _, c := range []struct {
-		name string
-		now  time.Time // when another address is locked out, in addition to maxLockouts addresses
-		left int
+		name  string
+		after time.Duration // when the second half of the addresses is locked out
+		kept  int           // addresses that are remembered
 	}{
-		{"those that have ended are forgotten", start.Add(time.Second), maxLockouts/2 + 1},
-		{"if none has ended, all are", start.Add(time.Second - 1), 1},
+		{"lockouts that have ended make room", time.Hour, most},
+		{"if none has ended, the newest go by their prefix", time.Hour - 1, most},
 	} {
 		var l lockouts
-		for n := range maxLockouts {
-			l.add(address(n), start, start.Add(time.Second+time.Duration(n%2)*time.Hour))
+		l.most = most
+		for n := range most {
+			l.add(of(n), start, start.Add(time.Hour))
 		}
-		if len(l.until) != maxLockouts {
-			t.Errorf("%s: got %d addresses, want %d", c.name, len(l.until), maxLockouts)
+		now := start.Add(c.after)
+		ends := func(n int) time.Duration { return time.Duration(n) * time.Second }
+		for n := most; n < all; n++ {
+			l.add(of(n), now, now.Add(ends(n)))
 		}
-		more := address(maxLockouts)
-		l.add(more, c.now, c.now.Add(time.Minute))
-		if got := l.wait(more, func() time.Time { return c.now }); len(l.until) != c.left || got != time.Minute {
-			t.Errorf("%s: got %d addresses, and a wait of %v of the newest; want %d, %v", c.name, len(l.until), got, c.left,
-				time.Minute)
+		if len(l.until) != c.kept {
+			t.Errorf("%s: got %d addresses, want %d", c.name, len(l.until), c.kept)
+		}
+		at := func() time.Time { return now }
+		for n := range most {
+			if got, want := max(l.wait(of(n), at), 0), time.Hour-c.after; got < want {
+				t.Errorf("%s: address %d: got a wait of %v, want %v", c.name, n, got, want)
+			}
+		}
+		for n := most; n < all; n++ {
+			if got := l.wait(of(n), at); got < ends(n) {
+				t.Errorf("%s: address %d: got a wait of %v, want %v", c.name, n, got, ends(n))
+			}
+		}
+		if got := l.wait(of(all-1).Next(), at); got < ends(all-1) {
+			t.Errorf("%s: another address of a prefix: got a wait of %v, want %v", c.name, got, ends(all-1))
+		}
+		free := 0
+		for n := range 100 {
+			if l.wait(netip.AddrFrom4([4]byte{100, byte(n), 1, 1}), at) <= 0 {
+				free++
+			}
+		}
+		if free < 70 { // by chance, a few prefixes share the slot of another one
+			t.Errorf("%s: other prefixes: got %d of 100 that are free, want nearly all", c.name, free)
+		}
+		now = now.Add(ends(all))
+		for n := range all {
+			if got := l.wait(of(n), at); got > 0 {
+				t.Errorf("%s: address %d after all ends: got a wait of %v, want none", c.name, n, got)
+			}
+		}
+		if l.prefixes != nil || l.some.Load() {
+			t.Errorf("%s: after all ends: got prefixes, want none", c.name)
 		}
 	}
 }

@@ -11,9 +11,9 @@ type Memory struct {
 	clock clock
 }
 
-// NewMemory returns an empty store.
-func NewMemory(now func() time.Time) *Memory {
-	return &Memory{table: newTable(), clock: startClock(now)}
+// NewMemory returns an empty store. Its counts take about the given number of bytes at most; 0 stands for 16 MiB.
+func NewMemory(now func() time.Time, bytes int64) *Memory {
+	return &Memory{table: newTable(bytes), clock: startClock(now)}
 }
 
 // Take implements Store. It returns no error.
@@ -21,7 +21,7 @@ func (m *Memory) Take(_ context.Context, buckets []Bucket, states []State) (Verd
 	now := m.clock.elapsed()
 	var few [4]*entry
 	entries := m.table.lock(buckets, now, few[:0])
-	defer unlock(entries)
+	defer m.table.unlock(entries)
 	wait, refused := localWait(entries, buckets, now, 1)
 	if wait == 0 {
 		commit(entries, buckets, now)
@@ -34,7 +34,7 @@ func (m *Memory) Peek(_ context.Context, buckets []Bucket, states []State) ([]St
 	now := m.clock.elapsed()
 	var few [4]*entry
 	entries := m.table.lock(buckets, now, few[:0])
-	defer unlock(entries)
+	defer m.table.unlock(entries)
 	forget(entries, buckets, now)
 	return localStates(entries, buckets, now, states, 1), nil
 }

@@ -14,7 +14,7 @@ import (
 // change what is left.
 func TestPeekTakesNothing(t *testing.T) {
 	clock := newClock()
-	t.Run("memory", func(t *testing.T) { testPeek(t, clock, NewMemory(clock.now)) })
+	t.Run("memory", func(t *testing.T) { testPeek(t, clock, NewMemory(clock.now, 0)) })
 	borrower := borrowerAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, nil)
 	t.Run("redis", func(t *testing.T) { testPeek(t, clock, borrower) })
 }
@@ -44,7 +44,7 @@ func testPeek(t *testing.T, clock *simulated, store Store) {
 
 // TestOfEqualWaitsTheFirstIsNamed uses up two limits at the same time. The refusal must name the first one.
 func TestOfEqualWaitsTheFirstIsNamed(t *testing.T) {
-	store := NewMemory(newClock().now)
+	store := NewMemory(newClock().now, 0)
 	rate := limiter.Rate{Limit: 1, Period: time.Second}
 	buckets := []Bucket{
 		{Key: Key{Name: "key"}, Cost: 1, Rates: []limiter.Rate{rate}},

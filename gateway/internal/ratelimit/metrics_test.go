@@ -124,7 +124,7 @@ func (r registered) Unregister() error {
 // TestAMeterThatFailsIsAnError uses meters that each fail at a different call. No borrower and no limiter may be
 // made with them, and no callback may remain. A borrower whose callbacks fail to end must say so when it closes.
 func TestAMeterThatFailsIsAnError(t *testing.T) {
-	if l, err := New(NewMemory(time.Now), nil, time.Now, &frail{}); l != nil || !errors.Is(err, errMeter) {
+	if l, err := New(NewMemory(time.Now, 0), nil, time.Now, &frail{}); l != nil || !errors.Is(err, errMeter) {
 		t.Errorf("a limiter: got %v, %v; want %v", l, err, errMeter)
 	}
 	for good := 0; ; good++ {
@@ -161,7 +161,7 @@ func TestMetricsTellOfKeysThatAreNotLookedAt(t *testing.T) {
 	table := Table{{
 		Name: "address-failed", By: ByAddress, Costs: map[Class]int64{Failed: 1}, Windows: map[string]int64{"1m": 3},
 	}}
-	l, err := New(NewMemory(time.Now), table, time.Now, meter)
+	l, err := New(NewMemory(time.Now, 0), table, time.Now, meter)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
 		{Name: "bytes", By: ByTenant, Costs: map[Class]int64{routes.Write: 1, Bytes: 1}, Windows: map[string]int64{"1m": 1000}},
 	}
 	now := time.Unix(1000, 0)
-	l, err := New(NewMemory(func() time.Time { return now }), table, func() time.Time { return now }, noop.NewMeterProvider().Meter(""))
+	l, err := New(NewMemory(func() time.Time { return now }, 0), table, func() time.Time { return now }, noop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
 // TestWithoutATableThereAreNoLimits gives a key a limit, but the gateway has no table. The limit must have no
 // effect.
 func TestWithoutATableThereAreNoLimits(t *testing.T) {
-	l, err := New(NewMemory(time.Now), nil, time.Now, noop.NewMeterProvider().Meter(""))
+	l, err := New(NewMemory(time.Now, 0), nil, time.Now, noop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestChangedLimitsAreCountedAnew(t *testing.T) {
 	table := Table{{
 		Name: "tenant", By: ByTenant, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1m": 5},
 	}}
-	l, err := New(NewMemory(time.Now), table, time.Now, noop.NewMeterProvider().Meter(""))
+	l, err := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestAKeyWithItsOwnLimitSharesThoseOfItsBroker(t *testing.T) {
 		Name: "tenant", By: ByTenant, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1m": 2},
 	}}
 	for _, raise := range []int64{0, 1} {
-		l, err := New(NewMemory(time.Now), table, time.Now, noop.NewMeterProvider().Meter(""))
+		l, err := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestQuotasShowTheLimitsOfABrokerAndOfAKey(t *testing.T) {
 		{Name: "address-write", By: ByAddress, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 1}},
 		{Name: "bytes", By: ByTenant, Costs: map[Class]int64{routes.Write: 1, Bytes: 1}, Windows: map[string]int64{"1m": 1000}},
 	}
-	l, err := New(NewMemory(time.Now), table, time.Now, noop.NewMeterProvider().Meter(""))
+	l, err := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
 	}

