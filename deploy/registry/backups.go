@@ -47,6 +47,9 @@ func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOption
 	if err := makeDirectory(into); err != nil {
 		return fmt.Errorf("create the directory of backups: %w", err)
 	}
+	if isSameDirectory(dir, into) {
+		return fmt.Errorf("%s is the data directory: name another directory for backups", into)
+	}
 	unlock, err := lockBackups(into)
 	if err != nil {
 		return err
@@ -92,6 +95,12 @@ func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOption
 	}
 	_, err = fmt.Fprintf(w, "%s: %d bytes, checked; backups kept: %d, removed: %d\n", file, last.Bytes, kept, removed)
 	return err
+}
+
+func isSameDirectory(a, b string) bool {
+	one, errOne := os.Stat(a)
+	other, errOther := os.Stat(b)
+	return errOne == nil && errOther == nil && os.SameFile(one, other)
 }
 
 // lockBackups makes sure that only one run at a time works in a directory of backups.

@@ -119,8 +119,8 @@ func (a *API) verify(c *gin.Context, addr netip.Addr, within time.Duration) (aut
 // guesserOf returns the address for which wrong keys count. Wrong keys from a web page count for the page's origin
 // together with the address: otherwise a page could lock out everybody who shares an address with a reader of the
 // page. For this, guesserOf makes up a local address (RFC 4193) that nobody has. The origins at an address get 256 such
-// addresses of one prefix, so that ever new origins fill no table. Nobody knows which origins share one, because a secret
-// chooses it.
+// addresses of one prefix, so that ever new origins fill no table. Nobody knows which origins share one, because a
+// secret chooses it.
 func (a *API) guesserOf(r *http.Request, addr netip.Addr) netip.Addr {
 	origin := r.Header.Get("Origin")
 	if origin == "" {

@@ -110,7 +110,7 @@ func TestNoLockoutIsForgottenByFilling(t *testing.T) {
 // TestALockoutIsMeasuredByNoClockOfTheDay locks an address out. The end must have a monotonic time, so that an address is not
 // locked out for years if the clock is set back.
 func TestALockoutIsMeasuredByNoClockOfTheDay(t *testing.T) {
-	l := wrongKeysOf(t, NewMemory(time.Now), time.Now, 1, map[string]int64{"1h": 3})
+	l := wrongKeysOf(t, NewMemory(time.Now, 0), time.Now, 1, map[string]int64{"1h": 3})
 	for range 10 {
 		if l.CountWrongKey(t.Context(), http.Header{}, address(1)) != nil {
 			break

@@ -16,7 +16,8 @@ type Store interface {
 	// Take takes the cost of each bucket from every rate of this bucket. If any rate has too little left, Take takes
 	// nothing, and the verdict names that rate. Take appends the state of every rate to states, in the order of the
 	// buckets. It may replace the key of a bucket by the key of a prefix. If Take cannot learn how much is left, it
-	// returns an error. The error is ErrStoreDown if the fallback refuses everything. A verdict without states means that the store is down and the fallback admits everything.
+	// returns an error. The error is ErrStoreDown if the fallback refuses everything. A verdict without states means
+	// that the store is down and the fallback admits everything.
 	Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error)
 
 	// Charge takes the cost of each bucket from every rate of this bucket, even if too little is left.
