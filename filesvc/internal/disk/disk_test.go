@@ -23,7 +23,6 @@ func (c closing) Close() error { c.closed.Add(1); return nil }
 
 // TestADiskThatHangsKeepsFewCalls makes 5,000 calls on a disk that hangs, and then lets the disk go on. The clock is
 // simulated.
-// Promises: disk-places
 func TestADiskThatHangsKeepsFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, hangs := New(), make(chan struct{})

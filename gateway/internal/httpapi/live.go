@@ -191,7 +191,7 @@ func (a *API) follow(r route) step {
 				if c.Request.Context().Err() != nil {
 					panic(http.ErrAbortHandler) // the client has left
 				}
-				// The page has the time of any page. What is left of the wait is not for the back end.
+				// The page has the time of any page, and the back end gets nothing of the wait.
 				most := cmp.Or(a.config.Settings.ListTimeout, a.config.Timeout)
 				return within(c, most, func(c *gin.Context) error { return a.admit(c, r, next) })
 			}

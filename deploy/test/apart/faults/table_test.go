@@ -30,7 +30,7 @@ func (r row) name() string {
 	return r.method + " " + r.path
 }
 
-// What answers need.
+// Lists of the services and stores that answers need.
 const (
 	assets = "assetsvc mongodb "
 	keys   = "authsvc " // the keys of the sandbox are in no store
