@@ -55,7 +55,7 @@ type Config struct {
 // Defaults of fields of a Config that are zero.
 const (
 	DefaultTimeout  = 2 * time.Second
-	DefaultAskEvery = 5 * time.Second
+	DefaultAskEvery = time.Second
 )
 
 const (

@@ -1,6 +1,7 @@
 package searchsvc
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -251,5 +252,16 @@ func TestASearchTellsItsWork(t *testing.T) {
 		if told < c.least || told > c.most {
 			t.Errorf("%.40s: got work of %d bytes, want %d to %d", c.path, told, c.least, c.most)
 		}
+	}
+}
+
+// TestReadyzSaysHowFarTheIndexIsBehind sets the time at which the index was last as new as the registry.
+func TestReadyzSaysHowFarTheIndexIsBehind(t *testing.T) {
+	s := startWith(t, 1)
+	s.keeper.fresh.Restart(time.Now().Add(-time.Hour))
+	var got struct{ BehindSeconds float64 }
+	answer := get(s, "/readyz").Body.Bytes()
+	if err := json.Unmarshal(answer, &got); err != nil || got.BehindSeconds < 3600 || got.BehindSeconds > 3660 {
+		t.Errorf("got %s, %v; want behindSeconds of an hour", answer, err)
 	}
 }

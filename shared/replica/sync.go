@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress
 	return CatchUp(ctx, r, source, tell)
 }
 
-// Follow works like the function Follow: it stores each change as it comes.
+// Follow works like the function Follow: it stores changes as they come.
 func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)) error {
 	return Follow(ctx, r, source, tell)
 }
@@ -86,21 +87,47 @@ func CatchUp(ctx context.Context, to Store, source Source, tell func(Progress)) 
 	return run.pages(ctx)
 }
 
-// Follow stores each change as it comes, until ctx is done or an error occurs. CatchUp must have succeeded
-// before. After an error, the caller may call Follow again.
+// Follow stores changes as they come, until ctx is done or an error occurs. Changes that wait are stored together
+// (gather). CatchUp must have succeeded before. After an error, the caller may call Follow again.
 func Follow(ctx context.Context, to Store, source Source, tell func(Progress)) error {
 	run := &run{Store: to, source: source, tell: tell, goal: never}
 	feed := run.feed()
 	feed.Live = true
-	for page, err := range source.Follow(ctx, feed, source.Pause) {
-		if err == nil {
-			err = run.page(page)
+	read, gathered := make(chan client.Page), make(chan client.Page)
+	var refused error // by the registry; the changes before it are stored
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(read)
+		for page, err := range source.Follow(ctx, feed, source.Pause) {
+			if err != nil {
+				refused = err
+				return nil
+			}
+			select {
+			case read <- page:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if page.Next.ServerID != feed.Position.ServerID { // run.page refuses it, so it must be the last of its batch
+				return nil
+			}
 		}
-		if err != nil {
-			return run.otherData(err)
+		return nil
+	})
+	group.Go(func() error {
+		defer close(gathered)
+		return gather(ctx, read, gathered)
+	})
+	group.Go(func() error {
+		for page := range gathered {
+			if err := run.page(page); err != nil {
+				return err
+			}
 		}
-	}
-	return ctx.Err()
+		return nil
+	})
+	err := group.Wait()
+	return run.otherData(cmp.Or(err, refused))
 }
 
 // feed returns a query for the feed after the copy's position.
