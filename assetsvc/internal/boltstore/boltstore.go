@@ -18,6 +18,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -129,6 +130,20 @@ func (s *Store) Now() time.Time { return s.now() }
 // Get returns an asset. It returns registry.ErrNotFound if the asset does not exist, and registry.ErrLarge if its
 // body has more bytes than the argument `most`.
 func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record, err error) {
+	var body []byte
+	r, err = s.Look(ctx, id, most, func(text []byte) error {
+		body = bytes.Clone(text)
+		return nil
+	})
+	r.Body = body
+	return r, err
+}
+
+// Look implements registry.Store. It does not copy the body. Without the function see, it reads only the beginning of
+// the stored asset, so it does not notice damage further on.
+func (s *Store) Look(
+	ctx context.Context, id string, most int, see func(body []byte) error,
+) (r registry.Record, err error) {
 	key, ok := registry.ParseID(id)
 	if !ok {
 		return r, registry.ErrNotFound
@@ -141,8 +156,15 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 		if value == nil {
 			return registry.ErrNotFound
 		}
-		r, err = decode(id, value, most)
-		return err
+		if see == nil {
+			r, _, err = split(id, value)
+			return err
+		}
+		var body []byte
+		if r, body, err = checked(id, value, most); err != nil || r.Removed {
+			return err
+		}
+		return see(body)
 	})
 	if r.Removed {
 		return registry.Record{ID: id, Origin: r.Origin}, registry.ErrRemoved

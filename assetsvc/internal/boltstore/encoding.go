@@ -110,29 +110,45 @@ func decodeHeader(value []byte) (header, error) {
 	return h, nil
 }
 
-// decode returns a copy of a stored asset, because `value` is valid only within its transaction. If the body has
-// more bytes than the limit `most`, decode returns registry.ErrLarge and reads only the beginning of `value`. This
-// saves time: bbolt maps the file into memory, and a read of a part that is not in memory blocks the thread until
-// the disk has answered.
+// decode returns a copy of a stored asset, because `value` is valid only within its transaction. It returns the same
+// errors as the function checked.
 func decode(id string, value []byte, most int) (registry.Record, error) {
+	r, body, err := checked(id, value, most)
+	r.Body = bytes.Clone(body)
+	return r, err
+}
+
+// checked returns a stored asset and its body, which is a part of `value`, after it has compared the checksum. If the
+// body has more bytes than the limit `most`, checked returns registry.ErrLarge and reads only the beginning of `value`.
+// This saves time: bbolt maps the file into memory, and a read of a part that is not in memory blocks the thread until
+// the disk has answered.
+func checked(id string, value []byte, most int) (registry.Record, []byte, error) {
+	r, body, err := split(id, value)
+	end := len(value) - sumSize
+	switch {
+	case err != nil:
+		return registry.Record{}, nil, err
+	case len(body) > most:
+		return registry.Record{}, nil, registry.ErrLarge
+	case binary.BigEndian.Uint32(value[end:]) != checksum(id, value[:end]):
+		return registry.Record{}, nil, errCorrupt
+	}
+	return r, body, nil
+}
+
+// split returns a stored asset and its body, which is a part of `value`. It reads only the beginning of `value`.
+func split(id string, value []byte) (registry.Record, []byte, error) {
 	h, err := decodeHeader(value)
 	if err != nil {
-		return registry.Record{}, err
+		return registry.Record{}, nil, err
 	}
-	sealedEnd := headerSize + h.sealed
 	originStart, originEnd, err := originRange(value, h)
 	if err != nil {
-		return registry.Record{}, err
+		return registry.Record{}, nil, err
 	}
 	bodyEnd := len(value) - sumSize
-	switch {
-	case bodyEnd < originEnd || bodyEnd > maxValue:
-		return registry.Record{}, errCorrupt
-	case bodyEnd-originEnd > most:
-		return registry.Record{}, registry.ErrLarge
-	}
-	if binary.BigEndian.Uint32(value[bodyEnd:]) != checksum(id, value[:bodyEnd]) {
-		return registry.Record{}, errCorrupt
+	if bodyEnd < originEnd || bodyEnd > maxValue {
+		return registry.Record{}, nil, errCorrupt
 	}
 	return registry.Record{
 		ID:       id,
@@ -142,10 +158,9 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 		Test:     h.test,
 		Removed:  h.removed,
 		State:    h.state,
-		Sealed:   string(value[headerSize:sealedEnd]),
+		Sealed:   string(value[headerSize : headerSize+h.sealed]),
 		Origin:   string(value[originStart:originEnd]),
-		Body:     bytes.Clone(value[originEnd:bodyEnd]),
-	}, nil
+	}, value[originEnd:bodyEnd], nil
 }
 
 // originRange returns where the origin begins and ends in value. The body begins where the origin ends.

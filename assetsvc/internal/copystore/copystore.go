@@ -131,6 +131,19 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 
 // Get implements registry.Store.
 func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record, err error) {
+	var body []byte
+	r, err = s.Look(ctx, id, most, func(text []byte) error {
+		body = text // made for this call
+		return nil
+	})
+	r.Body = body
+	return r, err
+}
+
+// Look implements registry.Store.
+func (s *Store) Look(
+	ctx context.Context, id string, most int, see func(body []byte) error,
+) (r registry.Record, err error) {
 	if _, ok := registry.ParseID(id); !ok {
 		return r, registry.ErrNotFound
 	}
@@ -143,13 +156,8 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 			return false
 		}
 		r = registry.Record{ID: id, Position: a.Position, Revision: 1, Listed: true, Test: a.Test}
-		if len(a.Text)-maxDate > most {
-			fault = registry.ErrLarge
-			return false
-		}
-		r.Body, fault = bodyOf(a)
-		if fault == nil && len(r.Body) > most {
-			fault = registry.ErrLarge
+		if fault = nil; see != nil {
+			fault = seeBody(a, most, see)
 		}
 		return false
 	})
@@ -157,6 +165,21 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 		return registry.Record{}, err
 	}
 	return r, nil
+}
+
+// seeBody calls the function see with the body of an asset, or returns registry.ErrLarge.
+func seeBody(a Asset, most int, see func(body []byte) error) error {
+	if len(a.Text)-maxDate > most {
+		return registry.ErrLarge
+	}
+	body, err := bodyOf(a)
+	switch {
+	case err != nil:
+		return err
+	case len(body) > most:
+		return registry.ErrLarge
+	}
+	return see(body)
 }
 
 // maxDate is the largest difference, in bytes, between the length of Asset.Text and of the body that is made

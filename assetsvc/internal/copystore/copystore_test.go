@@ -71,6 +71,10 @@ func TestAnAssetIsStoredWithoutItsDateModified(t *testing.T) {
 	if _, err := s.Get(t.Context(), id, len(want.Body)-1); !errors.Is(err, registry.ErrLarge) {
 		t.Errorf("a body over the limit: got %v, want %v", err, registry.ErrLarge)
 	}
+	want.Body = nil
+	if got, err := s.Look(t.Context(), id, 0, nil); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("without its body: got %+v, %v; want %+v", got, err, want)
+	}
 	for _, id := range []string{assetOf(5, false).ID, "x", ""} {
 		if _, err := s.Get(t.Context(), id, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
 			t.Errorf("id %q: got %v, want %v", id, err, registry.ErrNotFound)

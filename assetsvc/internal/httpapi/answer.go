@@ -51,6 +51,16 @@ func queryFault(name, format string, args ...any) error {
 	return fault.New(fault.Invalid, fault.Query, name, format, args...)
 }
 
+// answerHead answers a HEAD without making the body, so the answer has no Content-Length.
+func (o options) answerHead(c *gin.Context) {
+	contentType := "application/json"
+	if o.callback != "" {
+		contentType, _ = httpserver.Script(o.callback, nil)
+	}
+	c.Header("Content-Type", contentType)
+	c.Status(http.StatusOK)
+}
+
 // write sends an answer with a JSON body, printed as the options say.
 func (a *API) write(c *gin.Context, status int, body []byte, o options) error {
 	if o.pretty {

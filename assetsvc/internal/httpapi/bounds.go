@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -19,13 +20,17 @@ import (
 type Memory struct {
 	Answers *memory.InFlight  // bytes of answers that are being sent
 	Work    *memory.Semaphore // bytes that requests use for assets larger than memory.Small
+	Turns   *memory.Semaphore // readings of assets larger than memory.Small at the same time, one for each processor
 }
 
 // NewMemory returns a Memory that uses a quarter of the argument `limit`, in bytes, for answers and another quarter
 // for work. If a quarter is not enough for one asset of the largest size, NewMemory raises it.
 func NewMemory(limit int64) Memory {
 	quarter := max(limit/4, 2*registry.MaxAsset)
-	return Memory{Answers: memory.NewInFlight(quarter), Work: memory.NewSemaphore(quarter)}
+	return Memory{
+		Answers: memory.NewInFlight(quarter), Work: memory.NewSemaphore(quarter),
+		Turns: memory.NewSemaphore(int64(runtime.GOMAXPROCS(0))),
+	}
 }
 
 // sizes lists limits, in bytes, for the size of the asset that a request reads. A request runs with one limit at
@@ -65,6 +70,40 @@ func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 	})
 }
 
+// inTurn returns a handler that reads an asset larger than memory.Small only while it has a turn. The turn ends before
+// the answer is sent. A handler that asks another service must not have a turn meanwhile.
+func inTurn(h handler) handler {
+	return func(a *API, c *gin.Context, v version) error {
+		if a.size <= memory.Small {
+			return h(a, c, v)
+		}
+		inside, end, err := a.turn(c.Request.Context())
+		if err != nil {
+			return err
+		}
+		defer end()
+		return h(inside, c, v)
+	}
+}
+
+// turn waits for a turn. It returns an API that ends the turn before it sends the answer. The caller must call the
+// function `end` in any case.
+func (a *API) turn(ctx context.Context) (inside *API, end func(), err error) {
+	end, err = a.memory.Turns.Acquire(ctx, 1)
+	if errors.Is(err, memory.ErrFull) {
+		return nil, nil, overloaded()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("wait for a turn: %w", err)
+	}
+	taken, leave := *a, a.leave
+	taken.leave = func() {
+		end()
+		leave()
+	}
+	return &taken, end, nil
+}
+
 // The method `within` runs the handler h for assets of at most the given size, in bytes.
 func (a *API) within(c *gin.Context, v version, size, factor int, h handler) error {
 	if size == memory.Small {
@@ -92,7 +131,7 @@ func (a *API) within(c *gin.Context, v version, size, factor int, h handler) err
 // size.
 func (a *API) upto(size int) *API {
 	bounded := *a
-	bounded.registry = a.registry.Upto(size)
+	bounded.size, bounded.registry = size, a.registry.Upto(size)
 	return &bounded
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -111,6 +112,28 @@ func (c conditions) guard() registry.Guard {
 		n := c.noneMatch
 		return n == nil || !n.any && !slices.ContainsFunc(n.strong, is) && !slices.ContainsFunc(n.weak, is)
 	}
+}
+
+// withoutBody answers a read of a large asset that needs no body of it: a HEAD, and one whose conditions decide. It takes
+// the error of the read. If the error is another one, or the read needs the body, withoutBody returns the error. The
+// answer to a HEAD then has no Content-Length, because only the text of the answer has its length.
+func (a *API) withoutBody(c *gin.Context, v version, o options, err error) error {
+	h, isHead := c.Request.Header, c.Request.Method == http.MethodHead
+	if !errors.Is(err, registry.ErrLarge) || !isHead && len(h["If-Match"])+len(h["If-None-Match"]) == 0 {
+		return err
+	}
+	stored, fault := a.registry.Head(c.Request.Context(), c.Param("id"))
+	if fault != nil {
+		return fault
+	}
+	if done, fault := unchanged(c, tag(stored.Position, v, o)); done || fault != nil {
+		return fault
+	}
+	if isHead {
+		o.answerHead(c)
+		return nil
+	}
+	return err
 }
 
 // unchanged checks the conditions of a read and sets its ETag. If the client

@@ -42,6 +42,7 @@ type API struct {
 	snapshots *snapshots
 	webhooks  *webhook.Service // nil: the API has no webhooks
 
+	size  int    // maximum number of bytes of an asset that the request reads
 	leave func() // frees the memory that the request works with; it belongs to one request
 }
 
@@ -66,8 +67,8 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		routeRead(r, "/assets", list)
 		routeRead(r, routes.OwnAssets, httpserver.Handle(func(c *gin.Context) error { return a.own(c, v) }))
 		a.routeSnapshot(r, v)
-		routeRead(r, "/assets/:id", a.bounded(v, v.factor(), (*API).read))
-		routeRead(r, "/assets/:id/revisions", a.bounded(v, trees, (*API).revisions))
+		routeRead(r, "/assets/:id", a.bounded(v, v.factor(), inTurn((*API).read)))
+		routeRead(r, "/assets/:id/revisions", a.bounded(v, copies, (*API).revisions))
 		r.DELETE("/assets/:id/revisions/:number", a.bounded(v, trees, (*API).erase))
 		routeRead(r, "/assets/:id/proof", httpserver.Handle(func(c *gin.Context) error { return a.proof(c, v) }))
 		r.POST("/assets", a.bounded(v, trees, (*API).create))
@@ -124,7 +125,7 @@ func (a *API) read(c *gin.Context, v version) error {
 	}
 	stored, err := a.registry.Read(c.Request.Context(), c.Param("id"))
 	if err != nil {
-		return err
+		return a.withoutBody(c, v, o, err)
 	}
 	if done, err := unchanged(c, tag(stored.Position, v, o)); done || err != nil {
 		return err
@@ -201,7 +202,7 @@ func (a *API) remove(c *gin.Context, _ version) error {
 // missingFirst returns a fault if the asset of the request does not exist, and err otherwise. So a missing
 // asset is reported before any other fault of the request (docs/contract.md, "Order of checks").
 func (a *API) missingFirst(c *gin.Context, err error) error {
-	if _, missing := a.registry.Read(c.Request.Context(), c.Param("id")); missing != nil {
+	if _, missing := a.registry.Head(c.Request.Context(), c.Param("id")); missing != nil {
 		return missing
 	}
 	return err

@@ -76,11 +76,19 @@ func (a *API) listFrom(c *gin.Context, v version, from listing) error {
 		return err
 	}
 	names := strings.Split(params.Get("opt_fields"), ",")
+	isBodiless := c.Request.Method == http.MethodHead && slices.ContainsFunc(names, needsBody)
+	if isBodiless {
+		names = nil // the answer shows no asset
+	}
 	a, page, leave, err := a.readPage(c.Request.Context(), v, q, names, from.read)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	if isBodiless {
+		o.answerHead(c)
+		return nil
+	}
 	entries, wanted := page.Entries, wantedOf(names)
 	body := append(make([]byte, 0, 128*(len(entries)+4)), `{"data":[`...)
 	for i, e := range entries {
@@ -115,6 +123,12 @@ func (a *API) readPage(
 		if inside, leave, err = a.enter(ctx, int64(maxPage*v.factor())); err != nil {
 			return inside, page, leave, err
 		}
+		free := leave
+		if inside, _, err = inside.turn(ctx); err != nil {
+			free()
+			return a, page, free, err
+		}
+		leave = inside.leave
 	}
 	if page, err = read(ctx, q); err != nil {
 		leave()

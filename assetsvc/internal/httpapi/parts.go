@@ -29,8 +29,10 @@ var methods = map[asset.Verb]string{
 func (a *API) routePart(r gin.IRoutes, v version, p asset.Part) {
 	all := "/assets/:id/" + p.Path
 	one := all + "/:" + partID
-	routeRead(r, all, a.bounded(v, trees, func(a *API, c *gin.Context, v version) error { return a.listParts(c, v, p) }))
-	routeRead(r, one, a.bounded(v, trees, func(a *API, c *gin.Context, v version) error { return a.readPart(c, v, p) }))
+	list := func(a *API, c *gin.Context, v version) error { return a.listParts(c, v, p) }
+	routeRead(r, all, a.bounded(v, trees, inTurn(list)))
+	read := func(a *API, c *gin.Context, v version) error { return a.readPart(c, v, p) }
+	routeRead(r, one, a.bounded(v, trees, inTurn(read)))
 	for _, verb := range p.Verbs {
 		path := one
 		if verb == asset.Add {
@@ -57,7 +59,7 @@ func (a *API) listParts(c *gin.Context, v version, p asset.Part) error {
 	}
 	list, position, err := a.registry.ReadParts(c.Request.Context(), place(c, p), scope)
 	if err != nil {
-		return err
+		return a.withoutBody(c, v, o, err)
 	}
 	if done, err := unchanged(c, tag(position, v, o)); done || err != nil {
 		return err

@@ -49,14 +49,18 @@ func (a *API) proof(c *gin.Context, v version) error {
 			return fmt.Errorf("wait for a turn to prove: %w", err)
 		}
 		defer end()
-		return a.within(c, v, size, trees, func(a *API, c *gin.Context, _ version) error {
+		made := func(a *API, c *gin.Context, _ version) error {
 			proof, evidence, err := a.registry.Prove(c.Request.Context(), c.Param("id"), revision)
 			if err != nil {
 				return err
 			}
 			end() // give the turns back before sending, which may take long
 			return a.write(c, http.StatusOK, appendProof(nil, proof, evidence), o)
-		})
+		}
+		if size == registry.AnySize {
+			made = inTurn(made)
+		}
+		return a.within(c, v, size, trees, made)
 	}
 	if err := prove(medium, 1); !errors.Is(err, registry.ErrLarge) {
 		return err

@@ -45,6 +45,24 @@ func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, 
 	return registry.Record{}, registry.ErrLarge // the size changes too often; the caller allows more bytes next time
 }
 
+// Look implements registry.Store. Without the function see, it does not transfer the body.
+func (s *Store) Look(
+	ctx context.Context, id string, most int, see func(body []byte) error,
+) (r registry.Record, err error) {
+	if see != nil {
+		if r, err = s.Get(ctx, id, most); err == nil {
+			err = see(r.Body)
+		}
+		r.Body = nil
+		return r, err
+	}
+	if err := s.db.fresh(ctx); err != nil {
+		return r, fmt.Errorf("look at asset: %w", err)
+	}
+	found, err := s.find(ctx, id, bson.D{{Key: "body", Value: 0}})
+	return s.db.recordOf(found), err
+}
+
 // recordOf makes the record that Get returns, from the document of an asset. The record of a removed asset has only
 // its id and its origin.
 func (d *database) recordOf(found document) registry.Record {

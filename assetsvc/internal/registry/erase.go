@@ -39,7 +39,7 @@ const erasePause = 20 * time.Millisecond
 func (r *Registry) Erase(ctx context.Context, by identity.Identity, id string, revision int64) (Change, error) {
 	author := Author{by.Broker, by.KeyID, asset.Administrator}
 	if by.Role != identity.Administrator {
-		if _, err := r.Read(ctx, id); err != nil {
+		if _, err := r.Head(ctx, id); err != nil {
 			return Change{}, err
 		}
 		return Change{}, forbidden("only the administrator erases revisions")

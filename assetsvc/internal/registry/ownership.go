@@ -32,7 +32,7 @@ func (r *Registry) ReadTransfer(ctx context.Context, id string) (authapi.Transfe
 	if err != nil || found.Claimed == "" {
 		return found, err
 	}
-	stored, err := r.Read(ctx, found.Claimed)
+	stored, err := r.Head(ctx, found.Claimed)
 	if fault.KindOf(err) == fault.NotFound { // the asset is gone, for example after a restore of the assets
 		return found, nil
 	}

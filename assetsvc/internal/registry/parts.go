@@ -15,29 +15,37 @@ type Place struct {
 	ID    string // id of the part; "": all parts of the kind, or a new part
 }
 
+// selection selects the part. For a new part it selects none.
+func (p Place) selection() asset.Selection {
+	if p.ID == "" {
+		return asset.Selection{}
+	}
+	return asset.Selection{Part: p.Part, ID: p.ID}
+}
+
 // ReadPart returns a part and the position of its asset, or a fault of kind
 // NotFound.
 func (r *Registry) ReadPart(ctx context.Context, at Place) (record.Object, int64, error) {
-	a, position, err := r.load(ctx, at.Asset)
+	a, stored, err := r.look(ctx, at.Asset, at.selection())
 	if err != nil {
 		return nil, 0, err
 	}
 	part, err := a.Part(at.Part, at.ID)
-	return part, position, err
+	return part, stored.Position, err
 }
 
 // ReadParts returns the parts of one kind that an asset has, and the position of the asset.
 func (r *Registry) ReadParts(ctx context.Context, at Place, s asset.Scope) (record.List, int64, error) {
-	a, position, err := r.load(ctx, at.Asset)
+	a, stored, err := r.look(ctx, at.Asset, asset.Selection{Part: at.Part, Scope: s})
 	if err != nil {
 		return nil, 0, err
 	}
-	return a.Parts(at.Part, s), position, nil
+	return a.Parts(at.Part, s), stored.Position, nil
 }
 
 // Download returns the URL of one version of a part. The argument `key` says which version.
 func (r *Registry) Download(ctx context.Context, at Place, key string) (string, error) {
-	a, _, err := r.load(ctx, at.Asset)
+	a, _, err := r.look(ctx, at.Asset, at.selection())
 	if err != nil {
 		return "", err
 	}
@@ -89,11 +97,7 @@ func (r *Registry) ChangePart(
 // refusal must come before the fault of the body. The owner token may be in the unreadable body. So a caller without a
 // token counts as the owner if the key is a key of the owner's broker.
 func (r *Registry) Admit(ctx context.Context, by identity.Identity, at Place, token string) error {
-	stored, err := r.Read(ctx, at.Asset)
-	if err != nil {
-		return err
-	}
-	a, err := decode(stored)
+	a, stored, err := r.look(ctx, at.Asset, at.selection())
 	if err != nil {
 		return err
 	}
@@ -106,13 +110,4 @@ func (r *Registry) Admit(ctx context.Context, by identity.Identity, at Place, to
 	}
 	caller := asset.Caller{Role: as.role, NotOwner: as.notOwner(by, token, tokenOfWrite)}
 	return withinTest(by, a.Admit(caller, at.Part, at.ID), a)
-}
-
-func (r *Registry) load(ctx context.Context, id string) (a asset.Asset, position int64, err error) {
-	stored, err := r.Read(ctx, id)
-	if err != nil {
-		return asset.Asset{}, 0, err
-	}
-	a, err = decode(stored)
-	return a, stored.Position, err
 }

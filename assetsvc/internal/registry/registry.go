@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -199,15 +200,37 @@ func (r *Registry) numberAndTokens(
 // bytes than the limit of Upto, the error is ErrLarge.
 func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 	stored, err := r.store.Get(ctx, id, r.most)
+	return stored, readFault(id, err)
+}
+
+// Head returns an asset without its Body. It returns the same errors as Read, except ErrLarge.
+func (r *Registry) Head(ctx context.Context, id string) (Record, error) {
+	stored, err := r.store.Look(ctx, id, 0, nil)
+	return stored, readFault(id, err)
+}
+
+// look returns an asset without its Body, and decodes only the selected parts. It returns the same errors as Read.
+func (r *Registry) look(ctx context.Context, id string, s asset.Selection) (asset.Asset, Record, error) {
+	var a asset.Asset
+	var damaged error
+	stored, err := r.store.Look(ctx, id, r.most, func(body []byte) error {
+		if a, damaged = asset.Select(body, s); damaged != nil {
+			damaged = fmt.Errorf("decode asset %s: %w", id, damaged)
+		}
+		return nil
+	})
+	return a, stored, cmp.Or(readFault(id, err), damaged)
+}
+
+// readFault returns the error of a use case for an error of the store.
+func readFault(id string, err error) error {
 	switch {
+	case err == nil || errors.Is(err, ErrLarge):
+		return err
 	case errors.Is(err, ErrNotFound):
-		return Record{}, missing()
-	case errors.Is(err, ErrLarge):
-		return Record{}, err
-	case err != nil:
-		return Record{}, Unavailable("read asset "+id, err)
+		return missing()
 	}
-	return stored, nil
+	return Unavailable("read asset "+id, err)
 }
 
 // missing returns the fault of an asset that does not exist.

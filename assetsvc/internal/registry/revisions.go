@@ -19,11 +19,7 @@ const MaxRevisions = 100
 func (r *Registry) Revisions(
 	ctx context.Context, by identity.Identity, id, token string, before int64, limit int,
 ) ([]Change, error) {
-	stored, err := r.Read(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	a, err := decode(stored)
+	a, stored, err := r.look(ctx, id, asset.Selection{})
 	if err != nil {
 		return nil, err
 	}

@@ -195,6 +195,10 @@ type Store interface {
 	// (most). For a removed asset it returns ErrRemoved, which wraps ErrNotFound, and a Record with only ID and
 	// Origin.
 	Get(ctx context.Context, id string, most int) (Record, error)
+	// Look works like Get, but the Record has no Body. It calls the function see with the body instead, and returns its
+	// error. The body is valid only during the call, and see must not change it. If see is nil, Look reads no body, and
+	// the limit has no effect.
+	Look(ctx context.Context, id string, most int, see func(body []byte) error) (Record, error)
 	// Log returns changes of one asset, the newest first. It returns ErrNotFound in the same cases as Get.
 	Log(ctx context.Context, id string, q LogQuery) ([]Revision, error)
 	// Changes returns changes of all assets, in the order of their positions. If a change above q.After exists,

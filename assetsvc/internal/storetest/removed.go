@@ -28,6 +28,9 @@ func testRemoved(t *testing.T, open Opener) {
 				t.Errorf("%s: get up to %d: got %+v, %v; want the id, the origin and ErrRemoved", doing, most, got, err)
 			}
 		}
+		if got, err := s.Look(t.Context(), draft.ID, 0, nil); !errors.Is(err, registry.ErrRemoved) || got.ID != draft.ID {
+			t.Errorf("%s: look: got %+v, %v; want the id and ErrRemoved", doing, got, err)
+		}
 		if log, err := s.Log(t.Context(), draft.ID, registry.LogQuery{Limit: 10}); !errors.Is(err, registry.ErrNotFound) {
 			t.Errorf("%s: log: got %v, %v; want ErrNotFound", doing, log, err)
 		}

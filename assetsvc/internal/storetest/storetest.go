@@ -54,6 +54,7 @@ func Run(t *testing.T, open Opener) {
 		{"a page ends before its bodies are too large", testLargeBodies},
 		{"a change is read and encoded once, however many follow", testLive},
 		{"Get refuses a body above the limit", testLarge},
+		{"Look shows a body only to its function", testLook},
 		{"numbers count the assets of a day", testNumbers},
 		{"acknowledged writes survive a restart", testReopen},
 		{"calls with an ended context fail", testCancelled},
@@ -444,6 +445,54 @@ func testLarge(t *testing.T, open Opener) {
 	}
 	if _, err := s.Get(t.Context(), NewID(), 0); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("a missing asset of at most 0 bytes: got %v, want ErrNotFound", err)
+	}
+}
+
+// testLook compares the results of Look with those of Get, for all kinds of limits.
+func testLook(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	r := asset(NewID(), true)
+	r.Origin, r.Body = "where it came from", []byte("0123456789")
+	r = mustReplace(t, s, mustCreate(t, s, r))
+	want, err := s.Get(t.Context(), r.ID, registry.AnySize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Body = nil
+	failed := errors.New("the function failed")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		name string
+		ctx  context.Context
+		id   string
+		most int
+		see  error // result of the function
+		want error
+	}{
+		{"within the limit", t.Context(), r.ID, 10, nil, nil},
+		{"above the limit", t.Context(), r.ID, 9, nil, registry.ErrLarge},
+		{"with a function that fails", t.Context(), r.ID, registry.AnySize, failed, failed},
+		{"a missing asset", t.Context(), NewID(), registry.AnySize, nil, registry.ErrNotFound},
+		{"no id", t.Context(), "x", registry.AnySize, nil, registry.ErrNotFound},
+		{"too late", gone, r.ID, registry.AnySize, nil, context.Canceled},
+	} {
+		saw := ""
+		got, err := s.Look(c.ctx, c.id, c.most, func(body []byte) error {
+			saw += string(body)
+			return c.see
+		})
+		sees := c.want == nil || c.see != nil
+		if !errors.Is(err, c.want) || (saw == "0123456789") != sees || c.want == nil && !cmp.Equal(got, want) {
+			t.Errorf("%s: got %+v, %v after the body %q; want %+v, %v", c.name, got, err, saw, want, c.want)
+		}
+		if errors.Is(c.want, registry.ErrLarge) || c.see != nil {
+			c.want = nil
+		}
+		got, err = s.Look(c.ctx, c.id, c.most, nil)
+		if !errors.Is(err, c.want) || c.want == nil && !cmp.Equal(got, want) {
+			t.Errorf("%s, without a function: got %+v, %v; want %+v, %v", c.name, got, err, want, c.want)
+		}
 	}
 }
 
