@@ -78,16 +78,17 @@ func TestStoresStartAtOnce(t *testing.T) {
 }
 
 // TestABoundedReadTakesOneRoundTrip counts the commands that a read with a limit of bytes sends. It must send only one.
-// It may send a second one only if the asset is missing or too large.
+// It may send a second one only if the asset is missing or too large. Look without a function asks for no body.
 func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
 	var mu sync.Mutex
 	var reading string // id of the asset
 	var reads []string // commands that name this id; the census may send others
+	var newest string  // the last of them
 	monitor := &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 		mu.Lock()
 		defer mu.Unlock()
 		if reading != "" && strings.Contains(e.Command.String(), reading) {
-			reads = append(reads, e.CommandName)
+			reads, newest = append(reads, e.CommandName), e.Command.String()
 		}
 	}}
 	s := openWith(t, mongotest.Start(t).URI(t, "ttrips"), Options{Monitor: monitor})
@@ -116,6 +117,15 @@ func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
 			t.Errorf("%s: the commands differ (-want +got):\n%s", c.name, diff)
 		}
 		mu.Unlock()
+	}
+	mu.Lock()
+	reading, reads = r.ID, nil
+	mu.Unlock()
+	got, err := s.Look(t.Context(), r.ID, 0, nil)
+	mu.Lock()
+	defer mu.Unlock()
+	if err != nil || got.ID != r.ID || len(reads) != 1 || !strings.Contains(newest, `"projection": {"body": `) {
+		t.Errorf("look without a function: got %+v, %v after %q; want the asset after one command without the body", got, err, newest)
 	}
 }
 
