@@ -37,6 +37,10 @@ func (s several) Get(ctx context.Context, id string, most int) (registry.Record,
 	return s.any().Get(ctx, id, most)
 }
 
+func (s several) Look(ctx context.Context, id string, most int, see func([]byte) error) (registry.Record, error) {
+	return s.any().Look(ctx, id, most, see)
+}
+
 func (s several) Page(ctx context.Context, q registry.Query) (registry.FeedPage, error) {
 	return s.any().Page(ctx, q)
 }

@@ -62,6 +62,15 @@ func (s *naive) Get(_ context.Context, id string, _ int) (registry.Record, error
 	return r, nil
 }
 
+func (s *naive) Look(ctx context.Context, id string, most int, see func([]byte) error) (registry.Record, error) {
+	r, err := s.Get(ctx, id, most)
+	if err == nil && see != nil {
+		err = see(r.Body)
+	}
+	r.Body = nil
+	return r, err
+}
+
 func (s *naive) Page(_ context.Context, q registry.Query) (registry.FeedPage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
