@@ -15,8 +15,8 @@ const (
 )
 
 // gather passes pages on, and joins those that arrive while the receiver is busy, or within gatherFor of the page that
-// it passed on before. So a change after a quiet time goes on at once. When the sender closes its channel, gather passes
-// on the rest.
+// it passed on before. So a change after a quiet time goes on at once. When the sender closes its channel, gather
+// passes on the rest.
 func gather(ctx context.Context, in <-chan client.Page, out chan<- client.Page) error {
 	var joined client.Page
 	size, due, open := 0, false, true

@@ -44,8 +44,8 @@ func Select(body []byte, s Selection) (Asset, error) {
 	return a, nil
 }
 
-// list decodes the selected elements of an encoded list of parts. Of a versioned part, the scope Newest selects the last
-// version.
+// list decodes the selected elements of an encoded list of parts. Of a versioned part, the scope Newest selects the
+// last version.
 func (s Selection) list(encoded []byte) (record.List, error) {
 	list := record.List{}
 	var last map[string]int // the index of the last element with each id; nil: every element is selected

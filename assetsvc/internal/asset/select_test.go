@@ -38,7 +38,8 @@ func manyParts(n int, prefix string) []byte {
 		}
 		lists = append(lists, record.Member{Name: p.field, Value: list})
 	}
-	return record.Append(nil, append(lists, record.Member{Name: "owner", Value: "o"}, record.Member{Name: "mode", Value: testMode}))
+	lists = append(lists, record.Member{Name: "owner", Value: "o"}, record.Member{Name: "mode", Value: testMode})
+	return record.Append(nil, lists)
 }
 
 // TestSelectedPartsAreThoseOfTheAsset reads parts of each kind from a selection and from the whole asset.
@@ -79,8 +80,8 @@ func TestSelectedPartsAreThoseOfTheAsset(t *testing.T) {
 	}
 }
 
-// TestOnlyTheSelectedPartsAreDecoded selects small parts from assets of several sizes. The allocations must not grow with
-// the asset.
+// TestOnlyTheSelectedPartsAreDecoded selects small parts from assets of several sizes. The allocations must not grow
+// with the asset.
 func TestOnlyTheSelectedPartsAreDecoded(t *testing.T) {
 	bodies := [][]byte{manyParts(10, ""), manyParts(700, ""), manyParts(1400, "")}
 	for _, p := range Parts() {
@@ -101,7 +102,9 @@ func TestOnlyTheSelectedPartsAreDecoded(t *testing.T) {
 }
 
 func TestSelectRefusesWhatIsNoAsset(t *testing.T) {
-	for _, body := range []string{"", "[]", `{"id":"a"}`, `{"status":"draft"}`, `{"id":}`, `{"id":"a","status":"draft","items":[{"id":"0",]}`} {
+	for _, body := range []string{
+		"", "[]", `{"id":"a"}`, `{"status":"draft"}`, `{"id":}`, `{"id":"a","status":"draft","items":[{"id":"0",]}`,
+	} {
 		if got, err := Select([]byte(body), Selection{Part: part(t, "items"), ID: "0"}); err == nil {
 			t.Errorf("%s: got %v, want an error", body, got.fields)
 		}

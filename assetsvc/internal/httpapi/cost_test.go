@@ -15,8 +15,8 @@ import (
 	"asset-registry/shared/memory"
 )
 
-// TestASmallAnswerAboutALargeAssetIsCheap asks for parts, headers, conditions and refusals of assets of several sizes, and
-// counts the bytes that are allocated. An answer that decodes or copies the asset allocates more than the asset has.
+// TestASmallAnswerAboutALargeAssetIsCheap asks for parts, headers, conditions and refusals of assets of several sizes,
+// and counts the bytes that are allocated. An answer that decodes or copies the asset allocates more than the asset has.
 // The headers of a HEAD are those of the GET, without the length of a body that nobody makes.
 // Promises: head-length
 func TestASmallAnswerAboutALargeAssetIsCheap(t *testing.T) {

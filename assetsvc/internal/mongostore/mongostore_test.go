@@ -125,7 +125,8 @@ func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if err != nil || got.ID != r.ID || len(reads) != 1 || !strings.Contains(newest, `"projection": {"body": `) {
-		t.Errorf("look without a function: got %+v, %v after %q; want the asset after one command without the body", got, err, newest)
+		t.Errorf("look without a function: got %+v, %v after %q; want the asset after one command without the body",
+			got, err, newest)
 	}
 }
 
