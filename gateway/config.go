@@ -18,6 +18,7 @@ import (
 	"asset-registry/gateway/internal/httpapi"
 	"asset-registry/gateway/internal/limits"
 	"asset-registry/shared/clientaddr"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
@@ -49,6 +50,7 @@ type Config struct {
 	Limits         Limits             // zero: no rate limits
 	Mirror         *Mirror            // settings of the gateway of a mirror; nil: this is not a mirror
 	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is trusted; empty: none
+	Places         *fair.Semaphore    // places that the services of this process share; nil: the gateway's own
 	Log            *slog.Logger
 	Telemetry      *telemetry.Telemetry // nil: none
 	Now            func() time.Time     // nil: time.Now
@@ -181,6 +183,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ServerID == "" {
 		c.ServerID = ServerIDOf(c.Secrets.Current())
+	}
+	if c.Places == nil {
+		c.Places = fair.NewPlaces()
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	return c

@@ -138,7 +138,7 @@ func (s *Server) apiConfig() httpapi.Config {
 	return httpapi.Config{
 		Assets: s.assets, Search: s.search, Files: s.files, Auth: s.auth, Keys: s.keys, Usage: s.usage, Limits: s.limits,
 		Policies: c.Limits.Policies(), Current: s.current, Bodies: s.bodies, Answers: c.Answers,
-		Secrets: c.Secrets, Origin: c.Mirror.origin(),
+		Secrets: c.Secrets, Places: c.Places, Origin: c.Mirror.origin(),
 		ServerID: c.ServerID, BaseURL: c.BaseURL, OwnURL: c.OwnURL, TrustedProxies: c.TrustedProxies, MaxBody: c.MaxBody,
 		Memory: c.Memory, Timeout: c.Timeout, Settings: c.Settings, Log: c.Log, Meter: c.Telemetry.Meter(),
 	}

@@ -17,6 +17,9 @@ const (
 	RequestIDHeader = "X-Request-Id"
 	// ClientHeader is the client's address, as the edge determined it.
 	ClientHeader = "X-Registry-Client"
+	// CallerHeader names the caller of a request for package fair. The edge sets it: no signature protects it, and it
+	// grants nothing. It names no address.
+	CallerHeader = "X-Registry-Caller"
 	// TimeoutHeader is the time for which the caller still waits, in milliseconds.
 	TimeoutHeader = "X-Registry-Timeout-Ms"
 	// BaseURLHeader is the public address of the registry, such as

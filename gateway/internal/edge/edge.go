@@ -74,7 +74,11 @@ var vary = []string{"Authorization, Origin, X-Access-Token", "Accept-Encoding"}
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
+	caller, isInside := r.Header[httpserver.CallerHeader], r.RemoteAddr == "" // the site is in this process
 	values := [...]string{httpserver.SanitizeExternal(r), ""}
+	if isInside && caller != nil {
+		r.Header[httpserver.CallerHeader] = caller
+	}
 	header[httpserver.RequestIDHeader] = values[0:1:1]
 	header["X-Content-Type-Options"] = httpserver.NoSniff
 	header["Vary"] = vary[0:1:1] // limited in capacity, so that appending a value makes a copy

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/netip"
 	"time"
@@ -53,6 +54,28 @@ func visitorOf(c *gin.Context) *visitor {
 // caller returns the identity of the caller. It is anonymous if the request has no valid key.
 func caller(c *gin.Context) identity.Identity {
 	return visitorOf(c).key.Identity
+}
+
+// nameOf returns the name by which services share places among callers (package fair): a name for the API key, or for
+// the address, whose hash it has. A service of this process that asks for a caller has told the name.
+func (a *API) nameOf(c *gin.Context) string {
+	v := visitorOf(c)
+	switch {
+	case v.key.Identity.KeyID != "":
+		return "key " + v.key.Identity.KeyID
+	case v.addr.IsValid():
+		return a.nameOfAddress(v.addr)
+	default:
+		return c.GetHeader(httpserver.CallerHeader)
+	}
+}
+
+// nameOfAddress returns the name of a caller without an API key. All addresses of an IPv6 /64 have the same name.
+func (a *API) nameOfAddress(addr netip.Addr) string {
+	hash := hmac.New(sha256.New, a.addresses)
+	network := clientaddr.Network(addr).As16()
+	_, _ = hash.Write(network[:]) // never fails
+	return "address " + hex.EncodeToString(hash.Sum(nil)[:12])
 }
 
 // client returns the client for whom the rate limits count the request.

@@ -43,7 +43,7 @@ func (a *API) routeCatalog(engine *gin.Engine) {
 
 // answerCatalog answers with the catalogue of the newest whole copies.
 func (a *API) answerCatalog(c *gin.Context) error {
-	text, err := a.config.Assets.Read(c.Request.Context(), routes.CopyManifest, nil, manifestBytes)
+	text, err := a.config.Assets.For(a.nameOf(c)).Read(c.Request.Context(), routes.CopyManifest, nil, manifestBytes)
 	if err != nil {
 		return err
 	}

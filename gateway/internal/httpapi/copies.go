@@ -31,7 +31,7 @@ func (a *API) routeCopies(engine *gin.Engine) {
 // have passed identify.
 func (a *API) shareCopies(next handler) handler {
 	return func(c *gin.Context) error {
-		client := streamClient(c)
+		client := a.nameOf(c)
 		switch a.copies.Enter(client) {
 		case concurrency.ShareUsed:
 			f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",

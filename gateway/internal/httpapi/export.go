@@ -16,6 +16,7 @@ import (
 
 	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/shared/export"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
@@ -30,6 +31,7 @@ const (
 	exportBytes  = 256 << 20       // bytes of all assets of one export
 	exportTries  = 5               // maximum number of tries of a read while the registry is too busy
 	exportRead   = 5 * time.Second // time for one read
+	exportChunk  = 256 << 10       // bytes of assets after which they are written
 	searchBytes  = 4 << 20         // bytes of the answer to a search
 	assetBytes   = 8 << 20         // bytes of one asset
 )
@@ -44,7 +46,7 @@ var ownOfExport = []string{"limit", "search_after", "facets", "facet_limit", "op
 // must have passed identify.
 func (a *API) shareExports(next handler) handler {
 	return func(c *gin.Context) error {
-		client := streamClient(c)
+		client := a.nameOf(c)
 		switch a.exports.Enter(client) {
 		case concurrency.ShareUsed:
 			f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit", "You have an export under way; finish it first.")
@@ -70,14 +72,14 @@ func (a *API) export(form export.Form) handler {
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), exportWithin)
 		defer cancel()
-		found, err := a.foundIDs(ctx, query)
+		e := exporting{API: a, ctx: ctx, caller: a.nameOf(c), out: &parts{w: c.Writer}, more: a.morePages(client(c))}
+		found, err := e.foundIDs(query)
 		if err != nil {
 			return err
 		}
 		// While the assets cannot be read, the answer is a refusal. After the header, it could only break off.
-		var first []byte
 		if len(found.Data) > 0 && c.Request.Method != http.MethodHead {
-			if first, err = a.assetOf(ctx, found.Data[0].ID); fault.KindOf(err) == fault.Unavailable {
+			if e.first, err = e.assetOf(found.Data[0].ID); fault.KindOf(err) == fault.Unavailable {
 				return err
 			}
 		}
@@ -95,7 +97,6 @@ func (a *API) export(form export.Form) handler {
 			c.Writer.WriteHeaderNow()
 			return nil
 		}
-		e := exporting{API: a, ctx: ctx, out: &parts{w: c.Writer}, more: a.morePages(client(c)), first: first}
 		if err := e.run(form, query, found); err != nil {
 			_ = c.Error(err)            // for the log; gin returns its argument
 			panic(http.ErrAbortHandler) // ends the connection, so that no client believes the file is complete
@@ -123,10 +124,14 @@ func exportQuery(raw string) (url.Values, error) {
 // exporting is an export that runs.
 type exporting struct {
 	*API
-	ctx  context.Context
-	out  *parts
-	more func() bool // counts the next page of the search; false: the limits do not admit it now
-	left int64       // how many bytes of assets may still be read
+	ctx    context.Context
+	caller string // for package fair
+	out    *parts
+	more   func() bool // counts the next page of the search; false: the limits do not admit it now
+	left   int64       // how many bytes of assets may still be read
+
+	chunk      [][]byte // assets that were read and are not written yet
+	chunkBytes int
 
 	first []byte // the first asset; nil: it was not found, or the file has it already
 }
@@ -151,6 +156,9 @@ func (e *exporting) run(form export.Form, query url.Values, found foundIDs) erro
 				return err
 			}
 		}
+		if err := e.write(file); err != nil {
+			return err
+		}
 		if found.Next.After == "" || len(written) == exportRows {
 			if err := file.Close(); err != nil {
 				return err
@@ -166,17 +174,17 @@ func (e *exporting) run(form export.Form, query url.Values, found foundIDs) erro
 			}
 		}
 		query.Set("search_after", found.Next.After)
-		if found, err = e.foundIDs(e.ctx, query); err != nil {
+		if found, err = e.foundIDs(query); err != nil {
 			return err
 		}
 	}
 }
 
-// add adds an asset to the file. It skips an asset that no longer exists.
+// add reads an asset, and writes what was read if it is much. It skips an asset that no longer exists.
 func (e *exporting) add(file *export.Export, id string) error {
 	asset, err := e.first, error(nil)
 	if e.first = nil; asset == nil {
-		asset, err = e.assetOf(e.ctx, id)
+		asset, err = e.assetOf(id)
 	}
 	if fault.KindOf(err) == fault.NotFound {
 		return nil
@@ -187,23 +195,51 @@ func (e *exporting) add(file *export.Export, id string) error {
 	if e.left -= int64(len(asset)); e.left < 0 {
 		return fmt.Errorf("the assets of an export have more than %d bytes", exportBytes)
 	}
-	var body struct {
-		Data json.RawMessage `json:"data"`
+	e.chunk, e.chunkBytes = append(e.chunk, asset), e.chunkBytes+len(asset)
+	if e.chunkBytes < exportChunk {
+		return nil
 	}
-	if err := json.Unmarshal(asset, &body); err != nil {
-		return fmt.Errorf("read an asset: %w", err)
+	return e.write(file)
+}
+
+// write writes the assets that were read to the file, in a place, and then sends what is ready.
+func (e *exporting) write(file *export.Export) error {
+	end, err := e.config.Places.Acquire(e.ctx, e.caller, 1)
+	for try := 1; errors.Is(err, fair.ErrFull) && try < exportTries; try++ {
+		end, err = e.config.Places.Acquire(e.ctx, e.caller, 1)
 	}
-	read, isFound, err := export.Read(body.Data)
-	if err != nil || !isFound {
-		return err
+	if err != nil {
+		return fmt.Errorf("wait for a place: %w", err)
 	}
-	return file.Add(read)
+	defer end()
+	for _, asset := range e.chunk {
+		var body struct {
+			Data json.RawMessage `json:"data"`
+		}
+		if err := json.Unmarshal(asset, &body); err != nil {
+			return fmt.Errorf("read an asset: %w", err)
+		}
+		read, isFound, err := export.Read(body.Data)
+		if err == nil && isFound {
+			err = file.Add(read)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	e.chunk, e.chunkBytes = nil, 0
+	end() // a slow client must not hold the place
+	if len(e.out.kept) < exportPart.Bytes {
+		return nil
+	}
+	return e.out.flush()
 }
 
 // assetOf returns an asset as an anonymous caller reads it.
-func (a *API) assetOf(ctx context.Context, id string) ([]byte, error) {
-	return a.patiently(ctx, func(ctx context.Context) ([]byte, error) {
-		return a.config.Assets.Read(ctx, routes.Prefix(routes.Current)+"/assets/"+url.PathEscape(id), nil, assetBytes)
+func (e *exporting) assetOf(id string) ([]byte, error) {
+	return e.patiently(e.ctx, func(ctx context.Context) ([]byte, error) {
+		path := routes.Prefix(routes.Current) + "/assets/" + url.PathEscape(id)
+		return e.config.Assets.For(e.caller).Read(ctx, path, nil, assetBytes)
 	})
 }
 
@@ -234,9 +270,9 @@ type foundIDs struct {
 }
 
 // foundIDs searches as an anonymous caller, and returns one page.
-func (a *API) foundIDs(ctx context.Context, query url.Values) (found foundIDs, err error) {
-	body, err := a.patiently(ctx, func(ctx context.Context) ([]byte, error) {
-		return a.config.Search.Read(ctx, routes.Prefix(routes.Current)+routes.Search, query, searchBytes)
+func (e *exporting) foundIDs(query url.Values) (found foundIDs, err error) {
+	body, err := e.patiently(e.ctx, func(ctx context.Context) ([]byte, error) {
+		return e.config.Search.For(e.caller).Read(ctx, routes.Prefix(routes.Current)+routes.Search, query, searchBytes)
 	})
 	if err != nil {
 		return found, err
@@ -266,8 +302,8 @@ func (a *API) patiently(ctx context.Context, read func(context.Context) ([]byte,
 	}
 }
 
-// parts is an io.Writer that sends a file in parts. It ends the connection of a client that is too slow to
-// receive a part.
+// parts is an io.Writer that keeps the bytes of a file until they are sent. It ends the connection of a client that is
+// too slow to receive a part.
 type parts struct {
 	w       http.ResponseWriter
 	kept    []byte
@@ -277,10 +313,7 @@ type parts struct {
 // Write implements io.Writer.
 func (p *parts) Write(text []byte) (int, error) {
 	p.kept = append(p.kept, text...)
-	if len(p.kept) < exportPart.Bytes {
-		return len(text), nil
-	}
-	return len(text), p.flush()
+	return len(text), nil
 }
 
 // flush sends the bytes in the field `kept`. It uses a new sender, which sets a new deadline, because much time may

@@ -16,6 +16,7 @@ import (
 
 	"asset-registry/gateway/internal/proxy"
 	"asset-registry/shared/export"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 )
@@ -32,7 +33,8 @@ func TestAnExportReadsSoManyBytes(t *testing.T) {
 		fmt.Fprintf(w, `{"data":{"status":"active","x":"%s"}}`, strings.Repeat("x", 1000))
 	}), signer)
 	e := exporting{
-		API: &API{config: Config{Assets: assets}}, ctx: t.Context(), out: &parts{w: httptest.NewRecorder()}, left: 2500,
+		API: &API{config: Config{Assets: assets, Places: fair.New(1)}}, ctx: t.Context(),
+		out: &parts{w: httptest.NewRecorder()}, left: 2500,
 	}
 	file, err := export.Searches[0].Open(e.out)
 	if err != nil {
@@ -65,7 +67,7 @@ func TestAnExportEndsAfterFiveMinutes(t *testing.T) {
 			}
 			fmt.Fprintf(w, `{"data":[%s],"next_page":{"search_after":""}}`, strings.Join(ids, ","))
 		}), signer)
-		a := &API{config: Config{Assets: assets, Search: search}}
+		a := &API{config: Config{Assets: assets, Search: search, Places: fair.New(1)}}
 		c, _ := gin.CreateTestContext(httptest.NewRecorder())
 		c.Request = httptest.NewRequest(http.MethodGet, "/search.csv", nil)
 		begun := time.Now()
@@ -110,11 +112,11 @@ func TestAnExportRestsAsLongAsItWorks(t *testing.T) {
 			fmt.Fprintf(w, `{"data":[%s],"next_page":{"search_after":"%s"}}`, strings.Join(ids, ","), next)
 		}), signer)
 		e := exporting{
-			API: &API{config: Config{Assets: assets, Search: search}}, ctx: t.Context(),
+			API: &API{config: Config{Assets: assets, Search: search, Places: fair.New(1)}}, ctx: t.Context(),
 			out: &parts{w: httptest.NewRecorder()}, more: func() bool { return true },
 		}
 		query := url.Values{}
-		found, err := e.foundIDs(e.ctx, query)
+		found, err := e.foundIDs(query)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func (a *API) send(c *gin.Context, to *proxy.Upstream, w http.ResponseWriter, pa
 	if to == a.config.Search {
 		httpserver.Aside(c)
 	}
-	err = to.Forward(w, r, proxy.Request{
+	err = to.For(a.nameOf(c)).Forward(w, r, proxy.Request{
 		Path:    path,
 		Caller:  caller(c),
 		Client:  c.GetHeader(httpserver.ClientHeader),
@@ -86,7 +86,7 @@ func (a *API) require(needed func(*gin.Context) error) step {
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), a.config.Timeout) // an upload has no deadline
 		defer cancel()
-		missing := a.config.Assets.Missing(ctx, path)
+		missing := a.config.Assets.For(a.nameOf(c)).Missing(ctx, path)
 		if fault.KindOf(missing) == fault.NotFound {
 			return missing
 		}

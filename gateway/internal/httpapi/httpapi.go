@@ -21,6 +21,7 @@ import (
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/clientaddr"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/static"
@@ -40,6 +41,7 @@ type Config struct {
 	Bodies   *memory.Budget       // memory of request bodies
 	Answers  *answers.Cache       // keeps answers to reads of assets; nil: no answers are kept
 	Secrets  keyring.Ring
+	Places   *fair.Semaphore // places for work that takes long
 
 	Origin         string             // address of the registry that a mirror copies; "": this is not a mirror
 	ServerID       string             // value of the cookie SERVER_ID
@@ -71,6 +73,8 @@ type API struct {
 	// descriptions describe the files of whole copies. The keys are the paths of the descriptions.
 	descriptions map[string]*static.File
 
+	addresses []byte // key of the hashes that stand for addresses (nameOf)
+
 	cookie []string // value of Set-Cookie for clients without the cookie; all answers share it
 
 	unregister []func() error // functions that end the metrics
@@ -95,6 +99,11 @@ func New(c Config) (a *API, err error) {
 	a.room = newRoom(c.Bodies, c.MaxBody, a.places.assets.Limit())
 	a.readings = concurrency.NewShares(max(a.places.files.Limit()/readersPart, 1), c.Settings.MaxConcurrent)
 	a.drain = sync.OnceFunc(func() { close(a.ending) })
+	keys, err := c.Secrets.Derive("names of callers")
+	if err != nil {
+		return nil, err
+	}
+	a.addresses = keys[0].Key
 	if a.docs, err = docspage.New(a.docsOptions()); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"slices"
@@ -204,7 +203,7 @@ func (a *API) follow(r route) step {
 // the place. Some of the places are kept for callers with an API key.
 func (a *API) takePlace(c *gin.Context) (held, error) {
 	var taken held
-	of := streamClient(c)
+	of := a.nameOf(c)
 	if refusal := a.admitStream(a.feeds.clients.Enter(of)); refusal != nil {
 		return nil, refusal
 	}
@@ -218,21 +217,6 @@ func (a *API) takePlace(c *gin.Context) (held, error) {
 	}
 	taken.add(func() { a.feeds.anonymous.Leave("") })
 	return taken, nil
-}
-
-// streamClient returns the name under which the limits of streams count a client. The name is the id of the client's
-// key. Without a key, it is the client's address, or the /64 of an IPv6 address.
-func streamClient(c *gin.Context) string {
-	of := client(c)
-	if key := of.Identity.KeyID; key != "" {
-		return key
-	}
-	if of.Addr.Is6() && !of.Addr.Is4In6() {
-		if prefix, err := of.Addr.Prefix(64); err == nil {
-			return prefix.String()
-		}
-	}
-	return cmp.Or(of.Addr, netip.IPv4Unspecified()).String()
 }
 
 // admitStream returns the fault for a stream that was refused, or nil if the stream was admitted.
@@ -271,7 +255,7 @@ func (a *API) wait(c *gin.Context, query url.Values, most time.Duration) {
 // follower returns a follower for the client of a request.
 func (a *API) follower(c *gin.Context, hub *stream.Hub, query url.Values) *stream.Follower {
 	return &stream.Follower{
-		Source:   a.config.Assets,
+		Source:   a.config.Assets.For(a.nameOf(c)),
 		Hub:      hub,
 		Offset:   query.Get("offset"),
 		Draining: a.ending,
@@ -299,7 +283,7 @@ func (a *API) morePages(of ratelimit.Client) func() bool {
 func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values, held *held) error {
 	selection := selectionOf(v.Target, query)
 	if selection.IsChosen() {
-		leave, admitted := a.feeds.chosen.enter(streamClient(c), client(c).Identity.KeyID != "", selection)
+		leave, admitted := a.feeds.chosen.enter(a.nameOf(c), client(c).Identity.KeyID != "", selection)
 		if !admitted {
 			return a.tooManySelections()
 		}

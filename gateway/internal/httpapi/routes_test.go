@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -198,7 +199,7 @@ func TestStreamsAndLongPollsHaveTheirOwnBound(t *testing.T) {
 		for n, version := range routes.Versions() {
 			client := fmt.Sprintf("10.0.%d.%d", len(form[1]), n)
 			for range a.config.Settings.ClientStreams {
-				a.feeds.clients.Enter(client)
+				a.feeds.clients.Enter(a.nameOfAddress(netip.MustParseAddr(client)))
 			}
 			got := send(engine, "GET", version.Prefix()+"/assets", append(form, httpserver.ClientHeader, client)...)
 			if got.Code != http.StatusTooManyRequests || !strings.Contains(got.Body.String(), "streams and long polls") {

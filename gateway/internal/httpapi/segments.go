@@ -14,7 +14,7 @@ import (
 // have passed identify.
 func (a *API) shareSegments(next handler) handler {
 	return func(c *gin.Context) error {
-		client := streamClient(c)
+		client := a.nameOf(c)
 		switch a.segments.Enter(client) {
 		case concurrency.ShareUsed:
 			f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",

@@ -32,7 +32,8 @@ type Upstream struct {
 	transport http.RoundTripper
 	streams   http.RoundTripper // passes an answer on while it arrives
 	signer    *identity.Signer
-	remote    bool // the asset service is called over the network
+	remote    bool   // the asset service is called over the network
+	caller    string // value of httpserver.CallerHeader; "": none
 }
 
 // Local returns an asset service that runs in this process.
@@ -79,6 +80,13 @@ func (u *Upstream) Patient() *Upstream {
 		patient.forward = remote{u.transport, httpserver.DownloadPace, isReady(u.streams)}.forward
 	}
 	return &patient
+}
+
+// For returns the same service for requests of one caller, which package fair knows by this name.
+func (u *Upstream) For(caller string) *Upstream {
+	named := *u
+	named.caller = caller
+	return &named
 }
 
 // Request has what the gateway knows about a request.
@@ -198,7 +206,9 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	if err != nil {
 		return err
 	}
-	values := [...]string{signed, about.BaseURL, httpserver.RequestID(r.Context()), about.Client, about.Seed}
+	values := [...]string{
+		signed, about.BaseURL, httpserver.RequestID(r.Context()), about.Client, about.Seed, u.caller,
+	}
 	r.Header[identity.Header] = values[0:1:1]
 	r.Header[httpserver.BaseURLHeader] = values[1:2:2]
 	r.Header[httpserver.RequestIDHeader] = values[2:3:3]
@@ -207,6 +217,10 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	}
 	if about.Seed != "" {
 		r.Header[httpserver.SeedHeader] = values[4:5:5]
+	}
+	delete(r.Header, httpserver.CallerHeader)
+	if u.caller != "" {
+		r.Header[httpserver.CallerHeader] = values[5:6:6]
 	}
 	httpserver.SetTimeout(r.Context(), r.Header)
 	telemetry.Inject(r.Context(), r.Header)
