@@ -24,6 +24,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
@@ -51,6 +52,7 @@ type Config struct {
 	MaxBody    int64             // maximum number of bytes of a request body; 0: 1 MiB
 	Timeout    time.Duration     // longest time of a request; 0: 10 s
 	Memory     int64             // bytes of memory that the process may use; requests share them; 0: memory.Limit
+	Places     *fair.Semaphore   // places that the services of this process share; nil: the service's own
 	Log        *slog.Logger
 	Telemetry  *telemetry.Telemetry // nil: none
 	Now        func() time.Time     // nil: time.Now
@@ -198,6 +200,9 @@ func (c Config) withDefaults() Config {
 	if c.Telemetry == nil {
 		c.Telemetry = &telemetry.Telemetry{}
 	}
+	if c.Places == nil {
+		c.Places = fair.NewPlaces()
+	}
 	return c
 }
 
@@ -260,6 +265,7 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 		return err
 	}
 	held := httpapi.NewMemory(c.Memory)
+	held.Places = c.Places
 	if err := s.measure(c.Telemetry.Meter(), assets, held); err != nil {
 		return err
 	}

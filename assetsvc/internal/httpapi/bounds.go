@@ -1,36 +1,33 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
 )
 
-// Memory limits the bytes that all requests of a process hold together (docs/contract.md, "Overload").
+// Memory limits the bytes and the places that all requests of a process hold together (docs/contract.md,
+// "Overload").
 type Memory struct {
-	Answers *memory.InFlight  // bytes of answers that are being sent
-	Work    *memory.Semaphore // bytes that requests use for assets larger than memory.Small
-	Turns   *memory.Semaphore // readings of assets larger than memory.Small at the same time, one for each processor
+	Answers *memory.InFlight // bytes of answers that are being sent
+	Work    *fair.Semaphore  // bytes that requests use for assets larger than memory.Small
+	Places  *fair.Semaphore  // places of readings that use Work, and of parts of the public log
 }
 
 // NewMemory returns a Memory that uses a quarter of the argument `limit`, in bytes, for answers and another quarter
 // for work. If a quarter is not enough for one asset of the largest size, NewMemory raises it.
 func NewMemory(limit int64) Memory {
 	quarter := max(limit/4, 2*registry.MaxAsset)
-	return Memory{
-		Answers: memory.NewInFlight(quarter), Work: memory.NewSemaphore(quarter),
-		Turns: memory.NewSemaphore(int64(runtime.GOMAXPROCS(0))),
-	}
+	return Memory{Answers: memory.NewInFlight(quarter), Work: fair.New(quarter), Places: fair.NewPlaces()}
 }
 
 // sizes lists limits, in bytes, for the size of the asset that a request reads. A request runs with one limit at
@@ -52,6 +49,16 @@ const (
 // view of the caller. If h returns registry.ErrLarge, h runs again with more memory, so h must return that error before
 // it changes anything.
 func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
+	return a.boundedFrom(sizes, v, factor, h)
+}
+
+// dear is bounded for a handler that reads the history of an asset. It always reserves memory and a place, because
+// the history may be large although the asset is small now.
+func (a *API) dear(v version, h handler) gin.HandlerFunc {
+	return a.boundedFrom(sizes[1:], v, trees, h)
+}
+
+func (a *API) boundedFrom(sizes []int, v version, factor int, h handler) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
 		factor, v := factor, v.seenBy(c)
 		if strings.Contains(c.Request.URL.RawQuery, "opt_") { // the answer is indented or wrapped
@@ -70,14 +77,14 @@ func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 	})
 }
 
-// inTurn returns a handler that reads an asset larger than memory.Small only while it has a turn. The turn ends before
-// the answer is sent. A handler that asks another service must not have a turn meanwhile.
+// inTurn returns a handler that reads an asset larger than memory.Small only while it has a place. The place is given
+// back before the answer is sent. A handler that asks another service must not have a place meanwhile.
 func inTurn(h handler) handler {
 	return func(a *API, c *gin.Context, v version) error {
 		if a.size <= memory.Small {
 			return h(a, c, v)
 		}
-		inside, end, err := a.turn(c.Request.Context())
+		inside, end, err := a.turn(c)
 		if err != nil {
 			return err
 		}
@@ -86,15 +93,11 @@ func inTurn(h handler) handler {
 	}
 }
 
-// turn waits for a turn. It returns an API that ends the turn before it sends the answer. The caller must call the
-// function `end` in any case.
-func (a *API) turn(ctx context.Context) (inside *API, end func(), err error) {
-	end, err = a.memory.Turns.Acquire(ctx, 1)
-	if errors.Is(err, memory.ErrFull) {
-		return nil, nil, overloaded()
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("wait for a turn: %w", err)
+// turn waits for a place, which callers share fairly. It returns an API that gives the place back before it sends the
+// answer. The caller must call the function `end` in any case.
+func (a *API) turn(c *gin.Context) (inside *API, end func(), err error) {
+	if end, err = share(c, a.memory.Places, 1); err != nil {
+		return nil, nil, err
 	}
 	taken, leave := *a, a.leave
 	taken.leave = func() {
@@ -110,7 +113,7 @@ func (a *API) within(c *gin.Context, v version, size, factor int, h handler) err
 		return h(a.upto(size), c, v)
 	}
 	bytes := int64(min(size, registry.MaxAsset))
-	larger, leave, err := a.enter(c.Request.Context(), bytes*int64(factor))
+	larger, leave, err := a.enter(c, bytes*int64(factor))
 	if err != nil {
 		return err
 	}
@@ -137,17 +140,25 @@ func (a *API) upto(size int) *API {
 
 // enter reserves memory for a request. It returns an API that frees the memory before it sends the answer. The caller
 // must call the function `leave` in any case. A second call of leave does nothing.
-func (a *API) enter(ctx context.Context, bytes int64) (inside *API, leave func(), err error) {
-	leave, err = a.memory.Work.Acquire(ctx, bytes)
-	if errors.Is(err, memory.ErrFull) {
-		return nil, nil, overloaded()
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("wait for memory: %w", err)
+func (a *API) enter(c *gin.Context, bytes int64) (inside *API, leave func(), err error) {
+	if leave, err = share(c, a.memory.Work, bytes); err != nil {
+		return nil, nil, err
 	}
 	entered := *a
 	entered.leave = leave
 	return &entered, leave, nil
+}
+
+// share waits until the caller of a request has its part of something.
+func share(c *gin.Context, of *fair.Semaphore, n int64) (leave func(), err error) {
+	leave, err = of.Acquire(c.Request.Context(), c.GetHeader(httpserver.CallerHeader), n)
+	if errors.Is(err, fair.ErrFull) {
+		return nil, overloaded()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wait for others: %w", err)
+	}
+	return leave, nil
 }
 
 func overloaded() error {

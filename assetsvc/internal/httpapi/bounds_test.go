@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
 )
@@ -127,7 +128,7 @@ func TestUnderLoadOnlyLargeRequestsAreRefused(t *testing.T) {
 			}
 		}
 		m.Answers.Release(held)
-		leave, err := m.Work.Acquire(t.Context(), m.Work.Size())
+		leave, err := m.Work.Acquire(t.Context(), "another", m.Work.Size())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +180,7 @@ func TestARequestReservesMemory(t *testing.T) {
 			{"a page with fields in version 2.4", "GET", "/api/2.4/assets?opt_fields=*", "", trees * maxPage},
 		} {
 			for _, free := range []int64{c.need, c.need - 1} {
-				leave, err := m.Work.Acquire(t.Context(), m.Work.Size()-max(free, 0))
+				leave, err := m.Work.Acquire(t.Context(), "another", m.Work.Size()-max(free, 0))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -201,7 +202,7 @@ func TestARequestReservesMemory(t *testing.T) {
 // watched records an answer. Before each part of it, watched reads how much memory requests hold.
 type watched struct {
 	*httptest.ResponseRecorder
-	work      *memory.Semaphore
+	work      *fair.Semaphore
 	held      int64 // most bytes that were held during a write
 	headed    int64 // bytes that were held when a header was last set
 	deadlines int   // deadlines for the client that were set

@@ -23,7 +23,6 @@ import (
 	"asset-registry/shared/filesapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
-	"asset-registry/shared/memory"
 	"asset-registry/shared/routes"
 )
 
@@ -33,7 +32,6 @@ type API struct {
 	zone     *time.Location
 	maxBody  int64
 	memory   Memory
-	proofs   *memory.Semaphore // limits how many proofs are made at the same time
 	pace     httpserver.Pace
 	// downloads is the pace at which whole copies are sent.
 	downloads httpserver.Pace
@@ -49,7 +47,7 @@ type API struct {
 // New returns an API for the registry r. The API prints times in zone, which is a constant offset. It refuses bodies of
 // more than maxBody bytes, and holds no more memory than m allows.
 func New(r *registry.Registry, zone *time.Location, maxBody int64, m Memory) *API {
-	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, proofs: newProofTurns(),
+	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m,
 		pace: httpserver.DefaultPace, downloads: httpserver.DownloadPace, snapshots: newSnapshots(), leave: func() {}}
 }
 
@@ -70,7 +68,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		routeRead(r, "/assets/:id", a.bounded(v, v.factor(), inTurn((*API).read)))
 		routeRead(r, "/assets/:id/revisions", a.bounded(v, copies, (*API).revisions))
 		r.DELETE("/assets/:id/revisions/:number", a.bounded(v, trees, (*API).erase))
-		routeRead(r, "/assets/:id/proof", httpserver.Handle(func(c *gin.Context) error { return a.proof(c, v) }))
+		routeRead(r, "/assets/:id/proof", a.dear(v, inTurn((*API).proof)))
 		r.POST("/assets", a.bounded(v, trees, (*API).create))
 		r.PATCH("/assets/:id", a.bounded(v, trees, (*API).change))
 		r.PUT("/assets/:id", a.bounded(v, trees, (*API).change))

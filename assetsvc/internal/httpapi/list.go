@@ -80,7 +80,7 @@ func (a *API) listFrom(c *gin.Context, v version, from listing) error {
 	if isBodiless {
 		names = nil // the answer shows no asset
 	}
-	a, page, leave, err := a.readPage(c.Request.Context(), v, q, names, from.read)
+	a, page, leave, err := a.readPage(c, v, q, names, from.read)
 	if err != nil {
 		return err
 	}
@@ -112,25 +112,25 @@ func (a *API) listFrom(c *gin.Context, v version, from listing) error {
 	return a.write(c, http.StatusOK, append(body, '}'), o)
 }
 
-// readPage reads a page of a list. A page with bodies of assets needs memory. This memory is held until the caller
-// calls the function `leave`, or until the returned API has sent the answer.
+// readPage reads a page of a list. A page with bodies of assets needs memory and a place. Both are held until the
+// caller calls the function `leave`, or until the returned API sends the answer.
 func (a *API) readPage(
-	ctx context.Context, v version, q registry.Query, names []string, read reader,
+	c *gin.Context, v version, q registry.Query, names []string, read reader,
 ) (inside *API, page registry.FeedPage, leave func(), err error) {
 	inside, leave = a, func() {}
 	if slices.ContainsFunc(names, needsBody) {
 		q.Bodies = maxPage
-		if inside, leave, err = a.enter(ctx, int64(maxPage*v.factor())); err != nil {
+		if inside, leave, err = a.enter(c, int64(maxPage*v.factor())); err != nil {
 			return inside, page, leave, err
 		}
 		free := leave
-		if inside, _, err = inside.turn(ctx); err != nil {
+		if inside, _, err = inside.turn(c); err != nil {
 			free()
 			return a, page, free, err
 		}
 		leave = inside.leave
 	}
-	if page, err = read(ctx, q); err != nil {
+	if page, err = read(c.Request.Context(), q); err != nil {
 		leave()
 	}
 	return inside, page, leave, err

@@ -60,7 +60,7 @@ func (a *API) feedPage(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
-	inside, page, leave, err := a.readPage(c.Request.Context(), v, q, names, a.registry.List)
+	inside, page, leave, err := a.readPage(c, v, q, names, a.registry.List)
 	if err != nil {
 		return err
 	}

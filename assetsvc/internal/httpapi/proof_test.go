@@ -2,13 +2,10 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
-	"net/http/httptest"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"asset-registry/assetsvc/internal/asset"
@@ -16,7 +13,6 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
-	"asset-registry/shared/memory"
 	"asset-registry/shared/translog"
 	"asset-registry/shared/translog/prooftest"
 )
@@ -26,7 +22,6 @@ type logged struct {
 	service
 	writer *publiclog.Writer
 	policy *translog.Policy
-	turns  *memory.Semaphore
 	memory Memory
 }
 
@@ -50,8 +45,10 @@ func newLogged(t *testing.T) logged {
 	m := NewMemory(1 << 30)
 	api := New(assets, zone, 1<<20, m)
 	api.Route(engine, signer)
+	api.RouteLog(engine, signer, fakeLog{}, func(context.Context) string { return "registry.example/log" })
+	api.RouteFeed(engine, signer, nil, nil)
 	writer := publiclog.NewWriter(store, store, publiclog.Options{Keys: []translog.Key{key}})
-	return logged{service{engine, signer}, writer, policy, api.proofs, m}
+	return logged{service{engine, signer}, writer, policy, m}
 }
 
 // sign adds all changes to the log and signs it.
@@ -177,62 +174,11 @@ func TestAProofIsRefused(t *testing.T) {
 		{"/api/2.5/assets/x/proof?revision=1", 404, "asset_id"},
 	} {
 		s.do(t, exchange{"GET", c.at, "", "", "", c.status, `{"location":"url","name":"` + c.name + `"`})
-		if turns, held := s.turns.Used(), s.memory.Work.Used(); turns != 0 || held != 0 {
-			t.Errorf("%s: got %d turns and %d bytes held after the answer, want 0", c.at, turns, held)
+		if places, held := s.memory.Places.Used(), s.memory.Work.Used(); places != 0 || held != 0 {
+			t.Errorf("%s: got %d places and %d bytes held after the answer, want 0", c.at, places, held)
 		}
 	}
 	s.do(t, exchange{"GET", path + "/proof?%zz", "", "", "", 400, `"name":"query"`})
 	s.do(t, exchange{"POST", path + "/proof", identity.Broker, "", "{}", 404, "method_not_allowed"})
 	without.do(t, exchange{"GET", without.published(t) + "/proof", "", "", "", 404, `"name":"not_found"`})
-}
-
-// TestProofsTakeTurns takes all turns, and then requests proofs of a small and of a large asset. Both requests
-// must fail until the turns are given back.
-// Promises: proof-turns
-func TestProofsTakeTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newLogged(t)
-		small, large := s.published(t), "/api/2.5/assets/"+s.publish(t, 900_000)
-		s.sign(t)
-		if got, want := newProofTurns().Size(), int64(16*runtime.GOMAXPROCS(0)); got != want {
-			t.Errorf("got %d turns, want 16 for each processor, %d", got, want)
-		}
-		end, err := s.turns.Acquire(t.Context(), s.turns.Size())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var waiting sync.WaitGroup
-		for _, path := range []string{small, large} {
-			waiting.Go(func() {
-				r := s.do(t, exchange{"GET", path + "/proof", "", "", "", 503, "There are too many large requests now"})
-				if r.Header().Get("Retry-After") == "" {
-					t.Errorf("%s: got no Retry-After, want one", path)
-				}
-			})
-		}
-		waiting.Wait()
-		end()
-		// Too few turns are left for a large asset, but enough for a small one.
-		end, err = s.turns.Acquire(t.Context(), s.turns.Size()-min(turnsLarge, s.turns.Size())+1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.do(t, exchange{"GET", large + "/proof", "", "", "", 503, "There are too many large requests now"})
-		s.do(t, exchange{"GET", small + "/proof", "", "", "", 200, `"leaf"`})
-		end()
-		for _, path := range []string{small, large} {
-			for _, held := range []*memory.Semaphore{s.turns, s.memory.Work} {
-				w := &watched{ResponseRecorder: httptest.NewRecorder(), work: held}
-				s.answer(t, w, nil, exchange{method: "GET", path: path + "/proof"})
-				s.verify(t, w.Body.Bytes())
-				if w.held != 0 || held.Used() != 0 {
-					t.Errorf("%s: got %d of %d held while the answer is sent, and %d afterwards, want 0", path, w.held,
-						held.Size(), held.Used())
-				}
-			}
-		}
-		for s.memory.Answers.Hold(memory.Small) || s.memory.Answers.Hold(1) {
-		}
-		s.do(t, exchange{"GET", small + "/proof", "", "", "", 503, "errors"})
-	})
 }

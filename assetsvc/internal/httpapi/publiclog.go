@@ -46,7 +46,14 @@ func (a *API) readLog(c *gin.Context, log Log, path string) error {
 	read := log.Checkpoint
 	if path != "checkpoint" {
 		contentType, cache = "application/octet-stream", cacheParts
-		read = func(ctx context.Context) ([]byte, error) { return readPart(ctx, log, path) }
+		read = func(ctx context.Context) ([]byte, error) {
+			end, err := share(c, a.memory.Places, 1)
+			if err != nil {
+				return nil, err
+			}
+			defer end()
+			return readPart(ctx, log, path)
+		}
 	}
 	body, err := read(c.Request.Context())
 	switch {
@@ -56,6 +63,8 @@ func (a *API) readLog(c *gin.Context, log Log, path string) error {
 		return notInLog("The log does not have this part. If a partial part is gone, ask for the full one.")
 	case errors.Is(err, translog.ErrPath):
 		return notInLog("The log has the paths checkpoint, tile/LEVEL/NUMBER and tile/entries/NUMBER only.")
+	case fault.KindOf(err) == fault.Unavailable:
+		return err
 	case err != nil:
 		return registry.Unavailable("read the log", err)
 	}

@@ -105,7 +105,7 @@ func (a *API) manifest(c *gin.Context, v version) error {
 	}
 	text := a.snapshots.show(m, v, a.zone)
 	if o.pretty || o.callback != "" {
-		inside, leave, err := a.enter(c.Request.Context(), int64(len(text)*copies))
+		inside, leave, err := a.enter(c, int64(len(text)*copies))
 		if err != nil {
 			return err
 		}

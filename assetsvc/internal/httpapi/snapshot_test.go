@@ -203,7 +203,7 @@ func TestAManifestReservesMemory(t *testing.T) {
 					status = 503
 				}
 				taken := work.Size() - max(free, 0)
-				leave, err := work.Acquire(t.Context(), taken)
+				leave, err := work.Acquire(t.Context(), "another", taken)
 				if err != nil {
 					t.Fatal(err)
 				}
