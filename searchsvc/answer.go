@@ -2,7 +2,6 @@ package searchsvc
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -97,7 +96,7 @@ func (s *Server) answer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	contentType, body, err := s.encoded(c.Request.Context(), q, values, c.GetHeader(httpserver.BaseURLHeader))
+	contentType, body, err := s.encoded(c, q, values)
 	if err != nil {
 		return err
 	}
@@ -121,10 +120,11 @@ func refuseUnknown(values url.Values, known []string) error {
 
 // encoded returns the encoded answer to a question. It waits for a turn (search.Searcher), so that few answers
 // are made at the same time.
-func (s *Server) encoded(ctx context.Context, q search.Query, values url.Values, base string) (
+func (s *Server) encoded(c *gin.Context, q search.Query, values url.Values) (
 	contentType string, body []byte, err error,
 ) {
-	end, err := s.Turn(ctx)
+	ctx := c.Request.Context()
+	end, err := s.Turn(ctx, c.GetHeader(httpserver.CallerHeader))
 	if err != nil {
 		return "", nil, err
 	}
@@ -133,7 +133,7 @@ func (s *Server) encoded(ctx context.Context, q search.Query, values url.Values,
 	if err != nil {
 		return "", nil, err
 	}
-	if body, err = json.Marshal(view(q, result, base)); err != nil {
+	if body, err = json.Marshal(view(q, result, c.GetHeader(httpserver.BaseURLHeader))); err != nil {
 		return "", nil, fmt.Errorf("encode the answer: %w", err)
 	}
 	return dressed(body, values)

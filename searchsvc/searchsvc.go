@@ -10,8 +10,8 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -22,6 +22,7 @@ import (
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/searchsvc/internal/site"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
@@ -48,6 +49,7 @@ type Config struct {
 	// the commands that check a record.
 	LogKeys []string
 
+	Places    *fair.Semaphore // places that the services of this process share; nil: the service's own
 	Log       *slog.Logger
 	Telemetry *telemetry.Telemetry // nil: none
 }
@@ -67,8 +69,8 @@ const (
 type Server struct {
 	config  Config
 	keeper  *keeper
-	free    *memory.Semaphore // limits how many searches run at the same time
-	answers *memory.InFlight  // bytes of answers that are being sent
+	refused atomic.Int64     // searches and pages that got no turn
+	answers *memory.InFlight // bytes of answers that are being sent
 	timings metric.Float64Histogram
 	reads   metric.Int64Counter
 	handler http.Handler
@@ -91,10 +93,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if c.Memory == 0 {
 		c.Memory = memory.Limit()
 	}
-	s := &Server{
-		config: c, free: memory.NewSemaphore(int64(2 * runtime.GOMAXPROCS(0))), end: func() {},
-		answers: memory.NewInFlight(max(c.Memory/4, leastAnswers)),
+	if c.Places == nil {
+		c.Places = fair.NewPlaces()
 	}
+	s := &Server{config: c, end: func() {}, answers: memory.NewInFlight(max(c.Memory/4, leastAnswers))}
 	var err error
 	if s.keeper, err = newKeeper(c); err != nil {
 		return nil, err
@@ -168,7 +170,7 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 		state := s.State()
 		o.ObserveFloat64(behind, state.Behind.Seconds())
 		o.ObserveInt64(assets, state.Assets)
-		o.ObserveInt64(refused, s.free.Refused())
+		o.ObserveInt64(refused, s.refused.Load())
 		o.ObserveInt64(rebuilt, s.keeper.rebuilt.Load())
 		return nil
 	}, behind, assets, refused, rebuilt)
@@ -248,12 +250,12 @@ func (s *Server) Close() error {
 // State implements search.Searcher.
 func (s *Server) State() search.State { return s.keeper.state() }
 
-// Turn implements search.Searcher. For each processor, at most two searches run at the same time; other searches
-// wait.
-func (s *Server) Turn(ctx context.Context) (end func(), err error) {
+// Turn implements search.Searcher. A turn is one of the places that all dear work of this process has.
+func (s *Server) Turn(ctx context.Context, caller string) (end func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	if end, err = s.free.Acquire(ctx, 1); err != nil {
+	if end, err = s.config.Places.Acquire(ctx, caller, 1); err != nil {
+		s.refused.Add(1)
 		return nil, tooMany()
 	}
 	return end, nil

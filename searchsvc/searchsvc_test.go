@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -86,12 +85,8 @@ func TestAnswersWithoutAnIndex(t *testing.T) {
 // Promises: search-turns
 func TestTooManySearchesAreRefused(t *testing.T) {
 	s := start(t)
-	for range 2 * runtime.GOMAXPROCS(0) {
-		leave, err := s.free.Acquire(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer leave()
+	if _, err := s.config.Places.Acquire(t.Context(), "another", s.config.Places.Size()); err != nil {
+		t.Fatal(err)
 	}
 	w := get(s, Path)
 	if w.Code != 503 || !strings.Contains(w.Body.String(), "too many searches") || w.Header().Get("Retry-After") == "" {
@@ -169,6 +164,9 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
+// dear has the paths of answers that need a turn.
+var dear = []string{Path, suggestPath + "?q=a", "/uk/", "/en/feed.atom", "/uk/statistics"}
+
 // watching is a client that calls the function `look` whenever a part of an answer arrives.
 type watching struct {
 	*httptest.ResponseRecorder
@@ -184,11 +182,11 @@ func (w watching) Write(p []byte) (int, error) {
 // but no turn.
 func TestAnswersThatAreSentHoldBytesAndNoTurn(t *testing.T) {
 	s := startWith(t, 2)
-	for _, path := range []string{Path, "/uk/", "/en/feed.atom", "/uk/statistics"} {
+	for _, path := range dear {
 		looks := 0
 		w := watching{httptest.NewRecorder(), func() {
 			looks++
-			if turns, bytes := s.free.Used(), s.answers.Used(); turns != 0 || bytes == 0 {
+			if turns, bytes := s.config.Places.Used(), s.answers.Used(); turns != 0 || bytes == 0 {
 				t.Errorf("%s: got %d turns and %d bytes held while it is sent, want no turn and some bytes", path, turns, bytes)
 			}
 		}}
@@ -205,12 +203,12 @@ func TestAnswersBeyondTheBudgetAreRefused(t *testing.T) {
 	s := startWith(t, 1)
 	for s.answers.Hold(1 << 10) {
 	}
-	for _, path := range []string{Path, "/uk/", "/en/feed.atom", "/uk/statistics"} {
+	for _, path := range dear {
 		if w := get(s, path); w.Code != 503 || w.Header().Get("Retry-After") == "" || w.Header().Get("ETag") != "" {
 			t.Errorf("%s: got %d and %v, want 503, Retry-After and no ETag", path, w.Code, w.Header())
 		}
 	}
-	if got := s.free.Used(); got != 0 {
+	if got := s.config.Places.Used(); got != 0 {
 		t.Errorf("got %d turns held, want none", got)
 	}
 }
@@ -220,17 +218,16 @@ func TestAnswersBeyondTheBudgetAreRefused(t *testing.T) {
 // Promises: search-turns
 func TestATurnLastsUntilTheAnswerIsEncoded(t *testing.T) {
 	s := startWith(t, 1)
-	for range 2 * runtime.GOMAXPROCS(0) {
-		leave, err := s.Turn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer leave()
+	if _, err := s.config.Places.Acquire(t.Context(), "another", s.config.Places.Size()); err != nil {
+		t.Fatal(err)
 	}
-	for _, path := range []string{Path, "/uk/", "/en/feed.atom", "/uk/statistics"} {
+	for _, path := range dear {
 		if w := get(s, path); w.Code != 503 {
 			t.Errorf("%s: got %d without a turn, want 503", path, w.Code)
 		}
+	}
+	if got := int(s.refused.Load()); got != len(dear) {
+		t.Errorf("got %d refusals counted, want %d", got, len(dear))
 	}
 }
 

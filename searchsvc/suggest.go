@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
 )
 
@@ -30,7 +31,7 @@ func (s *Server) suggest(c *gin.Context) error {
 	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > search.MaxText {
 		return fault.New(fault.Invalid, fault.Query, "q", "The text may have %d characters of UTF-8.", search.MaxText)
 	}
-	end, err := s.Turn(c.Request.Context())
+	end, err := s.Turn(c.Request.Context(), c.GetHeader(httpserver.CallerHeader))
 	if err != nil {
 		return err
 	}
@@ -47,5 +48,6 @@ func (s *Server) suggest(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	end() // a slow client must not hold the turn
 	return s.send(c, contentType, body)
 }

@@ -30,6 +30,7 @@ import (
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/logclient"
@@ -167,7 +168,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	at := on.public.Addr().String()
-	p := process{secrets: secrets, log: logger, telemetry: t.Telemetry,
+	p := process{secrets: secrets, log: logger, telemetry: t.Telemetry, places: fair.NewPlaces(),
 		ownURL: httpserver.OwnURL(c.scheme(), at), filesURL: c.filesURL(at)}
 	p.observer = observer{config: c, address: at, started: time.Now().UTC(), figures: t.Figures, certificate: acme}
 	p.logPolicy, p.logKeys = policy, givenKeys
@@ -197,6 +198,7 @@ type process struct {
 	ownURL    string // address of the public listener
 	filesURL  string // beginning of the addresses of files; "": the registry takes no files
 	observer  observer
+	places    *fair.Semaphore // shared by the services
 }
 
 // scheme returns the scheme of the public listener.
@@ -389,8 +391,8 @@ func (c Config) search(p process, edge http.Handler) searchsvc.Config {
 		Dir:      filepath.Join(c.Data, searchDirectory),
 		Synonyms: c.Synonyms, CodeLists: c.CodeLists, Links: c.Links,
 		AskEvery: time.Minute, // a long interval is enough, because the stream reports changes immediately
-		Memory:   c.Memory,
-		Log:      p.log.With("service", "searchsvc"), Telemetry: p.telemetry,
+		Memory:   c.Memory, Places: p.places,
+		Log: p.log.With("service", "searchsvc"), Telemetry: p.telemetry,
 	}
 }
 
@@ -483,6 +485,7 @@ func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
 		MaxBody:    c.MaxBody,
 		Memory:     c.Memory,
 		Timeout:    c.Timeout,
+		Places:     p.places,
 		Log:        p.log.With("service", "assetsvc"),
 		Telemetry:  p.telemetry,
 		Snapshot: assetsvc.Snapshot{
@@ -505,6 +508,7 @@ func (c Config) gateway(p process, auth http.RoundTripper, assets http.Handler) 
 		Memory:    c.Memory,
 		Timeout:   c.Timeout,
 		Limits:    c.Limits.OrDefault(c.Sandbox),
+		Places:    p.places,
 		Log:       p.log.With("service", "gateway"),
 		Telemetry: p.telemetry,
 

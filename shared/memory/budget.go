@@ -5,7 +5,7 @@ import (
 )
 
 // Small is the maximum number of bytes that count as a small amount. Small amounts may use all of a budget, and need no
-// Semaphore.
+// fair.Semaphore.
 const Small = 64 << 10
 
 // largeShare is the number of quarters of a budget that all amounts above Small may use together.

@@ -6,8 +6,8 @@
 // It never waits: if bytes do not fit, it refuses. Large amounts may use only three quarters of it, so that
 // small ones still get through.
 //
-// A Semaphore counts bytes that are held only while the process works on a request.
-// Such work ends soon, so requests wait for a short time, in the order in which they came.
+// A fair.Semaphore counts bytes that are held only while the process works on a request. Such work ends soon, so
+// requests wait for a short time.
 package memory
 
 import (

@@ -2,12 +2,9 @@ package memory
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"log/slog"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,65 +71,6 @@ func TestLargeHoldersLeaveRoomForSmallOnes(t *testing.T) {
 	}
 	if got := b.Refused(); got != 2 {
 		t.Errorf("got %d refusals counted, want 2", got)
-	}
-}
-
-func TestASemaphoreServesWaitersInTurn(t *testing.T) {
-	r := NewSemaphore(100)
-	leave, err := r.Acquire(t.Context(), 1000) // more than the size; Acquire gets the whole size
-	if err != nil {
-		t.Fatalf("more than the size: got %v, want the whole size", err)
-	}
-	entered := make(chan func())
-	go func() {
-		end, err := r.Acquire(context.Background(), 10)
-		if err != nil {
-			t.Errorf("waiting request: got %v, want its bytes", err)
-		}
-		entered <- end
-	}()
-	leave()
-	leave() // the second call gives nothing back
-	end := <-entered
-	if got := r.Used(); got != 10 {
-		t.Errorf("got %d bytes used, want 10", got)
-	}
-	end()
-	if got := r.Used(); got != 0 {
-		t.Errorf("got %d bytes used at the end, want 0", got)
-	}
-}
-
-func TestASemaphoreRefusesTooManyWaiters(t *testing.T) {
-	r := NewSemaphore(1)
-	leave, err := r.Acquire(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := r.Acquire(gone, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled request: got %v, want %v", err, context.Canceled)
-	}
-	waiting, end := context.WithCancel(t.Context())
-	var crowd sync.WaitGroup
-	refused := make(chan error, 2*maxWaiting)
-	for range 2 * maxWaiting {
-		crowd.Go(func() {
-			_, err := r.Acquire(waiting, 1)
-			refused <- err
-		})
-	}
-	for range maxWaiting {
-		if err := <-refused; !errors.Is(err, ErrFull) {
-			t.Errorf("one waiter too many: got %v, want %v", err, ErrFull)
-		}
-	}
-	end()
-	crowd.Wait()
-	leave()
-	if _, err := r.Acquire(t.Context(), 1); err != nil {
-		t.Errorf("after all requests: got %v, want the bytes", err)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Limiter is a Budget, InFlight or a Semaphore.
+// Limiter is a Budget, InFlight or a fair.Semaphore of bytes.
 type Limiter interface {
 	Used() int64    // bytes in use
 	Size() int64    // bytes that may be in use

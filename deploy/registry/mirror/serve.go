@@ -16,6 +16,7 @@ import (
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
@@ -69,7 +70,8 @@ func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 	k.say("The mirror compares its copy with the public log.")
 	secrets := keyring.Ring{make([]byte, keyring.MinLength)} // the services share this secret with no other process
 	rand.Read(secrets[0])                                    // rand.Read never returns an error
-	assets, err := k.newAssets(ctx, zone, secrets)
+	places := fair.NewPlaces()
+	assets, err := k.newAssets(ctx, zone, secrets, places)
 	if err != nil {
 		return err
 	}
@@ -96,7 +98,7 @@ func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 			return errors.Join(err, assets.Close())
 		}
 	}
-	edge, err := k.newGateway(ctx, assets, secrets)
+	edge, err := k.newGateway(ctx, assets, secrets, places)
 	if err != nil {
 		return errors.Join(err, assets.Close())
 	}
@@ -135,7 +137,9 @@ func (k *keeper) check(ctx context.Context, assets *assetsvc.Server) {
 	c.run(ctx, k.config.CheckInterval)
 }
 
-func (k *keeper) newAssets(ctx context.Context, zone string, secrets keyring.Ring) (*assetsvc.Server, error) {
+func (k *keeper) newAssets(ctx context.Context, zone string, secrets keyring.Ring, places *fair.Semaphore) (
+	*assetsvc.Server, error,
+) {
 	c := k.config
 	location, err := config.Zone(zone)
 	if err != nil {
@@ -161,14 +165,15 @@ func (k *keeper) newAssets(ctx context.Context, zone string, secrets keyring.Rin
 		Memory:    c.Memory,
 		Timeout:   c.Timeout,
 		Snapshot:  snapshots,
+		Places:    places,
 		Log:       k.mirror.log.With("service", "assetsvc"),
 		Telemetry: k.telemetry,
 	})
 }
 
-func (k *keeper) newGateway(ctx context.Context, assets *assetsvc.Server, secrets keyring.Ring) (
-	*gateway.Server, error,
-) {
+func (k *keeper) newGateway(
+	ctx context.Context, assets *assetsvc.Server, secrets keyring.Ring, places *fair.Semaphore,
+) (*gateway.Server, error) {
 	c := k.config
 	serverID, _ := k.serverID.Load().(string)
 	var files http.Handler
@@ -191,6 +196,7 @@ func (k *keeper) newGateway(ctx context.Context, assets *assetsvc.Server, secret
 		Memory:   c.Memory,
 		Timeout:  c.Timeout,
 		Limits:   c.Limits.OrDefault(false),
+		Places:   places,
 		Mirror:   &gateway.Mirror{Origin: c.origin(), Age: k.fresh.Behind, Fault: k.fault},
 		Log:      k.mirror.log.With("service", "gateway"),
 

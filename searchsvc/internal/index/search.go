@@ -5,18 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/ukrainian"
 )
-
-// atOnce is the number of goroutines that one search uses.
-const atOnce = 2
 
 // errLate is returned for a search that takes too long.
 var errLate = fault.New(fault.Unavailable, fault.URL, "search", "The search takes too long; use fewer or rarer words.")
@@ -25,7 +19,8 @@ var errLate = fault.New(fault.Unavailable, fault.URL, "search", "The search take
 // JSON is decoded.
 const visitsAByte = 2
 
-// search answers a question from the view. If the question finds nothing as it is written, it tries other words.
+// search answers a question from the view, on the goroutine of the caller, whose turn is for one processor. If the
+// question finds nothing as it is written, it tries other words.
 func (v *view) search(ctx context.Context, q search.Query, synonyms *meaning.Synonyms) (search.Result, error) {
 	var reading search.Reading
 	if q.After != nil {
@@ -51,32 +46,22 @@ func (v *view) search(ctx context.Context, q search.Query, synonyms *meaning.Syn
 		result.NotFound = v.notFound(q.Text)
 	}
 	result.Total = total
-	err = together(func() (err error) {
-		result.Facets, err = v.facets(ctx, &p, matches)
-		return err
-	}, func() error {
-		return v.page(ctx, &p, matches, &result)
-	})
+	if result.Facets, err = v.facets(ctx, &p, matches); err == nil {
+		err = v.page(ctx, &p, matches, &result)
+	}
 	return result, orLate(err)
 }
 
 // match finds the assets of a plan in all segments.
 func (v *view) match(ctx context.Context, p *plan) (matches []match, total int64, err error) {
 	matches = make([]match, len(v.parts))
-	finds := make([]func() error, len(v.parts))
 	for i := range v.parts {
-		finds[i] = func() (err error) {
-			matches[i], err = v.parts[i].match(ctx, p)
-			return err
+		if matches[i], err = v.parts[i].match(ctx, p); err != nil {
+			return nil, 0, err
 		}
+		total += int64(matches[i].found.GetCardinality())
 	}
-	err = together(finds...)
-	for _, m := range matches {
-		if err == nil {
-			total += int64(m.found.GetCardinality())
-		}
-	}
-	return matches, total, err
+	return matches, total, nil
 }
 
 // The method `again` is for a plan that finds nothing: it tries other words. The first try that finds something
@@ -130,29 +115,6 @@ func (v *view) page(ctx context.Context, q *plan, matches []match, result *searc
 		result.Hits = append(result.Hits, hit)
 	}
 	return nil
-}
-
-// The function `together` runs functions on two goroutines, and returns their errors. A panic of a function continues
-// in the caller's goroutine.
-func together(all ...func() error) error {
-	var workers errgroup.Group
-	workers.SetLimit(atOnce)
-	var panicked atomic.Value
-	for _, one := range all {
-		workers.Go(func() error {
-			defer func() {
-				if reason := recover(); reason != nil {
-					panicked.CompareAndSwap(nil, fmt.Sprint(reason))
-				}
-			}()
-			return one()
-		})
-	}
-	err := workers.Wait()
-	if reason := panicked.Load(); reason != nil {
-		panic(reason)
-	}
-	return err
 }
 
 func orLate(err error) error {

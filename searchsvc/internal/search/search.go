@@ -13,10 +13,10 @@ import (
 
 // Searcher finds assets. It is safe for concurrent use.
 type Searcher interface {
-	// Turn waits until the caller may search. The turn lasts until the caller calls the function `end`, which it
-	// does after it has encoded the answer. Further calls of the function do nothing. Turn returns a
-	// fault.Unavailable if too many searches are running.
-	Turn(ctx context.Context) (end func(), err error)
+	// Turn waits until the caller with a name may search, or make a page. Turns go round by these names (package fair).
+	// The turn lasts until the caller calls the function `end`, which it does after it has encoded the answer. Further
+	// calls of the function do nothing. Turn returns a fault.Unavailable if too many requests wait for a turn.
+	Turn(ctx context.Context, caller string) (end func(), err error)
 
 	// Search answers a question from one state of the index. The caller must have a turn from Turn. Search never
 	// refuses a question that Parse has returned. It returns a fault.Unavailable if there is no index yet, or if the

@@ -58,11 +58,10 @@ func (s *Site) otherAddress(r request) (path string, err error) {
 	if !assetNumber.MatchString(named) {
 		return "", nil
 	}
-	end, err := s.config.Searcher.Turn(r.Context())
-	if err != nil {
+	if err := s.takeTurn(&r); err != nil {
 		return "", err
 	}
-	defer end()
+	defer r.end()
 	found, err := s.config.Searcher.Search(r.Context(),
 		search.Query{Text: named, Exact: true, Sort: search.FirstPublished, Limit: mostNamed})
 	if err != nil {

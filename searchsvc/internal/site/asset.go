@@ -56,18 +56,19 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	if to, err := s.otherAddress(r); to != "" || err != nil {
 		return redirect(w, r, to, err)
 	}
-	end, err := s.registry.turns.take(r.Context())
-	if err != nil {
+	if err := s.takeReading(&r); err != nil {
 		return err
 	}
-	defer end()
-	r.end = end
+	defer func() { r.end() }()
 	id, root, err := s.readAsset(r)
 	if err != nil {
 		return err
 	}
 	past := s.history(r.Context(), r.lang, id, 0)
 	pictures := s.registry.pictures(r.Context(), cursor{r.lang, s.config.Names, root, ""}.each("documents"))
+	if err := s.takeTurn(&r); err != nil {
+		return err
+	}
 	back, kept := backTo(r)
 	api := "/api/" + routes.Current + "/assets/" + id
 	p := assetPage{
@@ -110,17 +111,18 @@ func (s *Site) changes(w http.ResponseWriter, r request) error {
 	if err != nil || from < 1 {
 		return noPage(w, r)
 	}
-	end, err := s.registry.turns.take(r.Context())
-	if err != nil {
+	if err := s.takeReading(&r); err != nil {
 		return err
 	}
-	defer end()
-	r.end = end
+	defer func() { r.end() }()
 	id, root, err := s.readAsset(r)
 	if err != nil {
 		return err
 	}
 	past := s.history(r.Context(), r.lang, id, from)
+	if err := s.takeTurn(&r); err != nil {
+		return err
+	}
 	p := changesPage{ID: id, Title: shorten(root.string("title"), maxTitle), Past: past}
 	if past.Older > 0 {
 		p.Older = olderPath(r.lang, id, past.Older)

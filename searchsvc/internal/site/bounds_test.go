@@ -18,6 +18,8 @@ import (
 
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/searchsvc/internal/site"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
 )
 
 // transport is a function that answers requests.
@@ -65,6 +67,62 @@ func TestSlowReadingsDoNotPileUp(t *testing.T) {
 			t.Errorf("got %d readings at once, want at most 8", most.Load())
 		}
 	})
+}
+
+// counting is a searcher that counts turns, by the name of the caller.
+type counting struct {
+	*found
+	held  atomic.Int64
+	full  bool // no turn is given
+	names []string
+}
+
+func (c *counting) Turn(_ context.Context, caller string) (func(), error) {
+	c.names = append(c.names, caller)
+	if c.full {
+		return nil, fault.New(fault.Unavailable, fault.URL, "search", "full")
+	}
+	c.held.Add(1)
+	return sync.OnceFunc(func() { c.held.Add(-1) }), nil
+}
+
+// TestEachPageIsMadeInATurn requests pages for a caller. Each page takes turns of this caller only, and holds none
+// while the registry works for it or while it is sent. The registry learns the name of the caller. Without a turn the
+// page is a 503.
+// Promises: fair-places, fair-callers
+func TestEachPageIsMadeInATurn(t *testing.T) {
+	for _, path := range []string{
+		"/uk/?q=x", "/en/statistics?q=x", "/uk/statistics", "/uk/feed.atom", "/uk/assets/" + id, "/uk/assets/" + number,
+		"/en/assets/" + id + "/changes?from=3", "/sitemap.xml", "/sitemap/0",
+	} {
+		c, records := &counting{found: newFound()}, newRegistry(whole)
+		s := siteOn(t, transport(func(r *http.Request) (*http.Response, error) {
+			if got := c.held.Load(); got != 0 {
+				t.Errorf("%s: got %d turns held while the registry works, want none", path, got)
+			}
+			if got := r.Header.Get(httpserver.CallerHeader); got != "a caller" {
+				t.Errorf("%s: got the caller %q for the registry, want the visitor", path, got)
+			}
+			return records.RoundTrip(r)
+		}), c)
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set(httpserver.CallerHeader, "a caller")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code == http.StatusServiceUnavailable || len(c.names) == 0 || c.held.Load() != 0 {
+			t.Errorf("%s: got %d, turns of %q and %d held at the end, want a turn and none held", path, w.Code, c.names, c.held.Load())
+		}
+		for _, name := range c.names {
+			if name != "a caller" {
+				t.Errorf("%s: got a turn of %q, want one of the visitor", path, name)
+			}
+		}
+		c.full = true
+		w = httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+			t.Errorf("%s without a turn: got %d and Retry-After %q, want 503 and a time", path, w.Code, w.Header().Get("Retry-After"))
+		}
+	}
 }
 
 // TestLargeRecordsAreNotShown requests pages of records that are too large. The page must say so, and stay

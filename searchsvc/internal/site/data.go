@@ -43,11 +43,10 @@ func anyData(w http.ResponseWriter, r request) error {
 
 // data shows the newest whole copies.
 func (s *Site) data(w http.ResponseWriter, r request) error {
-	end, err := s.registry.turns.take(r.Context())
-	if err != nil {
+	if err := s.takeReading(&r); err != nil {
 		return err
 	}
-	defer end()
+	defer r.end()
 	p := dataPage{Base: r.base, Catalogue: routes.Catalogue}
 	c, err := s.registry.catalogue(r.Context())
 	switch {

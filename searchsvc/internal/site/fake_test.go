@@ -55,7 +55,7 @@ func (f *found) Search(_ context.Context, q search.Query) (search.Result, error)
 	return result, f.err
 }
 
-func (f *found) Turn(context.Context) (func(), error) { return func() {}, nil }
+func (f *found) Turn(context.Context, string) (func(), error) { return func() {}, nil }
 
 func (f *found) State() search.State {
 	f.mu.Lock()

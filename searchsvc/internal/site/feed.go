@@ -65,7 +65,7 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	if sort == q.Sort { // a cursor of another order means nothing here
 		q.After = after
 	}
-	if r.end, err = s.config.Searcher.Turn(r.Context()); err != nil {
+	if err := s.takeTurn(&r); err != nil {
 		return err
 	}
 	defer r.end()

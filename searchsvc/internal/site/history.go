@@ -75,7 +75,13 @@ func (s *Site) history(ctx context.Context, l Lang, id string, from int64) histo
 			h.Changes = append(h.Changes, newChange(l, past{}, newer))
 			return h // the rest of the page still shows the record
 		}
+		end, err := s.registry.turnFor(ctx, older.Size+newer.Size)
+		if err != nil {
+			h.State = cutOff
+			return h
+		}
 		h.Changes = append(h.Changes, newChange(l, older, newer))
+		end()
 		if older.Revision == 0 {
 			return h
 		}

@@ -12,8 +12,12 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpclient"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/memory"
 )
 
 // Limits of one page (docs/site.md, "Limits").
@@ -25,7 +29,7 @@ const (
 	pastWithin  = 2 * time.Second // time limit for reading all past records of one page
 	listWithin  = 5 * time.Second // time limit for reading one page of the feed, for the sitemap
 	maxReading  = 8               // pages that may read records at the same time
-	waitToRead  = time.Second     // time limit for waiting until a page may read
+	waitForWork = time.Second     // time limit for waiting until another page has done work that both need
 	maxTitle    = 300             // characters of a title outside the record, such as in the head of a page
 	perPage     = 10              // changes of a record on a page
 	feedEntries = 1000            // entries in one part of the sitemap
@@ -33,10 +37,11 @@ const (
 
 // registry reads records through the public API.
 type registry struct {
-	client *client.Client
-	http   *http.Client // for requests that the client has no method for
-	url    string       // without a slash at its end
-	turns  turns        // one turn for each page that reads records
+	client   *client.Client
+	http     *http.Client    // for requests that the client has no method for
+	url      string          // without a slash at its end
+	readings *fair.Semaphore // one for each page that reads records
+	searcher search.Searcher // gives turns to work on large records
 }
 
 // turns limits how many goroutines do something at the same time. Its capacity is the limit.
@@ -45,7 +50,7 @@ type turns chan struct{}
 // take waits for a turn. The caller ends the turn with the function `end`; further calls of the function do
 // nothing.
 func (t turns) take(ctx context.Context) (end func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, waitToRead)
+	ctx, cancel := context.WithTimeout(ctx, waitForWork)
 	defer cancel()
 	select {
 	case t <- struct{}{}:
@@ -55,7 +60,7 @@ func (t turns) take(ctx context.Context) (end func(), err error) {
 	}
 }
 
-func newRegistry(address string, transport http.RoundTripper) (*registry, error) {
+func newRegistry(address string, transport http.RoundTripper, searcher search.Searcher) (*registry, error) {
 	if transport == nil {
 		transport = http.DefaultTransport
 	}
@@ -67,7 +72,7 @@ func newRegistry(address string, transport http.RoundTripper) (*registry, error)
 		return nil, err
 	}
 	plain := httpclient.New(bounded{transport})
-	return &registry{c, plain, strings.TrimSuffix(address, "/"), make(turns, maxReading)}, nil
+	return &registry{c, plain, strings.TrimSuffix(address, "/"), fair.New(maxReading), searcher}, nil
 }
 
 // errBusy returns the fault for a page that cannot be made because too many pages are being read.
@@ -88,14 +93,27 @@ func (r *registry) asset(ctx context.Context, id string) (*value, error) {
 	if err != nil {
 		return nil, asFault(err)
 	}
-	return r.open(text)
+	return r.open(ctx, text)
 }
 
-func (r *registry) open(text json.RawMessage) (*value, error) {
+func (r *registry) open(ctx context.Context, text json.RawMessage) (*value, error) {
 	if len(text) > maxRecord {
 		return nil, errLarge
 	}
+	end, err := r.turnFor(ctx, len(text))
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	return parse(text)
+}
+
+// turnFor waits for a turn to work on records of so many bytes. Work on few bytes needs no turn.
+func (r *registry) turnFor(ctx context.Context, bytes int) (end func(), err error) {
+	if bytes <= memory.Small {
+		return func() {}, nil
+	}
+	return r.searcher.Turn(ctx, visitorOf(ctx).caller)
 }
 
 // asFault returns the fault for an error of reading from the registry.
@@ -150,32 +168,41 @@ func (r *registry) past(ctx context.Context, id string, revision int64) (past, e
 	}
 	p := past{Revision: leaf.Revision, Kind: leaf.Kind, At: time.UnixMicro(leaf.Position), Size: len(proof.Asset)}
 	if len(proof.Asset) > 0 {
-		if p.Record, err = r.open(proof.Asset); err != nil {
+		if p.Record, err = r.open(ctx, proof.Asset); err != nil {
 			return past{}, err
 		}
 	}
 	return p, nil
 }
 
-// visitorKey is the key of a context's value for the visitor's address.
+// visitor is the client for whom a page is made.
+type visitor struct {
+	address string // "": not known
+	caller  string // name for package fair; "": none
+}
+
+// visitorKey is the key of a context's visitor.
 type visitorKey struct{}
 
-// withVisitor returns a context with the address of the visitor for whom the registry is read. If the address is
-// "", the registry gets no address.
-func withVisitor(ctx context.Context, address string) context.Context {
-	return context.WithValue(ctx, visitorKey{}, address)
+func visitorOf(ctx context.Context) visitor {
+	of, _ := ctx.Value(visitorKey{}).(visitor)
+	return of
 }
 
 // bounded limits the size of answers: reading an answer that is too large fails. It also sends the visitor's
-// address to the registry. If the gateways trust this service as a proxy (docs/features.md, "Site"), the rate
-// limits then count each visitor separately.
+// address and name to the registry. If the gateways trust this service as a proxy (docs/features.md, "Site"), the rate
+// limits then count each visitor separately, and places go round by visitor. A gateway in this process takes the name.
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	if visitor, _ := r.Context().Value(visitorKey{}).(string); visitor != "" {
-		r = r.Clone(r.Context()) // a RoundTripper must not change its request
-		r.Header.Set("X-Forwarded-For", visitor)
+	of := visitorOf(r.Context())
+	r = r.Clone(r.Context()) // a RoundTripper must not change its request
+	if of.address != "" {
+		r.Header.Set("X-Forwarded-For", of.address)
+	}
+	if of.caller != "" {
+		r.Header.Set(httpserver.CallerHeader, of.caller)
 	}
 	resp, err := b.next.RoundTrip(r)
 	if err != nil {

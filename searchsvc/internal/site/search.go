@@ -134,7 +134,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	if slices.Contains(q.Facets, more) {
 		q.FacetLimit = search.MaxFacetLimit
 	}
-	if r.end, err = s.config.Searcher.Turn(r.Context()); err != nil {
+	if err := s.takeTurn(&r); err != nil {
 		return err
 	}
 	defer r.end()

@@ -84,7 +84,7 @@ func New(c Config) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRegistry(c.Registry, c.Transport)
+	r, err := newRegistry(c.Registry, c.Transport, c.Searcher)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
-	s.mux.ServeHTTP(w, r.WithContext(withVisitor(r.Context(), r.Header.Get(httpserver.ClientHeader))))
+	from := visitor{r.Header.Get(httpserver.ClientHeader), r.Header.Get(httpserver.CallerHeader)}
+	s.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitorKey{}, from)))
 }
 
 // contentSecurityPolicy lets a page load files only from its own origin, and call only this origin. It forbids
@@ -162,7 +163,27 @@ type request struct {
 	*http.Request
 	lang Lang
 	base string // public address of the registry
-	end  func() // ends the turn of the page once the page is made
+	end  func() // ends the turns of the page once the page is made
+}
+
+// takeTurn waits for a turn to search, or to make the page. A page that reads from the registry takes it after that.
+// So no turn is held while another service works.
+func (s *Site) takeTurn(r *request) error {
+	end, err := s.config.Searcher.Turn(r.Context(), visitorOf(r.Context()).caller)
+	if err == nil {
+		before := r.end
+		r.end = func() { end(); before() }
+	}
+	return err
+}
+
+// takeReading waits until the page may read from the registry.
+func (s *Site) takeReading(r *request) (err error) {
+	r.end, err = s.registry.readings.Acquire(r.Context(), visitorOf(r.Context()).caller, 1)
+	if err != nil {
+		return errBusy()
+	}
+	return nil
 }
 
 type handler func(w http.ResponseWriter, r request) error

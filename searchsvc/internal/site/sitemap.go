@@ -31,7 +31,8 @@ type mapParts struct {
 	until  time.Time       // no request looks for new parts before this time
 }
 
-// walk looks for new parts, for at most walkWithin. The next call continues where it stopped.
+// walk looks for new parts, for at most walkWithin. The next call continues where it stopped. The caller must have the
+// right to read (takeReading), so it never waits for that while others wait for its walk.
 func (s *Site) walk(ctx context.Context) ([]int64, error) {
 	p := &s.parts
 	end, err := p.turn.take(ctx)
@@ -46,11 +47,6 @@ func (s *Site) walk(ctx context.Context) ([]int64, error) {
 	if len(p.starts) == 0 {
 		p.starts = []int64{0}
 	}
-	endReading, err := s.registry.turns.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer endReading()
 	ctx, cancel := context.WithTimeout(ctx, walkWithin)
 	defer cancel()
 	for len(p.starts) < maxParts {
@@ -98,6 +94,10 @@ type mapPages struct {
 
 // siteMap answers with the index of the sitemap.
 func (s *Site) siteMap(w http.ResponseWriter, r request) error {
+	if err := s.takeReading(&r); err != nil {
+		return err
+	}
+	defer r.end()
 	starts, err := s.walk(r.Context())
 	if err != nil {
 		return err
@@ -129,12 +129,10 @@ func (s *Site) siteMapPart(w http.ResponseWriter, r request) error {
 	if after > 0 {
 		feed.Position.Offset = client.At(time.UnixMicro(after).UTC())
 	}
-	end, err := s.registry.turns.take(ctx)
-	if err != nil {
+	if err := s.takeReading(&r); err != nil {
 		return err
 	}
-	defer end()
-	r.end = end
+	defer r.end()
 	page, err := s.registry.client.Page(ctx, feed)
 	if err != nil {
 		return asFault(err)
@@ -165,6 +163,10 @@ func mapped(base, rest, modified string) []mapEntry {
 }
 
 func (s *Site) sendXML(w http.ResponseWriter, r request, document any) error {
+	if err := s.takeTurn(&r); err != nil {
+		return err
+	}
+	defer r.end()
 	text, err := xml.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("make a map of the site: %w", err)

@@ -28,6 +28,8 @@ type figures struct {
 	found search.Result
 }
 
+// count counts all assets, unless that was done lately. The caller must have a turn, so it never waits for a turn while
+// others wait for its count.
 func (s *Site) count(ctx context.Context) (search.Result, error) {
 	end, err := s.figures.turn.take(ctx)
 	if err != nil {
@@ -37,11 +39,6 @@ func (s *Site) count(ctx context.Context) (search.Result, error) {
 	if s.config.Now().Before(s.figures.until) {
 		return s.figures.found, nil
 	}
-	endSearch, err := s.config.Searcher.Turn(ctx)
-	if err != nil {
-		return search.Result{}, err
-	}
-	defer endSearch()
 	found, err := s.config.Searcher.Search(ctx, countsOf(search.Query{}))
 	if err == nil {
 		s.figures.found, s.figures.until = found, s.config.Now().Add(figuresFor)
@@ -56,7 +53,7 @@ func countsOf(q search.Query) search.Query {
 	return q
 }
 
-// countFound counts what a search finds. For a search without conditions, it uses the counts of all assets. If
+// countFound counts what a search finds. The caller must have a turn. For a search without conditions, it uses the counts of all assets. If
 // whole is true, it returns as many values of each property as a page may show.
 func (s *Site) countFound(ctx context.Context, q search.Query, whole bool) (search.Result, error) {
 	if queryOf(q) == "" && !whole {
@@ -66,11 +63,6 @@ func (s *Site) countFound(ctx context.Context, q search.Query, whole bool) (sear
 	if whole {
 		q.FacetLimit = search.MaxFacetLimit
 	}
-	end, err := s.config.Searcher.Turn(ctx)
-	if err != nil {
-		return search.Result{}, err
-	}
-	defer end()
 	return s.config.Searcher.Search(ctx, q)
 }
 
@@ -116,6 +108,10 @@ func (s *Site) statistics(w http.ResponseWriter, r request) error {
 	q.Filters = tidied(q.Filters)
 	q = feedQuery(q)
 	q.Sort = defaultSort(q)
+	if err := s.takeTurn(&r); err != nil {
+		return err
+	}
+	defer r.end()
 	found, err := s.countFound(r.Context(), q, whole != "")
 	if err != nil {
 		return err
