@@ -19,14 +19,16 @@ const (
 	maxWaiting = 256             // maximum number of requests that may wait
 	maxShare   = maxWaiting / 4  // maximum number of requests of one caller that may wait
 	maxWait    = 2 * time.Second // longest wait of a request
+	maxDebt    = time.Second     // time by which a caller that has used much comes later than others, at most
 )
 
 // ErrFull is returned when the amount was not free in time, or too many requests wait already.
 var ErrFull = errors.New("too many requests wait for this now")
 
 // Semaphore limits the amount that all callers together hold at the same time. Among the callers that wait, it serves
-// the one that holds the least. Of those that hold the same, it serves the one that has had nothing for the longest
-// time. It is safe for concurrent use.
+// the one that holds the least, and of those that hold the same the one whose time has come first. The time of a caller
+// is when it came, or later if it has used more than its share. So long turns of one caller do not cost another caller
+// a turn for each of its short ones. It is safe for concurrent use.
 type Semaphore struct {
 	size    int64
 	refused atomic.Int64
@@ -34,14 +36,13 @@ type Semaphore struct {
 	mu      sync.Mutex
 	used    int64
 	waiting int
-	order   int64 // number of the last event after which a caller comes last
 	callers map[string]*caller
 }
 
-// caller is a caller that holds or waits for an amount.
+// caller is a caller that holds or waits for an amount, or has lately held one.
 type caller struct {
 	held    int64
-	last    int64 // order of the event after which the caller comes behind the others
+	next    time.Time // callers with an earlier time are served first
 	waiting []*waiter
 }
 
@@ -69,7 +70,8 @@ func (s *Semaphore) Acquire(ctx context.Context, by string, n int64) (release fu
 		s.refused.Add(1)
 		return nil, err
 	}
-	return sync.OnceFunc(func() { s.leave(by, n) }), nil
+	begun := time.Now()
+	return sync.OnceFunc(func() { s.leave(by, n, time.Since(begun)) }), nil
 }
 
 // enter puts a request behind the other requests of its caller, and serves whom it can. If too many requests wait, it
@@ -77,12 +79,15 @@ func (s *Semaphore) Acquire(ctx context.Context, by string, n int64) (release fu
 func (s *Semaphore) enter(by string, n int64) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := &waiter{n, make(chan error, 1)}
+	w, now := &waiter{n, make(chan error, 1)}, time.Now()
 	c := s.callers[by]
 	if c == nil {
-		s.order++
-		c = &caller{last: s.order}
+		s.forget(now)
+		c = &caller{}
 		s.callers[by] = c
+	}
+	if len(c.waiting) == 0 && c.next.Before(now) {
+		c.next = now
 	}
 	c.waiting = append(c.waiting, w)
 	s.waiting++
@@ -102,7 +107,7 @@ func (s *Semaphore) most() (name string) {
 	var found *caller
 	for by, c := range s.callers {
 		if found == nil || len(c.waiting) > len(found.waiting) ||
-			len(c.waiting) == len(found.waiting) && c.last > found.last {
+			len(c.waiting) == len(found.waiting) && c.next.After(found.next) {
 			name, found = by, c
 		}
 	}
@@ -114,27 +119,36 @@ func (s *Semaphore) refuse(by string) {
 	c := s.callers[by]
 	newest := len(c.waiting) - 1
 	c.waiting[newest].done <- ErrFull
-	s.remove(by, c, newest)
+	s.remove(c, newest)
 	s.serve() // the request behind it may need less
 }
 
-// remove takes a request out of the queue of its caller, and forgets a caller that has nothing more.
-func (s *Semaphore) remove(by string, c *caller, at int) {
+// remove takes a request out of the queue of its caller.
+func (s *Semaphore) remove(c *caller, at int) {
 	c.waiting = append(c.waiting[:at], c.waiting[at+1:]...)
 	s.waiting--
-	if c.held == 0 && len(c.waiting) == 0 {
-		delete(s.callers, by)
+}
+
+// forget removes the callers that have nothing and whose time has passed, once there are many.
+func (s *Semaphore) forget(now time.Time) {
+	if len(s.callers) < 2*maxWaiting {
+		return
+	}
+	for by, c := range s.callers {
+		if c.held == 0 && len(c.waiting) == 0 && c.next.Before(now) {
+			delete(s.callers, by)
+		}
 	}
 }
 
 // serve gives amounts to requests, as long as the next request gets all of its amount.
 func (s *Semaphore) serve() {
 	for s.waiting > 0 {
-		var name string
 		var next *caller
-		for by, c := range s.callers {
-			if len(c.waiting) > 0 && (next == nil || c.held < next.held || c.held == next.held && c.last < next.last) {
-				name, next = by, c
+		for _, c := range s.callers {
+			if len(c.waiting) > 0 &&
+				(next == nil || c.held < next.held || c.held == next.held && c.next.Before(next.next)) {
+				next = c
 			}
 		}
 		w := next.waiting[0]
@@ -144,7 +158,7 @@ func (s *Semaphore) serve() {
 		s.used += w.amount
 		next.held += w.amount
 		w.done <- nil
-		s.remove(name, next, 0)
+		s.remove(next, 0)
 	}
 }
 
@@ -178,7 +192,7 @@ func (s *Semaphore) withdraw(by string, w *waiter) bool {
 	if c := s.callers[by]; c != nil {
 		for i, other := range c.waiting {
 			if other == w {
-				s.remove(by, c, i)
+				s.remove(c, i)
 				s.serve() // the request behind it may need less
 				return true
 			}
@@ -187,17 +201,25 @@ func (s *Semaphore) withdraw(by string, w *waiter) bool {
 	return false
 }
 
-// leave takes an amount back from a caller. The caller then comes behind all others.
-func (s *Semaphore) leave(by string, n int64) {
+// leave takes back an amount that a caller has used for a time. The caller then comes later by the time that the other
+// callers need to get the same.
+func (s *Semaphore) leave(by string, n int64, used time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.callers[by]
+	c, now, active := s.callers[by], time.Now(), 0
+	for _, other := range s.callers {
+		if other.held > 0 || len(other.waiting) > 0 {
+			active++
+		}
+	}
 	s.used -= n
 	c.held -= n
-	s.order++
-	c.last = s.order
-	if c.held == 0 && len(c.waiting) == 0 {
-		delete(s.callers, by)
+	share := time.Duration(float64(used) * float64(n) / float64(s.size) * float64(active))
+	if c.next.Before(now) {
+		c.next = now
+	}
+	if c.next = c.next.Add(share); c.next.After(now.Add(maxDebt)) {
+		c.next = now.Add(maxDebt)
 	}
 	s.serve()
 }

@@ -4,7 +4,8 @@
 //     from its own process;
 //   - durable creations with bare bbolt batches of the same bytes on the same disk.
 //
-// It also measures the time from a change until a checkpoint of the public log covers the change.
+// It also measures the time from a change until a checkpoint of the public log covers the change, what the dearest
+// requests cost, and how long others wait while one address sends them (-dear: only that).
 //
 // With -against, it instead compares reads, creations and changes in this version and in another version of the
 // registry.
@@ -44,6 +45,7 @@ type bench struct {
 	during   time.Duration // length of one measurement
 	rounds   int           // number of measurements of each side
 	clients  int           // number of connections that are used to read
+	assets   int           // number of assets for the dearest requests
 }
 
 func run(ctx context.Context, args []string) error {
@@ -52,6 +54,8 @@ func run(ctx context.Context, args []string) error {
 	during := flags.Duration("during", 2*time.Second, "length of one measurement")
 	rounds := flags.Int("rounds", 5, "number of measurements of each side")
 	clients := flags.Int("clients", 64, "number of connections that read")
+	assets := flags.Int("assets", 20_000, "assets for the dearest requests")
+	dear := flags.Bool("dear", false, "measure only what requests cost, and how long others wait")
 	against := flags.String("against", "", "directory of the programs of another version; compare with it instead")
 	bare := flags.String("bare", "",
 		"serve the files of this folder and print the address (the benchmark starts itself with this flag)")
@@ -66,8 +70,11 @@ func run(ctx context.Context, args []string) error {
 	if *bare != "" {
 		return serveBare(ctx, *bare)
 	}
-	b := bench{dir: dir, during: *during, rounds: *rounds, clients: *clients}
+	b := bench{dir: dir, during: *during, rounds: *rounds, clients: *clients, assets: *assets}
 	fmt.Printf("%d CPUs, %s, %d rounds of %v a side\n\n", runtime.NumCPU(), runtime.Version(), b.rounds, b.during)
+	if *dear {
+		return b.dear(ctx, *bin)
+	}
 	var stop func()
 	if b.registry, stop, err = b.startRegistry(ctx, *bin, "data"); err != nil {
 		return err
@@ -82,7 +89,10 @@ func run(ctx context.Context, args []string) error {
 	if err := b.creates(ctx); err != nil {
 		return err
 	}
-	return b.log(ctx)
+	if err := b.log(ctx); err != nil {
+		return err
+	}
+	return b.dear(ctx, *bin)
 }
 
 // reads compares the registry with the bare handler, for reads of one asset and for reads of a page of 100 entries.
