@@ -256,6 +256,7 @@ model-quick: setup ## the same in a smaller model
 	@deploy/test/model/check.sh quick
 
 bench: build ## measure the registry beside the limits of what it does
+	go build -o bin/bench-fill ./assetsvc/internal/fill
 	go run ./deploy/bench/registry -bin bin
 	go test -run '^$$' -bench . -benchtime 2s ./assetsvc/... ./gateway/... ./shared/...
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"asset-registry/shared/fair"
 	"asset-registry/shared/follow"
@@ -94,6 +95,7 @@ func TestPlacesGoRoundByCaller(t *testing.T) {
 			var mu sync.Mutex
 			answered := map[string]int{}
 			ask := func(by string) {
+				time.Sleep(time.Millisecond)
 				all.Go(func() {
 					headers := http.Header{}
 					if by != "" {
@@ -119,6 +121,7 @@ func TestPlacesGoRoundByCaller(t *testing.T) {
 				watching <- end
 			}()
 			synctest.Wait()
+			time.Sleep(time.Millisecond)
 			end()
 			end = <-watching // the last one has its place, so those before it are done
 			synctest.Wait()
