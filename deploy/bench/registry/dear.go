@@ -27,8 +27,8 @@ const (
 	repeats = 5  // requests for one figure of cost
 )
 
-// dear measures what the dearest requests of each route cost, and how long another address waits while one address
-// sends the dearest of them 30 times a second (docs/contributing.md, "What requests cost").
+// dear measures the cost of the dearest requests of each route, and how long another address waits while one address
+// sends the dearest of them 30 times a second (docs/contributing.md, "Costs of requests").
 func (b *bench) dear(ctx context.Context, bin string) error {
 	r, err := b.startDear(ctx, bin)
 	if err != nil {
@@ -38,8 +38,10 @@ func (b *bench) dear(ctx context.Context, bin string) error {
 	if err := r.costs(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("\none address, %d a second        answers  503   others: reads p50, p99, failed   searches p50, p99, failed\n", attacks)
-	for _, path := range []string{"", r.rare(), r.wholePage() + "&opt_jsonp=x", "/uk/statistics?q=" + manyWords(), r.large + "/items"} {
+	fmt.Printf("\none address, %d a second        answers  503   others: reads p50, p99, failed   searches\n", attacks)
+	for _, path := range []string{
+		"", r.rare(), r.wholePage() + "&opt_jsonp=x", "/uk/statistics?q=" + manyWords(), r.large + "/items",
+	} {
 		if err := r.attack(ctx, path, 5*b.during); err != nil {
 			return err
 		}

@@ -18,7 +18,8 @@ func (a *API) noMethod() gin.HandlerFunc {
 	refuse := httpserver.Handle(httpserver.NoMethod)
 	look := a.pipeline(route{class: routes.Read, places: a.places.assets, answer: func(c *gin.Context) error {
 		path, _ := objectPath(c)
-		if missing := a.config.Assets.For(a.nameOf(c)).Missing(c.Request.Context(), path); fault.KindOf(missing) == fault.NotFound {
+		missing := a.config.Assets.For(a.nameOf(c)).Missing(c.Request.Context(), path)
+		if fault.KindOf(missing) == fault.NotFound {
 			return missing
 		}
 		return httpserver.NoMethod(c)
