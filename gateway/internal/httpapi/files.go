@@ -67,7 +67,7 @@ func (a *API) shareUploads(next handler) handler {
 // does. The request must have passed identify.
 func (a *API) shareReadings(next handler) handler {
 	return func(c *gin.Context) error {
-		return a.hold(c, a.readings, streamClient(c), "readings of files", next)
+		return a.hold(c, a.readings, a.nameOf(c), "readings of files", next)
 	}
 }
 
