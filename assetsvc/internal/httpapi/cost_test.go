@@ -1,17 +1,13 @@
 package httpapi
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
 
-	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
 )
 
@@ -81,87 +77,4 @@ func TestASmallAnswerAboutALargeAssetIsCheap(t *testing.T) {
 			}
 		}
 	}
-}
-
-// turned records an answer, and how many turns are taken while its headers and its body are written.
-type turned struct {
-	*httptest.ResponseRecorder
-	turns           *memory.Semaphore
-	before, sending int64
-}
-
-func (w *turned) Header() http.Header {
-	if w.Body.Len() == 0 {
-		w.before = w.turns.Used()
-	}
-	return w.ResponseRecorder.Header()
-}
-
-func (w *turned) Write(p []byte) (int, error) {
-	w.sending = max(w.sending, w.turns.Used())
-	return w.ResponseRecorder.Write(p)
-}
-
-// TestLargeAssetsAreReadInTurn reads assets while all turns are taken: one for each processor. Readings of large assets
-// wait for two seconds, and no longer than their context. Small ones, those that need no body, and requests that ask
-// another service need no turn. No turn is taken while an answer is sent.
-// Promises: asset-turns
-func TestLargeAssetsAreReadInTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := NewMemory(1 << 30)
-		if got, want := m.Turns.Size(), int64(runtime.GOMAXPROCS(0)); got != want {
-			t.Fatalf("got %d turns, want %d", got, want)
-		}
-		s, api, _ := newServiceParts(t, m)
-		small, large := "/api/2.5/assets/"+s.publish(t, 10), "/api/2.5/assets/"+s.publish(t, 700_000)
-		waiting := []exchange{
-			{"GET", large, "", "", "", 200, ""},
-			{"GET", strings.Replace(large, "2.5", "2.4", 1), "", "", "", 200, ""},
-			{"GET", large + "/documents", "", "", "", 200, ""},
-			{"GET", large + "/documents?all=1&opt_jsonp=f", "", "", "", 200, ""},
-			{"GET", "/api/2.5/assets?opt_fields=*", "", "", "", 200, ""},
-		}
-		free := []exchange{
-			{"GET", small, "", "", "", 200, ""},
-			{"GET", small + "/documents?opt_pretty=1", "", "", "", 200, ""},
-			{"GET", "/api/2.5/assets", "", "", "", 200, ""},
-			{"HEAD", large + "?opt_jsonp=f", "", "", "", 200, ""},
-			{"HEAD", "/api/2.5/assets?opt_fields=*", "", "", "", 200, ""},
-			{"GET", large + "/revisions", identity.Administrator, "", "", 200, ""},
-			{"PATCH", large, identity.Broker, "token", `{"data":{"title":"y"}}`, 200, ""},
-		}
-		for n, list := range [][]exchange{waiting, free} {
-			for _, e := range list {
-				w := &turned{ResponseRecorder: httptest.NewRecorder(), turns: m.Turns}
-				s.answer(t, w, nil, e)
-				if want := int64(1 - n); w.Code != e.status || w.before != want || w.sending != 0 {
-					t.Errorf("%s %s: got %d with %d turns, %d while it was sent; want %d, %d, none",
-						e.method, e.path, w.Code, w.before, w.sending, e.status, want)
-				}
-			}
-		}
-		end, err := m.Turns.Acquire(t.Context(), m.Turns.Size())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range free {
-			s.do(t, e)
-		}
-		for _, e := range waiting {
-			e.status, e.says = 503, "too many large requests"
-			s.do(t, e)
-		}
-		gone, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, _, err := api.turn(gone); !errors.Is(err, context.Canceled) {
-			t.Errorf("with a client that left: got %v, want %v", err, context.Canceled)
-		}
-		end()
-		for _, e := range waiting {
-			s.do(t, e)
-		}
-		if m.Turns.Used() != 0 || m.Work.Used() != 0 {
-			t.Errorf("got %d turns and %d bytes held at the end, want none", m.Turns.Used(), m.Work.Used())
-		}
-	})
 }

@@ -18,7 +18,7 @@ import (
 // TestDearReadingsTakeAPlace sends readings while another caller holds every place. Those that can take long must be
 // refused after a while, and the others answered. With free places all are answered, and none holds a place while its
 // answer is sent.
-// Promises: fair-places, proof-turns
+// Promises: fair-places, proof-turns, asset-turns
 func TestDearReadingsTakeAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLogged(t)
@@ -36,15 +36,16 @@ func TestDearReadingsTakeAPlace(t *testing.T) {
 			{"GET", "/api/2.5/assets?limit=1000", "", false, 200},
 			{"GET", "/log/checkpoint", "", false, 200},
 			{"GET", "/api/2.5/assets?opt_fields=*&limit=1000", "", true, 200},
-			{"HEAD", "/api/2.4/assets?opt_fields=status&opt_jsonp=f", "", true, 200},
+			{"HEAD", "/api/2.4/assets?opt_fields=status&opt_jsonp=f", "", false, 200},
 			{"GET", "/api/2.5/me/assets?opt_fields=*", "", true, 200},
 			{"GET", follow.PagePath("2.5") + "?opt_fields=*", "", true, 200},
 			{"GET", large, "", true, 200},
-			{"HEAD", large + "?opt_pretty=1&opt_jsonp=f", "", true, 200},
-			{"GET", large, tag, true, 304},
+			{"HEAD", large + "?opt_pretty=1&opt_jsonp=f", "", false, 200},
+			{"GET", large, tag, false, 304},
 			{"GET", large + "/items", "", true, 200},
+			{"GET", large + "/documents?all=1&opt_jsonp=f", "", true, 200},
 			{"GET", large + "/items/none", "", true, 404},
-			{"GET", small + "/revisions", "", true, 200},
+			{"GET", large + "/revisions", "", false, 200}, // it asks another service
 			{"GET", small + "/proof", "", true, 200},
 			{"GET", large + "/proof", "", true, 200},
 			{"GET", "/log/tile/entries/000", "", true, 200},
