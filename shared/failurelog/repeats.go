@@ -47,7 +47,7 @@ func (r *Repeats) IsFirst(c Cause) bool {
 	defer r.mu.Unlock()
 	n, known := r.counts[c]
 	if !known && len(r.counts) >= maxCauses {
-		c.Client = others
+		c.Client, c.Of = others, ""
 		n, known = r.counts[c]
 	}
 	if known {

@@ -47,7 +47,7 @@ func TestRepeatsAreBounded(t *testing.T) {
 		firsts := 0
 		for n := range 200_000 {
 			client := fmt.Sprintf("10.%d.%d.%d", n>>17, n>>9&255, n>>1&255)
-			if r.IsFirst(Cause{What: "request", Status: 400 + n%2, Client: client}) {
+			if r.IsFirst(Cause{What: "request", Of: client, Status: 400 + n%2, Client: client}) {
 				firsts++
 			}
 		}

@@ -88,8 +88,11 @@ func logLevel(c *gin.Context, usual slog.Level) slog.Level {
 	}
 }
 
-// causeOf returns what the line of a request has in common with other lines: the client of a refusal, or the route of a
-// failure. A 503 is of one cause for all, because a service refuses all alike.
+// maxCause is the number of bytes by which two errors are compared.
+const maxCause = 200
+
+// causeOf returns what the line of a request has in common with other lines: the client of a refusal, or the route and
+// the error of a failure. A 503 is of one cause for all, because a service refuses all alike.
 func causeOf(c *gin.Context, level slog.Level, client string) failurelog.Cause {
 	cause := failurelog.Cause{Level: level, What: "request", Status: c.Writer.Status()}
 	switch {
@@ -97,6 +100,10 @@ func causeOf(c *gin.Context, level slog.Level, client string) failurelog.Cause {
 		cause.Client = client
 	case cause.Status != http.StatusServiceUnavailable:
 		cause.Of = c.FullPath()
+		if err := c.Errors.Last(); err != nil {
+			text := err.Error()
+			cause.Of += ": " + text[:min(len(text), maxCause)]
+		}
 	}
 	return cause
 }
