@@ -89,6 +89,11 @@ func inTurn(h handler) handler {
 			return err
 		}
 		defer end()
+		read := memory.Small // the asset has more bytes than this
+		if a.size > medium {
+			read = medium
+		}
+		httpserver.CountWork(c.Request.Context(), int64(read))
 		return h(inside, c, v)
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
 )
 
@@ -71,10 +73,35 @@ func TestASmallAnswerAboutALargeAssetIsCheap(t *testing.T) {
 			get.method = "GET"
 			want := s.do(t, get).Header()
 			for name := range want {
-				if g, w := got.Header().Get(name), want.Get(name); g != w && name != "Content-Length" {
+				if g, w := got.Header().Get(name), want.Get(name); g != w && name != "Content-Length" && name != httpserver.WorkHeader {
 					t.Errorf("%s: got the header %s %q, want %q", c.name, name, g, w)
 				}
 			}
+		}
+	}
+}
+
+// TestReadingsTellTheirWork reads small parts of large assets. The gateway must hear of the bytes that were read for
+// them, and of none for an asset that is small.
+func TestReadingsTellTheirWork(t *testing.T) {
+	s := newService(t)
+	small, large := "/api/2.5/assets/"+s.publish(t, 10), "/api/2.5/assets/"+s.publish(t, 600_000)
+	for _, c := range []struct {
+		path   string
+		status int
+		least  int
+	}{
+		{small + "/items/x", 404, 0},
+		{"/api/2.5/assets", 200, 0},
+		{large, 200, medium},
+		{large + "/items/x", 404, medium},
+		{large + "/documents?all=1", 200, medium},
+		{"/api/2.5/assets?opt_fields=status", 200, 600_000},
+	} {
+		got := s.do(t, exchange{"GET", c.path, "", "", "", c.status, ""})
+		work, _ := strconv.Atoi(got.Header().Get(httpserver.WorkHeader))
+		if work < c.least || c.least == 0 && work > 0 {
+			t.Errorf("%s: got %d bytes of work, want %d at least, or none", c.path, work, c.least)
 		}
 	}
 }

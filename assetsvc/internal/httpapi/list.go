@@ -133,6 +133,9 @@ func (a *API) readPage(
 	if page, err = read(c.Request.Context(), q); err != nil {
 		leave()
 	}
+	for _, entry := range page.Entries {
+		httpserver.CountWork(c.Request.Context(), int64(len(entry.Body)))
+	}
 	return inside, page, leave, err
 }
 

@@ -113,6 +113,7 @@ func TestPlacesGoRoundByCaller(t *testing.T) {
 				ask(many)
 			}
 			ask("another")
+			time.Sleep(time.Millisecond) // the last one comes later than the other
 			watching := make(chan func())
 			go func() {
 				end, err := m.Places.Acquire(t.Context(), "the last one", 1)
