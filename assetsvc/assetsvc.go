@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/endings"
 	"asset-registry/assetsvc/internal/httpapi"
 	"asset-registry/assetsvc/internal/live"
 	"asset-registry/assetsvc/internal/mongostore"
@@ -220,6 +221,7 @@ type Server struct {
 
 	snapshots *snapshots      // nil: no snapshots are configured
 	webhooks  *webhook.Sender // nil: this service is a mirror
+	endings   *endings.Keeper // nil: this service is a mirror
 
 	silence func() error // stops reporting the metrics of the memory
 }
@@ -257,7 +259,8 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 		return err
 	}
 	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone, Codes: codes, Hidden: c.hidden()}
-	assets := registry.New(s.store, authapi.NewClient(auth, signer, "assetsvc"), rules, s.store.Now)
+	toAuth := authapi.NewClient(auth, signer, "assetsvc")
+	assets := registry.New(s.store, toAuth, rules, s.store.Now)
 	if len(c.LogKeys) > 0 {
 		assets = assets.WithLog(publiclog.NewReader(s.store))
 	}
@@ -300,6 +303,9 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 	}
 	if origin != nil {
 		api.RouteLog(engine, signer, publiclog.NewReader(s.store), origin)
+	}
+	if store, keeps := s.store.(endings.Store); keeps {
+		s.endings = endings.Start(store, toAuth, c.Log)
 	}
 	return nil
 }
@@ -366,6 +372,9 @@ func (s *Server) Close() error {
 	}
 	if s.files != nil {
 		defer s.files.Close()
+	}
+	if s.endings != nil {
+		s.endings.Close()
 	}
 	var err error
 	if s.webhooks != nil {

@@ -15,6 +15,7 @@ import (
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/console"
+	"asset-registry/authsvc/internal/ending"
 	"asset-registry/authsvc/internal/httpapi"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/clientaddr"
@@ -26,6 +27,8 @@ type administration struct {
 	*admin.Service
 	*audit.Checker
 	operators *admin.Authenticator
+	verifier  *apikey.Verifier
+	guard     *ending.Guard
 }
 
 func (c Config) administer(s store, verifier *apikey.Verifier) (administration, error) {
@@ -37,10 +40,16 @@ func (c Config) administer(s store, verifier *apikey.Verifier) (administration, 
 	if err := checker.Measure(c.Telemetry.Meter()); err != nil {
 		return administration{}, err
 	}
+	service := admin.NewService(s.admin, sealer, c.Log, c.Now)
+	guard, err := ending.New(s.told, service, c.Log, c.Telemetry.Meter())
+	if err != nil {
+		return administration{}, err
+	}
+	verifier = verifier.WithGuard(guard)
 	return administration{
-		Service:   admin.NewService(s.admin, sealer, c.Log, c.Now),
-		Checker:   checker,
+		Service: service.WithSecond(guard), Checker: checker,
 		operators: admin.NewAuthenticator(verifier, s.recorder, c.Log, c.Now),
+		verifier:  verifier, guard: guard,
 	}, nil
 }
 

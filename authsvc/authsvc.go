@@ -161,8 +161,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	verifier := apikey.NewVerifier(fixed, store.finder, c.Now)
-	admin, err := c.administer(store, verifier)
+	admin, err := c.administer(store, apikey.NewVerifier(fixed, store.finder, c.Now))
 	if err != nil {
 		return nil, errors.Join(err, store.close())
 	}
@@ -177,7 +176,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	})
 	tokens := token.NewService(store.tokens, sealer, c.TransferLifetime)
 	keys := httpapi.Keys{
-		Verifier: verifier, Watch: apikey.NewWatch(store.audit), Meter: apikey.NewMeter(store.recorder, c.Now),
+		Verifier: admin.verifier, Endings: admin.guard, Watch: apikey.NewWatch(admin.guard),
+		Meter: apikey.NewMeter(store.recorder, c.Now),
 	}
 	httpapi.New(keys, tokens, admin.Service, c.Now).Route(engine, signer)
 	s := &Server{store: store, handler: engine, admin: admin}

@@ -18,6 +18,7 @@ import (
 	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/boltstore"
 	"asset-registry/authsvc/internal/console"
+	"asset-registry/authsvc/internal/ending"
 	"asset-registry/authsvc/internal/redisstore"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
@@ -32,6 +33,7 @@ type store struct {
 	recorder  apikey.Recorder
 	admin     admin.Store
 	audit     audit.Log
+	told      ending.Store
 	unaudited unaudited
 	sessions  console.Sessions
 
@@ -113,7 +115,7 @@ func openFile(c Config) (store, error) {
 		return store{}, errors.Join(err, s.Close())
 	}
 	return store{
-		tokens: s, finder: s, recorder: s, admin: s, audit: s, unaudited: s, sessions: s,
+		tokens: s, finder: s, recorder: s, admin: s, audit: s, told: s, unaudited: s, sessions: s,
 		ready: s.Ready, snapshot: s.Snapshot, close: s.Close,
 	}, nil
 }
@@ -124,7 +126,7 @@ func openRedis(c Config) (store, error) {
 		return store{}, err
 	}
 	return store{
-		tokens: s, finder: s, recorder: s, admin: s, audit: s, unaudited: s, sessions: s,
+		tokens: s, finder: s, recorder: s, admin: s, audit: s, told: s, unaudited: s, sessions: s,
 		ready: s.Ready, warnings: s.Warnings, watch: s.WatchWrites, close: s.Close,
 	}, nil
 }

@@ -112,6 +112,8 @@ type Response[T any] struct {
 	Data   T      `json:"data"`
 	Secret string `json:"secret,omitempty"` // secret of a new key, or new secret of a key; no later answer has it
 	Next   string `json:"next,omitempty"`   // the parameter "after" for the next page; empty on the last page
+
+	Warnings []string `json:"warnings,omitempty"` // why the change, which is made, may be lost with the store
 }
 
 // Request is the body of every request that has one.
@@ -124,4 +126,7 @@ type Verification struct {
 	Entries  int64    `json:"entries"`
 	Head     string   `json:"head"`     // hash of the last entry
 	Problems []string `json:"problems"` // empty if the log is intact
+
+	// Lost tells where the store went back in time and a new chain begins. This is no problem of the log.
+	Lost []string `json:"lost,omitempty"`
 }

@@ -41,6 +41,15 @@ func (e Entry) Sum() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
+// LogLost is the action of an entry that begins a new chain: the store went back in time, and entries are lost. The
+// number of the entry is above all lost numbers. It has the hash of the last entry that is left.
+const LogLost = "log.lost"
+
+// Lost is the state of an entry with the action LogLost.
+type Lost struct {
+	Lost string `json:"lost"` // number and hash of the last lost entry
+}
+
 // Head is the end of a log. The zero value is the end of an empty log.
 type Head struct {
 	Seq  int64
@@ -67,6 +76,7 @@ func ParseHead(text string) (Head, error) {
 type Chain struct {
 	Head     Head     // head of the entries up to now
 	Problems []string // all problems found up to now
+	Lost     []string // what the entries with the action LogLost say
 	known    Head     // a head from an earlier verification, which must occur again
 	met      bool     // the head in the field `known` has occurred
 }
@@ -78,9 +88,15 @@ func Follow(known Head) *Chain { return &Chain{known: known, met: known.Seq == 0
 
 // Add verifies the next entry.
 func (c *Chain) Add(e Entry) {
-	if e.Seq != c.Head.Seq+1 {
+	switch {
+	case e.Action == LogLost && e.Seq > c.Head.Seq && e.Prev == c.Head.Hash:
+		var of Lost
+		_ = json.Unmarshal(e.After, &of) // the hash covers the text, so a changed text is a problem anyway
+		c.Lost = append(c.Lost, fmt.Sprintf("the store went back to entry %d and lost the entries up to %s; "+
+			"entry %d begins a new chain", c.Head.Seq, of.Lost, e.Seq))
+	case e.Seq != c.Head.Seq+1:
 		c.fail("entry %d follows entry %d", e.Seq, c.Head.Seq)
-	} else if e.Prev != c.Head.Hash {
+	case e.Prev != c.Head.Hash:
 		c.fail("entry %d does not have the hash of the entry before it", e.Seq)
 	}
 	if sum, err := e.Sum(); err != nil || sum != e.Hash {

@@ -32,6 +32,7 @@ const (
 
 	NoteRemovalPath = "/internal/v1/files/removed"
 
+	EndingsPath     = "/internal/v1/keys/endings"
 	WatchKeysPath   = "/internal/v1/keys/watch"
 	ReportUsagePath = "/internal/v1/keys/usage"
 )

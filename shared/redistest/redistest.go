@@ -175,6 +175,27 @@ func await(t testing.TB, what string, try func() error) {
 	}
 }
 
+// Keep keeps a copy of the server's data. The returned function makes the server go back to it: it kills the server,
+// replaces its files, and starts it again. It may be called several times.
+func (s *Server) Keep(t testing.TB) (goBack func(testing.TB)) {
+	t.Helper()
+	kept := t.TempDir()
+	if err := os.CopyFS(filepath.Join(kept, "data"), os.DirFS(s.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return func(t testing.TB) {
+		t.Helper()
+		s.Kill(t)
+		if err := os.RemoveAll(s.dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(s.dir, os.DirFS(filepath.Join(kept, "data"))); err != nil {
+			t.Fatal(err)
+		}
+		s.Restart(t)
+	}
+}
+
 // Hang stops the server's process until Kill. Clients can still connect, but get
 // no answers.
 func (s *Server) Hang(t testing.TB) {

@@ -161,3 +161,5 @@ func TestEachCloseHasTheSameResult(t *testing.T) {
 		}
 	}
 }
+
+func TestEndingsAreKept(t *testing.T) { storetest.RunEndings(t, opener(t)) }

@@ -40,6 +40,7 @@ type database struct {
 
 	hooks   *mongo.Collection
 	senders *mongo.Collection
+	endings *mongo.Collection              // of keys (endings.go)
 	seen    atomic.Pointer[bson.Timestamp] // newest operation time that this process knows of
 	barrier *barrier                       // for fresh reads; nil: reads do not wait for barriers
 
@@ -134,6 +135,7 @@ func (d *database) makeClient() error {
 	d.log, d.days = db.Collection("log"), db.Collection("numbers")
 	d.references = db.Collection("references")
 	d.hooks, d.senders = db.Collection("webhooks"), db.Collection("senders")
+	d.endings = db.Collection("endings")
 	d.opened.Store(true)
 	return nil
 }

@@ -22,6 +22,7 @@
 //   - log: the full parts of the public log, and its head (publiclog.go).
 //   - numbers: for each day the newest number given to an asset.
 //   - webhooks: one document for each webhook (webhooks.go).
+//   - endings: what ended keys, beside the assets (endings.go).
 //   - senders: one document, with the term of the process that sends webhooks.
 //   - census: one document with the number of assets in each state (census.go).
 //

@@ -143,3 +143,5 @@ func TestWebhooksAreStored(t *testing.T) {
 		return open(t, server, name, now)
 	})
 }
+
+func TestEndingsAreKept(t *testing.T) { storetest.RunEndings(t, opener(mongotest.Start(t))) }

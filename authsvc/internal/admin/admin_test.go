@@ -81,7 +81,7 @@ func (w *world) Head(ctx context.Context) (adminapi.Head, error) {
 	return head, err
 }
 
-func (w *world) FindSecret(ctx context.Context, hash string) (apikey.Key, apikey.Broker, error) {
+func (w *world) FindSecret(ctx context.Context, hash string) (apikey.Found, error) {
 	w.found++
 	return w.Store.FindSecret(ctx, hash)
 }

@@ -24,7 +24,8 @@ type Actor struct {
 	Role      identity.Role
 	From      string // address of the caller
 	RequestID string
-	Once      *Once // nil: a repeated request makes another change
+	Once      *Once     // nil: a repeated request makes another change
+	Warnings  *[]string // gets a sentence for each way in which a change may be lost; nil: it is only logged
 }
 
 // Once makes sure that a request makes its change only once, even if a client sends it several times and to several
@@ -53,6 +54,7 @@ type Service struct {
 	sealer *audit.Sealer
 	log    *slog.Logger
 	now    func() time.Time
+	second Second // nil: there is none
 }
 
 // NewService returns a service on a store. The given sealer seals the entries that the service adds to the audit log.
@@ -98,16 +100,45 @@ func (s *Service) try(ctx context.Context, by Actor, action string, work func(no
 	}
 	e := &c.Entry
 	e.Time, e.Who, e.From, e.RequestID, e.Action = now, by.Name, by.From, by.RequestID, action
-	if *e, err = s.sealer.Append(head, *e); err != nil {
+	if *e, err = s.sealer.Append(adminapi.Head{Seq: max(head.Seq, c.Skip), Hash: head.Hash}, *e); err != nil {
 		return err
 	}
-	if err := s.store.Commit(ctx, head, c); err != nil {
+	begun := time.Now()
+	c.Ends = action != audit.EndAgain && len(EndingsOf(*e)) > 0
+	err = s.store.Commit(ctx, head, c)
+	if err != nil && !errors.Is(err, ErrAlone) {
 		return fmt.Errorf("%s: %w", action, err)
 	}
 	// This line has the hash of the entry. So whoever collects the logs has a copy of the audit log's head.
 	s.log.Info("audit", "seq", e.Seq, "hash", e.Hash, "action", action, "subject", e.Subject,
 		"who", by.Name, "from", by.From)
+	if c.Ends {
+		s.confirm(ctx, by, *e, begun, err != nil)
+	}
 	return nil
+}
+
+// confirmWithin is the longest time that an ending waits for a replica and for a second place, together.
+const confirmWithin = time.Second
+
+// confirm waits until a second place knows of an ending, and tells the caller if one does not.
+func (s *Service) confirm(ctx context.Context, by Actor, e adminapi.Entry, begun time.Time, alone bool) {
+	var warnings []string
+	if alone {
+		warnings = append(warnings, "No replica of the store of keys has confirmed this change in time.")
+	}
+	if s.second != nil {
+		head := adminapi.Head{Seq: e.Seq, Hash: e.Hash}
+		if warning := s.second.Await(ctx, head, begun.Add(confirmWithin)); warning != "" {
+			warnings = append(warnings, warning)
+		}
+	}
+	for _, warning := range warnings {
+		s.log.Warn("a change that ends a right is not safe yet", "seq", e.Seq, "warning", warning)
+	}
+	if by.Warnings != nil {
+		*by.Warnings = append(*by.Warnings, warnings...)
+	}
 }
 
 // notDone returns a DoneError if the actor's field Once is set and the log has an entry of the same request.

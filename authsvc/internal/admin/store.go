@@ -18,6 +18,9 @@ type Change struct {
 	Key     *apikey.Key    // the key after the change; nil: no key changes
 	NewHash string         // hash of a secret that the change adds to the key; "": none
 	Entry   adminapi.Entry
+
+	Ends bool  // the change ends a right: a store with replicas waits a moment for one of them
+	Skip int64 // the number of the entry is above this one, which a lost entry has
 }
 
 // Store keeps brokers, keys, their usage and the audit log. Several processes use
@@ -52,7 +55,7 @@ type Log interface {
 	apikey.Log
 	// Commit durably makes a change and appends its entry, or does neither. It returns ErrStale if the log does not
 	// end at head, or if the broker or key of the change does not exist any more. A caller must read the head before
-	// anything else. Then it never overwrites a change that it has not seen.
+	// anything else. Then it never overwrites a change that it has not seen. ErrAlone means that the change is done.
 	Commit(ctx context.Context, head adminapi.Head, c Change) error
 }
 

@@ -22,8 +22,8 @@ type found struct {
 	err error
 }
 
-func (f found) FindSecret(context.Context, string) (Key, Broker, error) {
-	return f.key, Broker{}, f.err
+func (f found) FindSecret(context.Context, string) (Found, error) {
+	return Found{Key: f.key}, f.err
 }
 
 // TestOnlyAKeyThatTheStoreHasOpensTheRegistry verifies secrets against several stores. If the store fails, the result

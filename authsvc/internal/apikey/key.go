@@ -219,6 +219,36 @@ func (k Key) Revoke(now time.Time) (Key, error) {
 	return k.changed(now), nil
 }
 
+// EndAgain returns the key with the ends that an ending names, and whether it changed. A key that lost rights ends now:
+// an operator who knows its rights can let it go on.
+func (k Key) EndAgain(e authapi.Ending, now time.Time) (Key, bool) {
+	changed := false
+	end := func(standing *time.Time, at time.Time) {
+		if standing.IsZero() || standing.After(at) {
+			*standing, changed = at, true
+		}
+	}
+	if e.Closed != nil && k.Revoked.IsZero() {
+		k.Revoked, changed = *e.Closed, true
+	}
+	if e.Rights {
+		end(&k.Settings.Expires, now)
+	}
+	if e.Expires != nil {
+		end(&k.Settings.Expires, *e.Expires)
+	}
+	k.Secrets = slices.Clone(k.Secrets)
+	for i := range k.Secrets {
+		s := &k.Secrets[i]
+		if until, named := e.Until[s.Number]; named {
+			end(&s.Until, until)
+		} else if s.Number < e.Newest && !s.over(now) {
+			end(&s.Until, now)
+		}
+	}
+	return k.changed(now), changed
+}
+
 func (k Key) changeable() error {
 	if !k.Revoked.IsZero() {
 		return fault.New(fault.Conflict, fault.URL, "key", "The key is revoked. Create another one.")

@@ -18,10 +18,17 @@ var (
 
 // Finder finds keys by their secrets.
 type Finder interface {
-	// FindSecret returns the key that has a secret with this hash, and the key's broker. The broker is zero if
-	// the store does not have it. If no key has the secret, the error is ErrNotFound. FindSecret makes one
-	// round trip to the store, and does the same work whether it finds the key or not.
-	FindSecret(ctx context.Context, hash string) (Key, Broker, error)
+	// FindSecret returns the key that has a secret with this hash. If no key has the secret, the error is ErrNotFound,
+	// and the result has only the head. FindSecret makes one round trip to the store, and does the same work whether it
+	// finds the key or not.
+	FindSecret(ctx context.Context, hash string) (Found, error)
+}
+
+// Found is a key as a store has it at one moment.
+type Found struct {
+	Key    Key
+	Broker Broker        // the broker of the key; zero if the store does not have it
+	Head   adminapi.Head // the end of the audit log
 }
 
 // Log is the audit log. Each change of a broker or key has an entry.

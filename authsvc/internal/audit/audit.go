@@ -39,9 +39,18 @@ const RecoverAsset = "asset.recover"
 // RemoveFile is the action of taking down a file that belongs to a document.
 const RemoveFile = "file.remove"
 
+// EndAgain is the action of ending a right that an entry had ended which the store lost (adminapi.LogLost).
+const EndAgain = "right.end"
+
+// LogSubject is the subject of entries about the log itself.
+const LogSubject = "log"
+
 // Actions returns every action, except the actions on webhooks.
 func Actions() []string {
-	return []string{CreateBroker, ChangeBroker, CreateKey, ChangeKey, RotateKey, RevokeKey, RecoverAsset, RemoveFile}
+	return []string{
+		CreateBroker, ChangeBroker, CreateKey, ChangeKey, RotateKey, RevokeKey, RecoverAsset, RemoveFile,
+		EndAgain, adminapi.LogLost,
+	}
 }
 
 const (
@@ -95,7 +104,7 @@ func recorded(subject string) bool {
 	_, webhook := WebhookOf(subject)
 	_, asset := AssetOf(subject)
 	_, file := FileOf(subject)
-	return !webhook && !asset && !file
+	return !webhook && !asset && !file && subject != LogSubject
 }
 
 // Encode encodes the state of something before or after a change, in the form that the log stores.

@@ -84,6 +84,7 @@ type lastEntry struct {
 // findings collects the problems of one check.
 type findings struct {
 	problems []string
+	lost     []string             // adminapi.Verification.Lost
 	last     map[string]lastEntry // the keys are subjects
 }
 
@@ -103,7 +104,7 @@ func (c *Checker) check(ctx context.Context) (adminapi.Verification, error) {
 	for _, subject := range slices.Sorted(maps.Keys(f.last)) {
 		f.add("%s, described by entry %d, is gone", subject, f.last[subject].seq)
 	}
-	return adminapi.Verification{Entries: head.Seq, Head: head.Hash, Problems: f.problems}, nil
+	return adminapi.Verification{Entries: head.Seq, Head: head.Hash, Problems: f.problems, Lost: f.lost}, nil
 }
 
 // checkEntries follows the chain of entries and returns the head to which they lead.
@@ -122,7 +123,7 @@ func (c *Checker) checkEntries(ctx context.Context, f *findings) (adminapi.Head,
 	if err != nil {
 		return chain.Head, err
 	}
-	f.problems = append(f.problems, chain.End()...)
+	f.problems, f.lost = append(f.problems, chain.End()...), chain.Lost
 	head, err := c.log.Head(ctx)
 	if err != nil {
 		return chain.Head, err

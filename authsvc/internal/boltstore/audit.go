@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -94,6 +95,33 @@ func putEntry(tx *bbolt.Tx, e adminapi.Entry) error {
 		return fmt.Errorf("encode audit entry: %w", err)
 	}
 	return tx.Bucket(auditBucket).Put(number(e.Seq), text)
+}
+
+// toldBucket has under toldName the newest entry that an asset service has confirmed, and the run of the process at
+// that time.
+var toldBucket, toldName = []byte("told"), []byte("head")
+
+// Told returns the newest entry that an asset service has confirmed (ending.Store). It was confirmed here if this
+// process stored it, because a file can only be replaced while no process has it open.
+func (s *Store) Told(ctx context.Context) (head adminapi.Head, here bool, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		text := string(tx.Bucket(toldBucket).Get(toldName))
+		if text == "" {
+			return nil
+		}
+		told, run, _ := strings.Cut(text, " ")
+		here = run == s.run
+		head, err = decoded(adminapi.ParseHead(told))
+		return err
+	})
+	return head, here, err
+}
+
+// Tell durably stores the newest entry that an asset service has confirmed (ending.Store).
+func (s *Store) Tell(ctx context.Context, head adminapi.Head) error {
+	return s.update(ctx, func(tx *bbolt.Tx) error {
+		return tx.Bucket(toldBucket).Put(toldName, []byte(head.String()+" "+s.run))
+	})
 }
 
 func number(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }

@@ -4,6 +4,7 @@ package boltstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ const format = "asset-registry tokens 3"
 type Store struct {
 	file    *boltfile.File
 	silence func() error // removes the metrics
+	run     string       // a name that no other opening of a file has
 }
 
 // Options of a store. All fields may be zero.
@@ -35,7 +37,7 @@ func (o Options) file() boltfile.Options {
 		recordBucket, transferBucket, brokerBucket, keyBucket, hashBucket, auditBucket, countBucket, useBucket,
 	}
 	return boltfile.Options{
-		Format: format, Buckets: buckets, Added: [][]byte{sessionBucket}, Secrets: o.Secrets, Log: o.Log,
+		Format: format, Buckets: buckets, Added: [][]byte{sessionBucket, toldBucket}, Secrets: o.Secrets, Log: o.Log,
 	}
 }
 
@@ -45,7 +47,7 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{file, func() error { return nil }}, nil
+	return &Store{file, func() error { return nil }, rand.Text()}, nil
 }
 
 // Measure adds the metrics of the file to a meter, until Close.

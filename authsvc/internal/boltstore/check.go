@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -42,9 +43,14 @@ func checkAll(tx *bbolt.Tx) (faults []error) {
 		{brokerBucket, func(_, value []byte) error { return second(apikey.DecodeBroker(value)) }},
 		{keyBucket, func(_, value []byte) error { return second(apikey.DecodeKey(value)) }},
 		{hashBucket, func(_, value []byte) error { return refersTo(tx, keyBucket, value) }},
+		{toldBucket, func(_, value []byte) error {
+			told, _, _ := strings.Cut(string(value), " ")
+			return second(adminapi.ParseHead(told))
+		}},
 		{auditBucket, func(key, value []byte) error {
-			entries++
-			return checkEntry(key, value, entries)
+			var err error
+			entries, err = checkEntry(key, value, entries+1)
+			return err
 		}},
 		{countBucket, func(_, value []byte) error { return second(decodeCount(value)) }},
 		{useBucket, func(_, value []byte) error { return second(decodeUses(value)) }},
@@ -73,15 +79,18 @@ func refersTo(tx *bbolt.Tx, bucket, key []byte) error {
 	return nil
 }
 
-// checkEntry checks that no entry of the audit log is missing. The running service checks the seals
-// (audit.Checker).
-func checkEntry(key, value []byte, want int64) error {
+// checkEntry checks that no entry of the audit log is missing, and returns the number of the entry. An entry that
+// begins a new chain has any later number. The running service checks the seals (audit.Checker).
+func checkEntry(key, value []byte, want int64) (int64, error) {
 	var e adminapi.Entry
 	if err := json.Unmarshal(value, &e); err != nil {
-		return err
+		return want, err
+	}
+	if e.Action == adminapi.LogLost {
+		want = max(want, e.Seq)
 	}
 	if !bytes.Equal(key, number(want)) || e.Seq != want {
-		return fmt.Errorf("it should be entry %d of the audit log", want)
+		return want, fmt.Errorf("it should be entry %d of the audit log", want)
 	}
-	return nil
+	return want, nil
 }

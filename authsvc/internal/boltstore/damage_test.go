@@ -86,7 +86,8 @@ func TestADamagedValueIsAnError(t *testing.T) {
 		{transferBucket, []string{"LoadTransfer", "ClaimTransfer", "SettleTransfer", "SweepTransfers"}},
 		{brokerBucket, []string{"Broker", "Brokers", "FindSecret"}},
 		{keyBucket, []string{"Key", "Keys", "KeysBack", "FindSecret", "RemoveKey"}},
-		{auditBucket, []string{"Head", "Entries", "Commit"}},
+		{toldBucket, []string{"Told"}},
+		{auditBucket, []string{"Head", "Entries", "Commit", "FindSecret"}},
 		{countBucket, []string{"Counts", "AddUsage"}},
 		{useBucket, []string{"Uses", "AddUsage"}},
 	} {
@@ -96,8 +97,8 @@ func TestADamagedValueIsAnError(t *testing.T) {
 			// The calls that find damage come last, because the file then accepts no changes.
 			for _, damaged := range []bool{false, true} {
 				for _, call := range append(storetest.Calls(), sweepCall) {
-					// Reseal is not called, because it would replace the damaged entry.
-					if damaged != slices.Contains(c.reads, call.Name) || call.Name == "Reseal" {
+					// Reseal and Tell are not called, because they would replace the damaged value.
+					if damaged != slices.Contains(c.reads, call.Name) || call.Name == "Reseal" || call.Name == "Tell" {
 						continue
 					}
 					if damaged {

@@ -70,20 +70,21 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found [
 	return found, err
 }
 
-// FindSecret returns the key that has a secret with this hash, and the key's broker, or apikey.ErrNotFound. It always
-// reads the hash, the key and the broker, even if there is no such key.
-func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b apikey.Broker, err error) {
+// FindSecret returns the key that has a secret with this hash, or apikey.ErrNotFound. It always reads the hash, the
+// key, the broker and the head, even if there is no such key.
+func (s *Store) FindSecret(ctx context.Context, hash string) (f apikey.Found, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		id := string(tx.Bucket(hashBucket).Get([]byte(hash)))
-		var missing error
-		k, missing = get(tx, keyBucket, id, apikey.DecodeKey, apikey.ErrNotFound)
-		b, err = get(tx, brokerBucket, k.Broker, apikey.DecodeBroker, apikey.ErrNotFound)
+		var missing, torn error
+		f.Key, missing = get(tx, keyBucket, id, apikey.DecodeKey, apikey.ErrNotFound)
+		f.Broker, err = get(tx, brokerBucket, f.Key.Broker, apikey.DecodeBroker, apikey.ErrNotFound)
 		if errors.Is(err, apikey.ErrNotFound) { // keys of the admin API have no broker
 			err = nil
 		}
-		return cmp.Or(missing, err)
+		f.Head, torn = head(tx)
+		return cmp.Or(torn, missing, err)
 	})
-	return k, b, err
+	return f, err
 }
 
 // AddKey durably stores an unaudited key. It returns apikey.ErrExists if the store

@@ -71,7 +71,7 @@ func (a *Admin) identify(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	by.RequestID = c.GetHeader(httpserver.RequestIDHeader)
+	by.RequestID, by.Warnings = c.GetHeader(httpserver.RequestIDHeader), new([]string)
 	c.Set(actorKey, by)
 	return nil
 }
@@ -122,7 +122,7 @@ func number(c *gin.Context, found *problems.List, name string, b bounds) int {
 }
 
 func answer[T any](c *gin.Context, status int, data T) error {
-	return httpserver.JSON(c, status, adminapi.Response[T]{Data: data})
+	return httpserver.JSON(c, status, adminapi.Response[T]{Data: data, Warnings: *actor(c).Warnings})
 }
 
 func (a *Admin) listBrokers(c *gin.Context) error {
@@ -236,7 +236,9 @@ func (a *Admin) rotateKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return httpserver.JSON(c, http.StatusOK, adminapi.Response[adminapi.Key]{Data: k, Secret: secret})
+	return httpserver.JSON(c, http.StatusOK, adminapi.Response[adminapi.Key]{
+		Data: k, Secret: secret, Warnings: *actor(c).Warnings,
+	})
 }
 
 func (a *Admin) revokeKey(c *gin.Context) error {

@@ -16,6 +16,7 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/ending"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
@@ -38,6 +39,7 @@ type API struct {
 type Keys struct {
 	*apikey.Verifier
 	*apikey.Watch
+	Endings *ending.Guard
 	*apikey.Meter
 }
 
@@ -60,6 +62,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	r.POST(authapi.CreateTransferPath, httpserver.Handle(a.createTransfer))
 	r.POST(authapi.ReadTransferPath, httpserver.Handle(a.readTransfer))
 	r.POST(authapi.WatchKeysPath, httpserver.Handle(a.watchKeys))
+	r.POST(authapi.EndingsPath, httpserver.Handle(a.exchangeEndings))
 	r.POST(authapi.ReportUsagePath, httpserver.Handle(a.reportUsage))
 }
 

@@ -46,6 +46,19 @@ func (a *API) watchKeys(c *gin.Context) error {
 	return httpserver.JSON(c, http.StatusOK, answer)
 }
 
+func (a *API) exchangeEndings(c *gin.Context) error {
+	var r authapi.EndingsRequest
+	if err := read(c, &r); err != nil {
+		return err
+	}
+	r.WaitMS = min(r.WaitMS, maxWait.Milliseconds())
+	answer, err := a.keys.Endings.Hear(c.Request.Context(), r, a.keys.Await)
+	if err != nil {
+		return err
+	}
+	return httpserver.JSON(c, http.StatusOK, answer)
+}
+
 func (a *API) reportUsage(c *gin.Context) error {
 	var r authapi.ReportUsageRequest
 	if err := read(c, &r); err != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -32,18 +34,25 @@ func (s *Store) Head(ctx context.Context) (adminapi.Head, error) {
 
 // Entries returns up to limit audit entries, in order. The first entry follows the entry with the number `after`.
 // Entries that Redis lacks are left out.
-func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
+func (s *Store) Entries(ctx context.Context, after int64, limit int) (found []adminapi.Entry, err error) {
 	head, err := s.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var numbers []string
-	for n := after + 1; n <= head.Seq && len(numbers) < limit; n++ {
-		numbers = append(numbers, strconv.FormatInt(n, 10))
+	for n := after + 1; n <= head.Seq && len(found) < limit; {
+		var numbers []string
+		for ; n <= head.Seq && len(numbers) < limit-len(found); n++ {
+			numbers = append(numbers, strconv.FormatInt(n, 10))
+		}
+		entries, err := load(ctx, s, auditKey, numbers, func(text []byte) (e adminapi.Entry, err error) {
+			return e, json.Unmarshal(text, &e)
+		})
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, entries...)
 	}
-	return load(ctx, s, auditKey, numbers, func(text []byte) (e adminapi.Entry, err error) {
-		return e, json.Unmarshal(text, &e)
-	})
+	return found, nil
 }
 
 // commit makes a change and adds its entry to the log. It does nothing and returns 0 if the log does not end at
@@ -104,15 +113,79 @@ func (s *Store) Commit(ctx context.Context, head adminapi.Head, c admin.Change) 
 	if c.Entry.Before != nil {
 		exists = 1
 	}
-	done, err := commit.Run(ctx, s.client, []string{headKey, auditKey, r.records, r.index, hashesKey},
+	conn := s.client.Conn() // WAIT is about the writes of its own connection
+	defer conn.Close()
+	done, err := commit.Run(ctx, conn, []string{headKey, auditKey, r.records, r.index, hashesKey},
 		head.String(), after.String(), c.Entry.Seq, entry, r.name, r.text, c.NewHash, exists).Int()
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("commit change: %w", err)
-	}
-	if done == 0 {
+	case done == 0:
 		return admin.ErrStale
+	case c.Ends && s.replicated(ctx):
+		if replicas, err := conn.Wait(ctx, 1, replicaWithin).Result(); err != nil || replicas < 1 {
+			return admin.ErrAlone
+		}
 	}
 	return nil
+}
+
+// replicaWithin is the longest time that the end of a right waits for a replica.
+const replicaWithin = time.Second
+
+// replicated reports whether the server has a replica, or had one in the last hour.
+func (s *Store) replicated(ctx context.Context) bool {
+	replication, err := s.watcher.Info(ctx, "replication").Result()
+	return err == nil && (!strings.Contains(replication, "connected_slaves:0\r\n") ||
+		strings.Contains(replication, "repl_backlog_active:1"))
+}
+
+// toldKey has the newest entry that an asset service has confirmed, and the run of the server at that time.
+const toldKey = "registry:{admin}:told"
+
+// Told returns the newest entry that an asset service has confirmed (ending.Store).
+func (s *Store) Told(ctx context.Context) (head adminapi.Head, here bool, err error) {
+	text, err := s.watcher.Get(ctx, toldKey).Result()
+	if errors.Is(err, redis.Nil) {
+		return head, false, nil
+	}
+	if err != nil {
+		return head, false, fmt.Errorf("load the confirmed entry: %w", err)
+	}
+	run, err := s.run(ctx)
+	if err != nil {
+		return head, false, err
+	}
+	told, then, _ := strings.Cut(text, " ")
+	head, err = adminapi.ParseHead(told)
+	return head, then == run, err
+}
+
+// Tell durably stores the newest entry that an asset service has confirmed (ending.Store).
+func (s *Store) Tell(ctx context.Context, head adminapi.Head) error {
+	run, err := s.run(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.watcher.Set(ctx, toldKey, head.String()+" "+run, 0).Err(); err != nil {
+		return fmt.Errorf("store the confirmed entry: %w", err)
+	}
+	return nil
+}
+
+// run names the run of the server: another server has another one, and so has the same server after its next start.
+// It is empty if the server does not tell.
+func (s *Store) run(ctx context.Context) (string, error) {
+	info, err := s.watcher.Info(ctx, "server").Result()
+	if redis.HasErrorPrefix(err, "NOPERM") {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask for the run of Redis: %w", err)
+	}
+	_, rest, _ := strings.Cut(info, "run_id:")
+	run, _, _ := strings.Cut(rest, "\r\n")
+	return run, nil
 }
 
 // Reseal durably replaces audit entries by copies that are sealed with another secret.

@@ -47,7 +47,10 @@ func TestADamagedValueIsAnError(t *testing.T) {
 		}, []string{"Entries"}},
 		{"the head of the log", func(ctx context.Context, client *redis.Client) error {
 			return client.Set(ctx, headKey, text, 0).Err()
-		}, []string{"Head", "Entries", "Commit"}},
+		}, []string{"Head", "Entries", "Commit", "FindSecret"}},
+		{"the confirmed entry", func(ctx context.Context, client *redis.Client) error {
+			return client.Set(ctx, toldKey, text, 0).Err()
+		}, []string{"Told"}},
 		{"the counts", func(ctx context.Context, client *redis.Client) error {
 			return client.HSet(ctx, countsKey("k1", "2026-11-21"), "read", text).Err()
 		}, []string{"Counts", "AddUsage"}},

@@ -33,7 +33,7 @@ func TestARedisOfAnotherFormatIsRefused(t *testing.T) {
 		if err := s.client.Set(t.Context(), c.key, c.value, 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		_, _, found := s.FindSecret(t.Context(), authapi.Hash("one"))
+		_, found := s.FindSecret(t.Context(), authapi.Hash("one"))
 		_, saved := s.Save(t.Context(), token.Record{AssetID: "b", Generation: 1})
 		want := fmt.Sprintf("%q, not %q: the commit %s ", c.found, format, dataformat.UpgradesCommit)
 		for does, err := range map[string]error{
@@ -66,7 +66,7 @@ func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := s.FindSecret(ctx, authapi.Hash("one")); err == nil || errors.Is(err, apikey.ErrNotFound) {
+	if _, err := s.FindSecret(ctx, authapi.Hash("one")); err == nil || errors.Is(err, apikey.ErrNotFound) {
 		t.Errorf("a canceled check: got %v, want an error other than ErrNotFound", err)
 	}
 	for _, s := range []*Store{s, open(t, server.URL())} {

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/shared/adminapi"
 )
 
 // The names for brokers, keys and the audit log share one hash tag. A cluster therefore stores all of them on one
@@ -120,38 +121,41 @@ func one[T any](
 	return found[0], nil
 }
 
-// find returns the key that has a secret with this hash, and the key's broker. It always reads the hash, the
-// key and the broker. A key that is not in the index counts as missing, because lists and the check of the
-// audit log would not show it. KEYS: hashes, keys, brokers, index of ids.
+// find returns the key that has a secret with this hash, the key's broker, and the head of the audit log. It always
+// reads all of them. A key that is not in the index counts as missing, because lists and the check of the audit log
+// would not show it. KEYS: hashes, keys, brokers, index of ids, head.
 var find = redis.NewScript(`
 local id = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 local key = redis.call('HGET', KEYS[2], id)
 local broker = redis.call('HGET', KEYS[3], cjson.decode(key or '{}').broker or '')
-if redis.call('ZSCORE', KEYS[4], id) ~= '0' then return {false, broker} end
-return {key, broker}
+local head = redis.call('GET', KEYS[5]) or '0:'
+if redis.call('ZSCORE', KEYS[4], id) ~= '0' then return {false, broker, head} end
+return {key, broker, head}
 `)
 
-// FindSecret returns the key that has a secret with this hash, and the key's
-// broker, or apikey.ErrNotFound. It makes one round trip.
-func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b apikey.Broker, err error) {
+// FindSecret returns the key that has a secret with this hash, or apikey.ErrNotFound. It makes one round trip.
+func (s *Store) FindSecret(ctx context.Context, hash string) (f apikey.Found, err error) {
 	if err := s.format.run(ctx, s.client); err != nil {
-		return k, b, err
+		return f, err
 	}
-	texts, err := find.Run(ctx, s.client, []string{hashesKey, keysKey, brokersKey, idsKey}, hash).Slice()
+	texts, err := find.Run(ctx, s.client, []string{hashesKey, keysKey, brokersKey, idsKey, headKey}, hash).Slice()
 	if err != nil {
-		return k, b, fmt.Errorf("find key: %w", err)
+		return f, fmt.Errorf("find key: %w", err)
+	}
+	if f.Head, err = adminapi.ParseHead(fmt.Sprint(texts[2])); err != nil {
+		return f, err
 	}
 	text, there := texts[0].(string)
 	if !there {
-		return k, b, apikey.ErrNotFound
+		return f, apikey.ErrNotFound
 	}
-	if k, err = apikey.DecodeKey([]byte(text)); err != nil {
-		return k, b, err
+	if f.Key, err = apikey.DecodeKey([]byte(text)); err != nil {
+		return f, err
 	}
 	if text, there := texts[1].(string); there {
-		b, err = apikey.DecodeBroker([]byte(text))
+		f.Broker, err = apikey.DecodeBroker([]byte(text))
 	}
-	return k, b, err
+	return f, err
 }
 
 // add stores a new key: its id is ARGV[1], its text ARGV[2], and the hash of its secret ARGV[3]. It returns 0

@@ -66,7 +66,7 @@ func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := func() error {
-		_, _, err := s.FindSecret(t.Context(), authapi.Hash("mine"))
+		_, err := s.FindSecret(t.Context(), authapi.Hash("mine"))
 		return err
 	}
 	if err := find(); !errors.Is(err, apikey.ErrNotFound) {
@@ -108,7 +108,7 @@ func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 	if _, err := service.RevokeKey(t.Context(), by, k.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := s.FindSecret(t.Context(), authapi.Hash(secret)); err != nil || got.Revoked.IsZero() {
+	if got, err := s.FindSecret(t.Context(), authapi.Hash(secret)); err != nil || got.Key.Revoked.IsZero() {
 		t.Errorf("got %+v, %v; want a revoked key", got, err)
 	}
 }
@@ -295,5 +295,71 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 	}
 	if err := s.Ready(t.Context()); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("ready while Redis is down: got %v, want a fault of kind Unavailable", err)
+	}
+}
+
+// TestAConfirmationBelongsToARunOfTheServer stores a confirmation and starts the server again. Told must then report
+// that it was not stored here, because the server may have other data now. So it must on a replica, which has the data.
+func TestAConfirmationBelongsToARunOfTheServer(t *testing.T) {
+	server := redistest.Start(t)
+	replica := server.Replicate(t)
+	s, told := open(t, server.URL()), adminapi.Head{Seq: 3, Hash: authapi.Hash("x")}
+	if err := s.Tell(t.Context(), told); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.watcher.Wait(t.Context(), 1, 5*time.Second).Result(); err != nil {
+		t.Fatalf("got %d replicas, %v; want one", n, err)
+	}
+	check := func(s *Store, want bool) {
+		t.Helper()
+		if got, here, err := s.Told(t.Context()); err != nil || got != told || here != want {
+			t.Errorf("got %v, here: %t, %v; want %v, here: %t", got, here, err, told, want)
+		}
+	}
+	check(s, true)
+	ofReplica := open(t, replica.URL())
+	for began := time.Now(); ; {
+		if got, _, err := ofReplica.Told(t.Context()); err == nil && got == told || time.Since(began) > 10*time.Second {
+			break
+		}
+	}
+	check(ofReplica, false)
+	server.Kill(t)
+	server.Restart(t)
+	check(open(t, server.URL()), false)
+}
+
+// TestTheEndOfARightWaitsForAReplica commits changes to servers without a replica, with one, and with one that hangs.
+// The change must be done in each case. Only the end of a right may be reported as unconfirmed.
+func TestTheEndOfARightWaitsForAReplica(t *testing.T) {
+	alone, server := redistest.Start(t), redistest.Start(t)
+	replica := server.Replicate(t)
+	hang := func() { replica.Hang(t) }
+	for _, c := range []struct {
+		name   string
+		at     *redistest.Server
+		before func()
+		ends   bool
+		want   error
+	}{
+		{"no replica", alone, func() {}, true, nil},
+		{"a replica", server, func() {}, true, nil},
+		{"a replica that hangs, and another change", server, hang, false, nil},
+		{"a replica that hangs", server, func() {}, true, admin.ErrAlone},
+		{"a replica that is gone", server, func() { replica.Kill(t) }, true, admin.ErrAlone},
+	} {
+		c.before()
+		s := open(t, c.at.URL())
+		before, err := s.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := admin.Change{Ends: c.ends, Entry: adminapi.Entry{Seq: before.Seq + 1, Hash: authapi.Hash(c.name)}}
+		if err := s.Commit(t.Context(), before, change); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+		if now, err := s.Head(t.Context()); err != nil || now.Seq != before.Seq+1 {
+			t.Errorf("%s: got the head %v, %v; want the change done", c.name, now, err)
+		}
 	}
 }

@@ -45,7 +45,7 @@ func Fill(t *testing.T, s Store) {
 	use := authapi.Use{KeyID: "k1", Secret: 1, Addr: netip.MustParseAddr("192.0.2.1"), Micros: made.UnixMicro()}
 	count := authapi.Count{KeyID: "k1", Day: countedDay, Class: "read", Requests: 3}
 	err := errors.Join(saved, s.CreateTransfer(ctx, transfer("one")), s.CreateTransfer(ctx, transfer("claimed")),
-		s.Restore(ctx, admin.Change{Broker: &b}, nil), s.Commit(ctx, adminapi.Head{}, c), s.AddKey(ctx, unaudited("u1")),
+		s.Restore(ctx, admin.Change{Broker: &b}, nil), s.Commit(ctx, adminapi.Head{}, c), s.AddKey(ctx, unaudited("u1")), s.Tell(ctx, adminapi.Head{}),
 		s.AddUsage(ctx, []authapi.Use{use}, []authapi.Count{count}))
 	_, claiming := s.ClaimTransfer(ctx, "claimed", claimed().Claim)
 	if err := errors.Join(err, claiming); err != nil {
@@ -73,8 +73,7 @@ func Calls() []Call {
 			return second(s.SettleTransfer(ctx, "claimed", claimed().Claim, true))
 		}},
 		{"FindSecret", func(ctx context.Context, s Store) error {
-			_, _, err := s.FindSecret(ctx, authapi.Hash("k1"))
-			return err
+			return second(s.FindSecret(ctx, authapi.Hash("k1")))
 		}},
 		{"AddUsage", func(ctx context.Context, s Store) error {
 			use := authapi.Use{KeyID: "k1", Secret: 1, Addr: netip.MustParseAddr("192.0.2.2"), Micros: made.UnixMicro()}
@@ -89,6 +88,11 @@ func Calls() []Call {
 		{"Keys", func(ctx context.Context, s Store) error { return second(s.Keys(ctx, "", 10)) }},
 		{"KeysBack", func(ctx context.Context, s Store) error { return second(s.KeysBack(ctx, "", 10)) }},
 		{"Head", func(ctx context.Context, s Store) error { return second(s.Head(ctx)) }},
+		{"Told", func(ctx context.Context, s Store) error {
+			_, _, err := s.Told(ctx)
+			return err
+		}},
+		{"Tell", func(ctx context.Context, s Store) error { return s.Tell(ctx, headOf(first)) }},
 		{"Entries", func(ctx context.Context, s Store) error { return second(s.Entries(ctx, 0, 10)) }},
 		{"Uses", func(ctx context.Context, s Store) error { return second(s.Uses(ctx, []string{"k1"})) }},
 		{"Counts", func(ctx context.Context, s Store) error { return second(s.Counts(ctx, "k1", []string{countedDay})) }},
@@ -132,7 +136,7 @@ func contentsOf(t *testing.T, s Store) (c contents) {
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := s.FindSecret(ctx, authapi.Hash("k2"))
+	_, err := s.FindSecret(ctx, authapi.Hash("k2"))
 	c.HasAnotherKey = err == nil
 	_, err = s.LoadTransfer(ctx, "two")
 	c.HasNewTransfer = err == nil

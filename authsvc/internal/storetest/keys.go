@@ -83,7 +83,7 @@ func testEmpty(t *testing.T, open Opener) {
 	missing(t, err)
 	_, err = s.Broker(t.Context(), "none")
 	missing(t, err)
-	_, _, err = s.FindSecret(t.Context(), authapi.Hash("none"))
+	_, err = s.FindSecret(t.Context(), authapi.Hash("none"))
 	missing(t, err)
 	keys, err := s.Keys(t.Context(), "", 10)
 	equal(t, len(keys), err, 0)
@@ -111,7 +111,7 @@ func testCommit(t *testing.T, open Opener) {
 		}
 		_, err := s.Key(t.Context(), "k2")
 		missing(t, err)
-		_, _, err = s.FindSecret(t.Context(), late.Secrets[0].Hash)
+		_, err = s.FindSecret(t.Context(), late.Secrets[0].Hash)
 		missing(t, err)
 	}
 	checkHead(t, s, headOf(first.Entry))
@@ -198,13 +198,13 @@ func testFindKey(t *testing.T, open Opener) {
 	k.Secrets = append([]apikey.Secret{second}, k.Secrets...)
 	commitChange(t, s, admin.Change{Key: &k, NewHash: second.Hash})
 	for _, hash := range []string{authapi.Hash("k1"), second.Hash} {
-		got, broker, err := s.FindSecret(t.Context(), hash)
-		equal(t, got, err, k)
-		equal(t, broker, err, b)
+		got, err := s.FindSecret(t.Context(), hash)
+		head, _ := s.Head(t.Context())
+		equal(t, got, err, apikey.Found{Key: k, Broker: b, Head: head})
 	}
-	got, broker, err := s.FindSecret(t.Context(), authapi.Hash("k2"))
-	equal(t, got, err, operator)
-	equal(t, broker, err, apikey.Broker{})
+	got, err := s.FindSecret(t.Context(), authapi.Hash("k2"))
+	equal(t, got.Key, err, operator)
+	equal(t, got.Broker, err, apikey.Broker{})
 }
 
 func testManyCommits(t *testing.T, open Opener) {
@@ -259,8 +259,8 @@ func testKeysReopen(t *testing.T, open Opener) {
 	}
 	s = open(t, "a")
 	checkHead(t, s, headOf(c.Entry))
-	got, _, err := s.FindSecret(t.Context(), k.Secrets[0].Hash)
-	equal(t, got, err, k)
+	got, err := s.FindSecret(t.Context(), k.Secrets[0].Hash)
+	equal(t, got.Key, err, k)
 	days, err := s.Counts(t.Context(), "k1", []string{"2026-11-21"})
 	equal(t, len(days), err, 1)
 }
@@ -279,9 +279,8 @@ func testRestore(t *testing.T, open Opener) {
 		}
 	}
 	checkHead(t, s, headOf(first))
-	got, broker, err := s.FindSecret(t.Context(), authapi.Hash("2"))
-	equal(t, got, err, k)
-	equal(t, broker, err, b)
+	got, err := s.FindSecret(t.Context(), authapi.Hash("2"))
+	equal(t, got, err, apikey.Found{Key: k, Broker: b, Head: headOf(first)})
 	entries, err := s.Entries(t.Context(), 0, 10)
 	equal(t, entries, err, []adminapi.Entry{first})
 	if strings.Contains(fmt.Sprint(entries), authapi.Hash("2")) {
@@ -355,11 +354,11 @@ func testUnaudited(t *testing.T, open Opener) {
 		t.Fatal(err)
 	}
 	s = open(t, "a")
-	got, _, err := s.FindSecret(t.Context(), authapi.Hash("one"))
-	equal(t, got, err, one)
+	got, err := s.FindSecret(t.Context(), authapi.Hash("one"))
+	equal(t, got.Key, err, one)
 	keys, err := s.Keys(t.Context(), "", 10)
 	equal(t, keys, err, []apikey.Key{one})
-	_, _, err = s.FindSecret(t.Context(), authapi.Hash("two"))
+	_, err = s.FindSecret(t.Context(), authapi.Hash("two"))
 	missing(t, err)
 	checkHead(t, s, adminapi.Head{})
 	for _, want := range []error{nil, apikey.ErrNotFound} {
@@ -367,13 +366,13 @@ func testUnaudited(t *testing.T, open Opener) {
 			t.Errorf("remove: got %v, want %v", err, want)
 		}
 	}
-	_, _, err = s.FindSecret(t.Context(), authapi.Hash("one"))
+	_, err = s.FindSecret(t.Context(), authapi.Hash("one"))
 	missing(t, err)
 	if err := s.AddKey(t.Context(), sameID); err != nil {
 		t.Errorf("add a removed id: got %v, want no error", err)
 	}
 	// This id now belongs to a key with another secret.
-	_, _, err = s.FindSecret(t.Context(), authapi.Hash("one"))
+	_, err = s.FindSecret(t.Context(), authapi.Hash("one"))
 	missing(t, err)
 }
 
@@ -384,6 +383,6 @@ func testAudited(t *testing.T, open Opener) {
 	if err := s.RemoveKey(t.Context(), k.ID); !errors.Is(err, apikey.ErrAudited) {
 		t.Errorf("remove: got %v, want ErrAudited", err)
 	}
-	got, _, err := s.FindSecret(t.Context(), k.Secrets[0].Hash)
-	equal(t, got, err, k)
+	got, err := s.FindSecret(t.Context(), k.Secrets[0].Hash)
+	equal(t, got.Key, err, k)
 }

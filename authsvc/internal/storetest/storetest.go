@@ -14,6 +14,7 @@ import (
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/console"
+	"asset-registry/authsvc/internal/ending"
 	"asset-registry/authsvc/internal/token"
 )
 
@@ -32,6 +33,7 @@ type Store interface {
 	AddKey(ctx context.Context, k apikey.Key) error
 	RemoveKey(ctx context.Context, id string) error
 	console.Sessions
+	ending.Store
 	// Ready returns nil if the store can make a change now.
 	Ready(ctx context.Context) error
 	// Close waits for writes in progress and releases all resources.
@@ -65,6 +67,8 @@ func Run(t *testing.T, open Opener) {
 		{"a session that was ended stays so", testSessions},
 		{"counts add up", testCounts},
 		{"a clock that was wrong removes no counts", testCountsOfAWrongClock},
+		{"a log goes on after a gap", testGap},
+		{"the confirmed entry is stored", testTold},
 		{"keys survive reopening", testKeysReopen},
 		{"a restored change equals the committed one", testRestore},
 		{"unaudited keys are added and removed", testUnaudited},

@@ -1,0 +1,83 @@
+package boltstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/boltfile"
+)
+
+// endingBucket has the endings of keys: id -> JSON.
+var endingBucket = []byte("endings")
+
+func decodeEnding(text []byte) (e authapi.Ending, err error) {
+	if text == nil {
+		return e, nil
+	}
+	if err := json.Unmarshal(text, &e); err != nil {
+		return e, fmt.Errorf("%w: decode ending: %w", boltfile.ErrDamaged, err)
+	}
+	return e, nil
+}
+
+// KeepEndings implements endings.Store.
+func (s *Store) KeepEndings(ctx context.Context, endings []authapi.Ending) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.file.Update(func(tx *bbolt.Tx) error {
+		bucket := tx.Bucket(endingBucket)
+		for _, e := range endings {
+			standing, err := decodeEnding(bucket.Get([]byte(e.ID)))
+			if err != nil {
+				return err
+			}
+			text, err := json.Marshal(e)
+			if err != nil {
+				return fmt.Errorf("encode ending: %w", err)
+			}
+			if e.Seq <= standing.Seq {
+				continue
+			}
+			if err := bucket.Put([]byte(e.ID), text); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Ending implements endings.Store.
+func (s *Store) Ending(ctx context.Context, id string) (e authapi.Ending, err error) {
+	if err := ctx.Err(); err != nil {
+		return e, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		e, err = decodeEnding(tx.Bucket(endingBucket).Get([]byte(id)))
+		return err
+	})
+	return e, err
+}
+
+// Endings implements endings.Store.
+func (s *Store) Endings(ctx context.Context, after string, limit int) (found []authapi.Ending, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		cursor := tx.Bucket(endingBucket).Cursor()
+		for id, text := cursor.Seek([]byte(after + "\x00")); id != nil && len(found) < limit; id, text = cursor.Next() {
+			e, err := decodeEnding(text)
+			if err != nil {
+				return err
+			}
+			found = append(found, e)
+		}
+		return nil
+	})
+	return found, err
+}
