@@ -152,6 +152,21 @@ func AdminKey(ctx context.Context, c Config, name string) (secret string, err er
 	return secret, err
 }
 
+// AcceptKeys lets the keys in the store of c go on as they are, and notes it in the audit log. A person calls it after
+// the endings of keys were lost together with the last changes of the store. If the store is a file, no service may
+// have the file open.
+func AcceptKeys(ctx context.Context, c Config) error {
+	return c.withAdministration(func(a administration) error {
+		ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+		defer cancel()
+		by := admin.OfCommand("accept-keys")
+		if err := a.Note(ctx, by, audit.AcceptKeys, audit.LogSubject, struct{}{}); err != nil {
+			return err
+		}
+		return a.guard.Accept(ctx)
+	})
+}
+
 // withAdministration opens the store, runs do, and closes the store.
 func (c Config) withAdministration(do func(administration) error) error {
 	if err := c.Validate(); err != nil {

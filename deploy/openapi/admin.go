@@ -230,6 +230,11 @@ func (o adminOperation) answer() object {
 	if o.Secret {
 		properties = properties.with("secret", str("The secret of the key. It is shown this once."))
 	}
+	if o.Body != "" {
+		properties = properties.with("warnings",
+			listOf(str("Why the change, which is made and in force, may be lost if the store fails now.")))
+		optional = append(optional, "warnings")
+	}
 	return closed("", properties, optional...)
 }
 

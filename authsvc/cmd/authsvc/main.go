@@ -25,6 +25,7 @@ import (
 type commands struct {
 	Serve    settings `cmd:"" default:"withargs" help:"Run the service (the default command)."`
 	Reseal   reseal   `cmd:"" help:"Seal the audit log with the first secret of the file. First stop a service on a file."`
+	Accept   accept   `cmd:"" name:"accept-keys" help:"Let all keys go on as they are. First stop a service on a file."`
 	AdminKey adminKey `cmd:"" help:"Create a key of the admin API and print it. First stop a service on a file."`
 }
 
@@ -33,6 +34,18 @@ type adminKey struct {
 	Store      string `required:"" help:"Store of the service: file:PATH or the URL of a Redis server."`
 	SecretFile string `required:"" help:"File with the secret that the services share."`
 	Name       string `required:"" help:"Name of the key's holder, for the audit log."`
+}
+
+// accept are the flags of the command accept-keys.
+type accept struct {
+	Store      string `required:"" help:"Store of the service: file:PATH or the URL of a Redis server."`
+	SecretFile string `required:"" help:"File with the secret that the services share."`
+}
+
+// Help returns the last part of the help of the command accept-keys.
+func (accept) Help() string {
+	return "Keys wait if revocations may be lost (alert KeysWait). Compare the keys with the log of authsvc first: what " +
+		"was revoked, and works again, has to be revoked again."
 }
 
 // reseal are the flags of the command reseal.
@@ -104,6 +117,8 @@ func run(ctx context.Context, args []string) error {
 	switch chosen {
 	case "admin-key":
 		return c.AdminKey.run(ctx)
+	case "accept-keys":
+		return c.Accept.run(ctx)
 	case "reseal":
 		return c.Reseal.run(ctx)
 	default:
@@ -125,6 +140,18 @@ func (r reseal) run(ctx context.Context) error {
 	}
 	fmt.Printf("The audit log is in order. "+
 		"%d entries had the seal of another secret and now have the seal of the first.\n", entries)
+	return nil
+}
+
+func (a accept) run(ctx context.Context) error {
+	secrets, err := keyring.Read(a.SecretFile)
+	if err != nil {
+		return err
+	}
+	if err := authsvc.AcceptKeys(ctx, authsvc.Config{Store: a.Store, Secrets: secrets, Log: newLog()}); err != nil {
+		return err
+	}
+	fmt.Println("The keys are accepted as they are. The audit log has an entry about it.")
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -95,8 +96,14 @@ func endsOf(k adminapi.Key) authapi.Ending {
 
 // isLess reports whether a key with the settings s lacks a right that it has with the other settings.
 func isLess(s, other adminapi.KeySettings) bool {
-	lacks := func(level rune) bool { return !strings.ContainsRune(s.Levels, level) }
-	foreign := func(network string) bool { return !slices.Contains(s.Allow, network) }
+	lacks := func(level rune) bool { return !strings.ContainsAny(s.Levels, string(level)+"0") } // 0 is every level
+	foreign := func(network string) bool {
+		inner, err := netip.ParsePrefix(network)
+		return err != nil || !slices.ContainsFunc(s.Allow, func(outer string) bool {
+			p, err := netip.ParsePrefix(outer)
+			return err == nil && p.Bits() <= inner.Bits() && p.Contains(inner.Addr())
+		})
+	}
 	return s.Role != other.Role || s.Test && !other.Test || strings.ContainsFunc(other.Levels, lacks) ||
 		len(s.Allow) > 0 && (len(other.Allow) == 0 || slices.ContainsFunc(other.Allow, foreign))
 }

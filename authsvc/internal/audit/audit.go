@@ -42,6 +42,9 @@ const RemoveFile = "file.remove"
 // EndAgain is the action of ending a right that an entry had ended which the store lost (adminapi.LogLost).
 const EndAgain = "right.end"
 
+// AcceptKeys is the action of a person who lets the keys go on as they are, after endings were lost.
+const AcceptKeys = "keys.accept"
+
 // LogSubject is the subject of entries about the log itself.
 const LogSubject = "log"
 
@@ -49,7 +52,7 @@ const LogSubject = "log"
 func Actions() []string {
 	return []string{
 		CreateBroker, ChangeBroker, CreateKey, ChangeKey, RotateKey, RevokeKey, RecoverAsset, RemoveFile,
-		EndAgain, adminapi.LogLost,
+		EndAgain, adminapi.LogLost, AcceptKeys,
 	}
 }
 

@@ -207,6 +207,6 @@ func (c *Console) editBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 	if err != nil {
 		return err
 	}
-	redirect(w, r, brokerPath(b.Name), changed)
+	redirect(w, r, brokerPath(b.Name), noticeOf(by, changed))
 	return nil
 }

@@ -253,6 +253,7 @@ func (c *Console) changing(next handler) http.Handler {
 		if err != nil {
 			return err
 		}
+		by.Warnings = new([]string)
 		err = next(w, r, by)
 		if done, ok := errors.AsType[*admin.DoneError](err); ok {
 			notice := again

@@ -162,7 +162,9 @@ func (c *Console) showSecret(
 	w http.ResponseWriter, r *http.Request, by admin.Actor, title string, p keyPage,
 ) error {
 	p.Try = c.tryLine(r, p)
-	return c.show(w, http.StatusOK, "secret", view{Title: title, Section: "keys", By: by, Body: p})
+	return c.show(w, http.StatusOK, "secret", view{
+		Title: title, Section: "keys", By: by, Notice: notices[noticeOf(by, "")], Body: p,
+	})
 }
 
 // plainHost matches a host with a port and without characters that a shell would interpret.
@@ -259,7 +261,7 @@ func (c *Console) editKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 	if err != nil {
 		return err
 	}
-	redirect(w, r, keyPath(k.ID), changed)
+	redirect(w, r, keyPath(k.ID), noticeOf(by, changed))
 	return nil
 }
 
@@ -355,7 +357,7 @@ func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if k, err = c.keys.RevokeKey(r.Context(), by, k.ID); err != nil {
 		return err
 	}
-	redirect(w, r, keyPath(k.ID), revoked)
+	redirect(w, r, keyPath(k.ID), noticeOf(by, revoked))
 	return nil
 }
 

@@ -42,6 +42,7 @@ const (
 	created   = "created"
 	changed   = "changed"
 	revoked   = "revoked"
+	lonely    = "unconfirmed"
 	signedOut = "signed-out"
 
 	webhookAgain   = "webhook-again"
@@ -52,9 +53,11 @@ const (
 var notices = map[string]string{
 	again: "This form was sent before, and its change was made then. Nothing was done again. " +
 		"A secret is shown only once. Rotate the key if you lost it.",
-	created:   "Created.",
-	changed:   "The changes are saved. Every gateway applies them within a second.",
-	revoked:   "The key is revoked. Every gateway refuses it within a second.",
+	created: "Created.",
+	changed: "The changes are saved. Every gateway applies them within a second.",
+	revoked: "The key is revoked. Every gateway refuses it within a second.",
+	lonely: "The change is made and in force. But no second place has confirmed it yet, so it may be lost if the store " +
+		"of keys fails now. The log of authsvc says which place. Look at the key again in a minute.",
 	signedOut: "You are signed out.",
 
 	// The entry of the audit log is written before the action, so the action may have failed.
@@ -62,6 +65,14 @@ var notices = map[string]string{
 		"this page shows the webhook as it is now. If its change is not there, make it again from here.",
 	webhookChanged: "Done.",
 	removed:        "The webhook is removed.",
+}
+
+// noticeOf returns a notice, or another one if a change of the actor is in danger.
+func noticeOf(by admin.Actor, notice string) string {
+	if by.Warnings != nil && len(*by.Warnings) > 0 {
+		return lonely
+	}
+	return notice
 }
 
 // redirect sends the browser to a page with a notice.

@@ -75,11 +75,16 @@ func (v verifyAudit) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	head, problems, err := checkAudit(ctx, p, known)
+	head, problems, lost, err := checkAudit(ctx, p, known)
 	if err != nil {
 		return err
 	}
-	report := adminapi.Verification{Entries: head.Seq, Head: head.Hash, Problems: problems}
+	report := adminapi.Verification{Entries: head.Seq, Head: head.Hash, Problems: problems, Lost: lost}
+	for _, loss := range lost {
+		if err := p.note("Lost: %s.", loss); err != nil {
+			return err
+		}
+	}
 	if len(problems) > 0 {
 		var rows []row
 		for _, problem := range problems {
@@ -101,14 +106,14 @@ func (v verifyAudit) Run(ctx context.Context, p *program) error {
 	return p.print(report, row{summary}, row{"Head: " + head.String()})
 }
 
-// checkAudit reads the whole log and returns its head and its problems. If the head `known` is not the zero value,
-// the log must contain it. If the log has no problems, the result `problems` is empty but not nil.
+// checkAudit reads the whole log and returns its head, its problems, and where entries were lost. If the head `known`
+// is not the zero value, the log must contain it. If the log has no problems, the result `problems` is empty but not nil.
 func checkAudit(ctx context.Context, p *program, known adminapi.Head) (
-	head adminapi.Head, problems []string, err error,
+	head adminapi.Head, problems, lost []string, err error,
 ) {
 	found, err := call[adminapi.Verification](ctx, p, http.MethodGet, "/audit/verify", nil, nil)
 	if err != nil {
-		return head, nil, err
+		return head, nil, nil, err
 	}
 	chain, met := adminapi.Follow(known), false
 	server := adminapi.Head{Seq: found.Data.Entries, Hash: found.Data.Head}
@@ -119,14 +124,14 @@ func checkAudit(ctx context.Context, p *program, known adminapi.Head) (
 		}
 	})
 	if err != nil {
-		return head, nil, err
+		return head, nil, nil, err
 	}
 	problems = append(append([]string{}, chain.End()...), found.Data.Problems...)
 	if !met && server.Seq > 0 {
 		problem := fmt.Sprintf("the server checked a log that ends with entry %d and sent another one", server.Seq)
 		problems = append(problems, problem)
 	}
-	return chain.Head, problems, nil
+	return chain.Head, problems, chain.Lost, nil
 }
 
 // headFile returns the path of the default file for the remembered head of the registry's audit log.

@@ -114,6 +114,11 @@ func call[T any](ctx context.Context, p *program, method, path string, query url
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return answer, errors.New("the answer is not the admin API's")
 	}
+	for _, warning := range answer.Warnings {
+		if err := p.note("Warning: %s", warning); err != nil {
+			return answer, err
+		}
+	}
 	return answer, nil
 }
 
