@@ -12,6 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/mongostore"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/authapi"
 )
 
 const (
@@ -65,6 +66,30 @@ func Move(ctx context.Context, file, uri string, progress func(done, total int))
 		return 0, err
 	}
 	return contents.Assets, to.Finish(ctx, contents.Assets, contents.Changes, len(webhooks), contents.Last)
+}
+
+// CopyEndings copies the endings of keys from one embedded store to another. No service may have the files open.
+func CopyEndings(ctx context.Context, from, to string) (err error) {
+	var stores [2]*boltstore.Store
+	for i, file := range []string{from, to} {
+		if stores[i], err = boltstore.Open(file, boltstore.Options{Now: time.Now}); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stores[i].Close()) }()
+	}
+	for after, more := "", true; more; {
+		page, err := stores[0].Endings(ctx, after, authapi.MaxEndings)
+		if err != nil {
+			return err
+		}
+		if err := stores[1].KeepEndings(ctx, page); err != nil {
+			return err
+		}
+		if more = len(page) == authapi.MaxEndings; more {
+			after = page[len(page)-1].ID
+		}
+	}
+	return nil
 }
 
 // move is the state of one call of Move.

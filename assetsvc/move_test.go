@@ -14,6 +14,7 @@ import (
 	"asset-registry/assetsvc/internal/mongostore"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/authapi"
 	"asset-registry/shared/mongotest"
 )
 
@@ -82,5 +83,34 @@ func TestMoveKeepsReferences(t *testing.T) {
 	}
 	if _, err := to.Get(t.Context(), ids["lot-2"], registry.AnySize); !errors.Is(err, registry.ErrRemoved) {
 		t.Errorf("the removed draft: got %v, want %v", err, registry.ErrRemoved)
+	}
+}
+
+// TestCopyEndings copies endings to a store that has a later and an earlier one. The later of two must stay.
+func TestCopyEndings(t *testing.T) {
+	dir := t.TempDir()
+	open := func(name string) *boltstore.Store {
+		s, err := boltstore.Open(filepath.Join(dir, name), boltstore.Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	from, to := open("from"), open("to")
+	var all []authapi.Ending
+	for i := range 2*authapi.MaxEndings + 1 {
+		all = append(all, authapi.Ending{ID: fmt.Sprintf("key %03d", i), Seq: 5})
+	}
+	err := errors.Join(from.KeepEndings(t.Context(), all), from.Close(), to.KeepEndings(t.Context(), []authapi.Ending{
+		{ID: "key 000", Seq: 9}, {ID: "key 001", Seq: 4}}), to.Close(),
+		CopyEndings(t.Context(), filepath.Join(dir, "from"), filepath.Join(dir, "to")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to = open("to")
+	defer to.Close()
+	got, err := to.Endings(t.Context(), "", 1000)
+	if err != nil || len(got) != len(all) || got[0].Seq != 9 || got[1].Seq != 5 {
+		t.Errorf("got %d endings that begin with %+v, %v; want %d, the first as it was", len(got), got[:2], err, len(all))
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"asset-registry/authsvc/internal/ending"
 	"asset-registry/authsvc/internal/redisstore"
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/redisclient"
@@ -181,6 +182,16 @@ func RevokeKey(ctx context.Context, address, keyID string) error {
 // file. No service may have the file open. Check does not change the file.
 func Check(file string, secrets [][]byte) (records, keys int, faults []error) {
 	return boltstore.Check(file, secrets)
+}
+
+// Restored lets the keys in the file of a restored store go on before an asset service has told what it keeps. A person
+// restored the asset service's store, too, so it may keep less than it had confirmed.
+func Restored(ctx context.Context, file string) error {
+	s, err := boltstore.Open(file, boltstore.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Tell(ctx, adminapi.Head{}), s.Close())
 }
 
 // Snapshot writes a consistent copy of the embedded store while the service runs. The copy can replace the

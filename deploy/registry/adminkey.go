@@ -80,6 +80,17 @@ func adminKeyOfStopped(ctx context.Context, dir, name string) (string, error) {
 	return key, durable.SyncDirectory(dir)
 }
 
+// AcceptKeys lets the keys of a stopped registry go on as they are (authsvc.AcceptKeys).
+func AcceptKeys(ctx context.Context, dir string) error {
+	secrets, err := openExisting(dir)
+	if err != nil {
+		return err
+	}
+	return authsvc.AcceptKeys(ctx, authsvc.Config{
+		Store: "file:" + filepath.Join(dir, tokensFile), Secrets: secrets, Log: warningsOnly(),
+	})
+}
+
 // warningsOnly returns the log for a command: it writes warnings and errors to the standard error output.
 func warningsOnly() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"asset-registry/assetsvc"
+	"asset-registry/authsvc"
 	"asset-registry/filesvc"
 	"asset-registry/shared/durable"
 )
@@ -64,6 +66,9 @@ func Restore(ctx context.Context, file, dir, former, bucket string) (err error) 
 	if err := copyRemovals(ctx, former, temporary); err != nil {
 		return fmt.Errorf("copy the removals of files: %w", err)
 	}
+	if err := copyEndings(ctx, former, temporary); err != nil {
+		return fmt.Errorf("copy the endings of keys: %w", err)
+	}
 	if err := durable.SyncDirectory(temporary); err != nil {
 		return err
 	}
@@ -95,6 +100,22 @@ func copyRemovals(ctx context.Context, from, to string) error {
 	}
 	_, err = filesvc.CopyRemovals(ctx, former, here)
 	return err
+}
+
+// copyEndings copies what ended keys after the backup from the data directory `from`. Without such a directory, it lets
+// the keys in the data directory `to` go on, although both of its stores went back.
+func copyEndings(ctx context.Context, from, to string) error {
+	there := false
+	if from != "" {
+		var err error
+		if there, err = has(from, assetsFile); err != nil {
+			return err
+		}
+	}
+	if !there {
+		return authsvc.Restored(ctx, filepath.Join(to, tokensFile))
+	}
+	return assetsvc.CopyEndings(ctx, filepath.Join(from, assetsFile), filepath.Join(to, assetsFile))
 }
 
 // extract writes the files of a backup into dir. It refuses an archive that lacks a required file or has an

@@ -375,6 +375,7 @@ func runWithKill(t *testing.T, killed string, at int) (more bool) {
 
 // TestAProcessRemembersWhatNobodyConfirmed lets the store go back under a process whose endings no asset service has
 // heard of. They must hold.
+// Promises: endings-warned
 func TestAProcessRemembersWhatNobodyConfirmed(t *testing.T) {
 	w := newWorld(t)
 	id, secret := w.key("one")

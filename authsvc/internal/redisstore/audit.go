@@ -108,6 +108,11 @@ func (s *Store) Commit(ctx context.Context, head adminapi.Head, c admin.Change) 
 	if err != nil {
 		return fmt.Errorf("encode audit entry: %w", err)
 	}
+	if head.Seq == 0 { // Redis may have lost its format with all its data after this process looked
+		if err := s.client.SetNX(ctx, formatKey, format, 0).Err(); err != nil {
+			return fmt.Errorf("write the format: %w", err)
+		}
+	}
 	after := adminapi.Head{Seq: c.Entry.Seq, Hash: c.Entry.Hash}
 	exists := 0
 	if c.Entry.Before != nil {

@@ -14,7 +14,7 @@ import (
 // TestAStoreOfKeysThatWentBack ends rights in each way, and lets Redis go back to its files of before. No secret that
 // was ended may open the registry again, not for a moment, and every other one must. This holds while the auth services
 // run, after they have started again, and after Redis has gone back once more.
-// Promises: endings-hold
+// Promises: endings-hold, audit-lost
 func TestAStoreOfKeysThatWentBack(t *testing.T) {
 	build(t)
 	redis, dir, output := redistest.Start(t), t.TempDir(), &processes.Output{}

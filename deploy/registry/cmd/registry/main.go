@@ -35,6 +35,7 @@ type commands struct {
 	Restore restore `cmd:"" help:"Create a data directory from a backup."`
 	Check   check   `cmd:"" help:"Look for damage in the data of a stopped registry. The exit code is 1 if there is any."`
 	Compact compact `cmd:"" help:"Rewrite the data of a stopped registry without free pages: they keep erased values."`
+	Accept  accept  `cmd:"" name:"accept-keys" help:"Let all keys of a stopped registry go on as they are."`
 	Rotate  rotate  `cmd:"" name:"rotate-secret" help:"Give a stopped registry a new secret beside the old one."`
 	Files   files   `cmd:"" help:"Move the bytes of the files of documents."`
 	Migrate migrate `cmd:"" help:"Copy the data of a stopped registry to MongoDB and Redis."`
@@ -43,6 +44,10 @@ type commands struct {
 type adminKey struct {
 	Data string `default:"./data" help:"Data directory."`
 	Name string `required:"" help:"Owner of the key, for the audit log."`
+}
+
+type accept struct {
+	Data string `default:"./data" help:"Data directory."`
 }
 
 type snapshot struct {
@@ -92,7 +97,7 @@ type restore struct {
 	Data string `default:"./data" help:"Data directory to create. It must be empty or not exist."`
 
 	Bucket string `placeholder:"ADDRESS" help:"Bucket of the files. No other registry may use it from now on."`
-	Former string `placeholder:"DIR" help:"Data directory before. Files that were removed in it stay removed."`
+	Former string `placeholder:"DIR" help:"Data directory before. What was removed or revoked in it stays so."`
 }
 
 type check struct {
@@ -177,6 +182,8 @@ func run(ctx context.Context, args []string) error {
 		return registry.Compact(c.Compact.Data, os.Stdout)
 	case "rotate-secret":
 		return c.Rotate.run(ctx)
+	case "accept-keys":
+		return registry.AcceptKeys(ctx, c.Accept.Data)
 	case "files move":
 		return c.Files.Move.run(ctx)
 	case "migrate":
