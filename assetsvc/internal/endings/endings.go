@@ -37,8 +37,8 @@ type Keeper struct {
 }
 
 const (
-	wait  = time.Second // time that the auth service waits for an ending
-	pause = time.Second // time between two questions after a failure
+	wait  = time.Second            // time that the auth service waits for an ending
+	pause = 250 * time.Millisecond // time between two questions after a failure
 )
 
 // Start starts a keeper.

@@ -117,8 +117,11 @@ func (g *Guard) look(ctx context.Context, head adminapi.Head) (was, is bool, err
 	return was, g.sure, err
 }
 
-// errGone is the error for a store that lacks an entry.
-var errGone = errors.New("the store lacks an entry that it had")
+// Errors that end the reading of entries: the store lacks an entry that it had, or another process has found that.
+var (
+	errGone  = errors.New("the store lacks an entry that it had")
+	errFound = errors.New("another process carries out what the store has lost")
+)
 
 // follow reads the entries that the store has got, if it is right. The mutex must be held.
 func (g *Guard) follow(ctx context.Context) error {
@@ -147,6 +150,9 @@ func (g *Guard) follow(ctx context.Context) error {
 		if !known && head != g.seen {
 			return errGone
 		}
+		if g.told && e.Action == adminapi.LogLost && e.Seq > told.Seq {
+			return errFound
+		}
 		if known {
 			g.seen, g.tail = head, append(g.tail, admin.EndingsOf(e)...)
 		}
@@ -155,6 +161,10 @@ func (g *Guard) follow(ctx context.Context) error {
 	})
 	if err == nil && !known || errors.Is(err, errGone) {
 		g.sure, g.behind = false, true
+		return nil
+	}
+	if errors.Is(err, errFound) {
+		g.sure = false
 		return nil
 	}
 	g.tail = slices.DeleteFunc(g.tail, func(e authapi.Ending) bool { return e.Seq <= told.Seq })

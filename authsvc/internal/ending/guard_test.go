@@ -447,3 +447,38 @@ func TestKeysWaitOnlyIfTheEndingsAreLost(t *testing.T) {
 		t.Errorf("a person has accepted: got %v, want an open registry", err)
 	}
 }
+
+// TestAnotherProcessWaitsToo lets one process find a loss, and end what was lost only in part. A process that has read
+// none of the lost entries must wait until the asset services have confirmed the new chain.
+func TestAnotherProcessWaitsToo(t *testing.T) {
+	w := newWorld(t)
+	id, secret := w.key("one")
+	if err := w.hear(endless); err != nil || !w.opens(secret) {
+		t.Fatal(err)
+	}
+	stale := w.guard // has read nothing of what follows
+	goBack := w.keep()
+	if _, err := w.service.RevokeKey(t.Context(), by(), id); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.hear(endless); err != nil {
+		t.Fatal(err)
+	}
+	goBack()
+	w.start(endless)
+	stale.store = w.store
+	kept := w.kept[authapi.HeadID]
+	if _, _, err := w.service.NoteLoss(t.Context(), adminapi.Head{Seq: kept.Seq, Hash: kept.Hash}); err != nil {
+		t.Fatal(err)
+	}
+	w.verifier = apikey.NewVerifier(nil, w.store, time.Now).WithGuard(stale)
+	if w.opens(secret) {
+		t.Error("before the revocation is written again: got a key that opens the registry, want it to wait")
+	}
+	if err := w.hear(endless); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.verifier.Verify(t.Context(), authapi.Hash(secret)); fault.KindOf(err) != fault.Unauthorized {
+		t.Errorf("after it: got %v, want a refusal", err)
+	}
+}
