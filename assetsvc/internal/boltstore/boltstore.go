@@ -95,7 +95,8 @@ func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
 		webhookBucket, ownedBucket,
 	}
 	return boltfile.Options{
-		Format: format, Buckets: buckets, Added: [][]byte{brokerBucket, referenceBucket, endingBucket}, Secrets: secrets, Log: log,
+		Format: format, Buckets: buckets, Added: [][]byte{brokerBucket, referenceBucket, endingBucket},
+		Secrets: secrets, Log: log,
 	}
 }
 

@@ -115,8 +115,8 @@ func (c conditions) guard() registry.Guard {
 }
 
 // withoutBody answers a read of a large asset that needs no body of it: a HEAD, and one whose conditions decide. It
-// takes the error of the read. If the error is another one, or the read needs the body, withoutBody returns the error. The
-// answer to a HEAD then has no Content-Length, because only the text of the answer has its length.
+// takes the error of the read. If the error is another one, or the read needs the body, withoutBody returns the error.
+// The answer to a HEAD then has no Content-Length, because only the text of the answer has its length.
 func (a *API) withoutBody(c *gin.Context, v version, o options, err error) error {
 	h, isHead := c.Request.Header, c.Request.Method == http.MethodHead
 	if !errors.Is(err, registry.ErrLarge) || !isHead && len(h["If-Match"])+len(h["If-None-Match"]) == 0 {

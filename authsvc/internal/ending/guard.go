@@ -3,8 +3,8 @@
 //
 //   - E1. A verification counts only if the store has every entry that this process has read. If it lacks one, keys
 //     wait until the endings of the lost entries are carried out.
-//   - E2. After a start of the store's server, keys wait until an asset service has told the newest entry that it keeps.
-//     If that entry is lost, the asset service sends all endings that it keeps before it is told a new entry.
+//   - E2. After a start of the store's server, keys wait until an asset service has told the newest entry that it
+//     keeps. If that entry is lost, the asset service sends all endings that it keeps before it is told a new entry.
 //   - E3. If the asset services keep less than they had confirmed, and the server has started since, endings may be
 //     lost. Then keys wait for a person (Accept).
 //   - E4. An ending that no asset service has confirmed stays in the memory of each process that has read its entry.

@@ -45,8 +45,8 @@ func Fill(t *testing.T, s Store) {
 	use := authapi.Use{KeyID: "k1", Secret: 1, Addr: netip.MustParseAddr("192.0.2.1"), Micros: made.UnixMicro()}
 	count := authapi.Count{KeyID: "k1", Day: countedDay, Class: "read", Requests: 3}
 	err := errors.Join(saved, s.CreateTransfer(ctx, transfer("one")), s.CreateTransfer(ctx, transfer("claimed")),
-		s.Restore(ctx, admin.Change{Broker: &b}, nil), s.Commit(ctx, adminapi.Head{}, c), s.AddKey(ctx, unaudited("u1")), s.Tell(ctx, adminapi.Head{}),
-		s.AddUsage(ctx, []authapi.Use{use}, []authapi.Count{count}))
+		s.Restore(ctx, admin.Change{Broker: &b}, nil), s.Commit(ctx, adminapi.Head{}, c), s.AddKey(ctx, unaudited("u1")),
+		s.Tell(ctx, adminapi.Head{}), s.AddUsage(ctx, []authapi.Use{use}, []authapi.Count{count}))
 	_, claiming := s.ClaimTransfer(ctx, "claimed", claimed().Claim)
 	if err := errors.Join(err, claiming); err != nil {
 		t.Fatal(err)

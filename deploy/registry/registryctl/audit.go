@@ -107,7 +107,8 @@ func (v verifyAudit) Run(ctx context.Context, p *program) error {
 }
 
 // checkAudit reads the whole log and returns its head, its problems, and where entries were lost. If the head `known`
-// is not the zero value, the log must contain it. If the log has no problems, the result `problems` is empty but not nil.
+// is not the zero value, the log must contain it. If the log has no problems, the result `problems` is empty but not
+// nil.
 func checkAudit(ctx context.Context, p *program, known adminapi.Head) (
 	head adminapi.Head, problems, lost []string, err error,
 ) {

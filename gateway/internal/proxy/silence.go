@@ -33,8 +33,8 @@ type vigil struct {
 }
 
 // watch returns a copy of a request that ends if the service is silent. The caller must call the function `end` once
-// the answer begins, and the function `cancel` after the answer. The parameter `isReady` reports whether the service can
-// do its work.
+// the answer begins, and the function `cancel` after the answer. The parameter `isReady` reports whether the service
+// can do its work.
 func watch(r *http.Request, isReady func() bool) (watched *http.Request, end func(), cancel context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	v := &vigil{ReadCloser: r.Body, cancel: cancel}

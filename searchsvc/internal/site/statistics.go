@@ -53,8 +53,8 @@ func countsOf(q search.Query) search.Query {
 	return q
 }
 
-// countFound counts what a search finds. The caller must have a turn. For a search without conditions, it uses the counts of all assets. If
-// whole is true, it returns as many values of each property as a page may show.
+// countFound counts what a search finds. The caller must have a turn. For a search without conditions, it uses the
+// counts of all assets. If whole is true, it returns as many values of each property as a page may show.
 func (s *Site) countFound(ctx context.Context, q search.Query, whole bool) (search.Result, error) {
 	if queryOf(q) == "" && !whole {
 		return s.count(ctx)

@@ -97,7 +97,7 @@ type restore struct {
 	Data string `default:"./data" help:"Data directory to create. It must be empty or not exist."`
 
 	Bucket string `placeholder:"ADDRESS" help:"Bucket of the files. No other registry may use it from now on."`
-	Former string `placeholder:"DIR" help:"Data directory before. What was removed or revoked in it stays so."`
+	Former string `placeholder:"DIR" help:"Data directory before the restore. Its removals and revocations hold."`
 }
 
 type check struct {
