@@ -131,12 +131,12 @@ func TestAnUploadBesideARemoval(t *testing.T) {
 	refused := 0
 	for seed := range uint64(seeds) {
 		w := newWorld(seed)
-		free := w.memory.step
-		w.memory.step = func(string) error { return nil }
+		free, bytes := w.memory.step, w.bytes
+		w.memory.step, w.bytes = func(string) error { return nil }, w.memory // no actor waits yet
 		f, err := w.Add(t.Context(), broker, upload("content"))
 		must(t, f, err)
 		registered := w.register(t, "content")
-		w.memory.step = free
+		w.memory.step, w.bytes = free, bytes
 		files := 0
 		note := func(err error, added int) {
 			switch {

@@ -345,7 +345,9 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	if free := q; q.Text != "" && result.Total%3 == 1 {
 		asked := result
 		asked.Facets, free.Facets, free.Exact = nil, nil, false
-		if diff := differ(asked, mustSearch(t, x, free)); diff != "" {
+		again := mustSearch(t, x, free)
+		asked.Work, again.Work = 0, 0 // facets are work
+		if diff := differ(asked, again); diff != "" {
 			t.Fatalf("%+v: a question that may be asked again has another answer (-exact +free):\n%s", q, diff)
 		}
 	}
