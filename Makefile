@@ -32,7 +32,7 @@ ASSETS      ?= 100000
 FIRST       := packages test test-attack
 WAITING     := test-crash test-compose test-browser model-quick fuzz
 WORKING     := tools vuln test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
-	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi test-steps check-apart
+	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi check-apart
 DATA        ?= ./data
 ADDR        ?= 127.0.0.1:8080
 
@@ -60,7 +60,7 @@ SHELL       := bash
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-steps test-compose \
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose \
 	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-data bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
@@ -144,9 +144,6 @@ test-docs: build ## the documents: settings, examples, links, paths and citation
 test-traces: ## traces, metrics and logs of three services together; the scripts of compose
 	$(RACE) -count=1 ./deploy/test/traces ./deploy/test/compose
 
-test-steps: ## hostile texts, and the steps that programs with counters take for them: a third way to compile
-	$(LARGE) go test -count=1 -timeout 20m ./deploy/test/steps
-
 test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI names
 	@deploy/test/tool.sh devmongo
 	$(RACE) -count=1 -timeout 20m ./assetsvc/internal/mongostore ./filesvc/internal/mongostore
@@ -173,7 +170,7 @@ test-k8s: ## the manifests for Kubernetes: with the API server's code and with t
 test-faults: ## faults between the services and their stores
 	@deploy/test/tool.sh devmongo
 	@deploy/test/tool.sh versitygw
-	cd deploy/test/apart/faults && GOWORK=off $(RACE) -count=1 -timeout 25m .
+	cd deploy/test/apart/faults && GOWORK=off go test -count=1 -timeout 25m .
 
 test-feed: ## what the feed promises, with several writers and crashes
 	@deploy/test/tool.sh devmongo
