@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpclient"
@@ -156,9 +157,9 @@ func (c *Client) Reseal(ctx context.Context, sealed []string) (ResealResponse, e
 	return answer, nil
 }
 
-// call sends a request that package upstream may retry.
+// call sends a request that package upstream may retry. While it waits, its caller has no place.
 func (c *Client) call(ctx context.Context, path string, request, answer any) error {
-	return c.send(ctx, path, request, answer, true)
+	return fair.Rest(ctx, func() error { return c.send(ctx, path, request, answer, true) })
 }
 
 func (c *Client) send(ctx context.Context, path string, request, answer any, repeatable bool) error {

@@ -78,7 +78,7 @@ func (a *API) boundedFrom(sizes []int, v version, factor int, h handler) gin.Han
 }
 
 // inTurn returns a handler that reads an asset larger than memory.Small only while it has a place. The place is given
-// back before the answer is sent. A handler that asks another service must not have a place meanwhile.
+// back before the answer is sent, and while the handler asks another server (fair.Rest).
 func inTurn(h handler) handler {
 	return func(a *API, c *gin.Context, v version) error {
 		if a.size <= memory.Small {
@@ -101,9 +101,11 @@ func inTurn(h handler) handler {
 // turn waits for a place, which callers share fairly. It returns an API that gives the place back before it sends the
 // answer. The caller must call the function `end` in any case.
 func (a *API) turn(c *gin.Context) (inside *API, end func(), err error) {
-	if end, err = share(c, a.memory.Places, 1); err != nil {
-		return nil, nil, err
+	ctx, end, err := a.memory.Places.Take(c.Request.Context(), c.GetHeader(httpserver.CallerHeader), 1)
+	if err != nil {
+		return nil, nil, unshared(err)
 	}
+	c.Request = c.Request.WithContext(ctx)
 	taken, leave := *a, a.leave
 	taken.leave = func() {
 		end()
@@ -157,13 +159,18 @@ func (a *API) enter(c *gin.Context, bytes int64) (inside *API, leave func(), err
 // share waits until the caller of a request has its part of something.
 func share(c *gin.Context, of *fair.Semaphore, n int64) (leave func(), err error) {
 	leave, err = of.Acquire(c.Request.Context(), c.GetHeader(httpserver.CallerHeader), n)
+	return leave, unshared(err)
+}
+
+// unshared returns the error of a request that got no part of something.
+func unshared(err error) error {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(err, fair.ErrFull) {
-		return nil, overloaded()
+		return overloaded()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("wait for others: %w", err)
-	}
-	return leave, nil
+	return fmt.Errorf("wait for others: %w", err)
 }
 
 func overloaded() error {

@@ -66,7 +66,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		routeRead(r, routes.OwnAssets, httpserver.Handle(func(c *gin.Context) error { return a.own(c, v) }))
 		a.routeSnapshot(r, v)
 		routeRead(r, "/assets/:id", a.bounded(v, v.factor(), inTurn((*API).read)))
-		routeRead(r, "/assets/:id/revisions", a.bounded(v, copies, (*API).revisions))
+		routeRead(r, "/assets/:id/revisions", a.bounded(v, copies, inTurn((*API).revisions)))
 		r.DELETE("/assets/:id/revisions/:number", a.bounded(v, trees, (*API).erase))
 		routeRead(r, "/assets/:id/proof", a.dear(v, inTurn((*API).proof)))
 		r.POST("/assets", a.bounded(v, trees, (*API).create))

@@ -46,13 +46,13 @@ func (a *API) readLog(c *gin.Context, log Log, path string) error {
 	read := log.Checkpoint
 	if path != "checkpoint" {
 		contentType, cache = "application/octet-stream", cacheParts
-		read = func(ctx context.Context) ([]byte, error) {
-			end, err := share(c, a.memory.Places, 1)
+		read = func(context.Context) ([]byte, error) {
+			_, end, err := a.turn(c)
 			if err != nil {
 				return nil, err
 			}
 			defer end()
-			return readPart(ctx, log, path)
+			return readPart(c.Request.Context(), log, path)
 		}
 	}
 	body, err := read(c.Request.Context())

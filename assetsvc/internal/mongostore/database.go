@@ -10,14 +10,20 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"asset-registry/shared/dataformat"
+	"asset-registry/shared/fair"
 )
 
 // The method `do` runs operations in one session, with one deadline for all of them. The session sees everything that
-// this process has seen before. Errors of the configuration say in one line what an operator can check.
+// this process has seen before. Errors of the configuration say in one line what an operator can check. While a
+// reading waits for MongoDB, it has no place.
 func (d *database) do(ctx context.Context, operations func(context.Context) error) error {
 	if !d.opened.Load() {
 		return errNotOpened
 	}
+	return fair.Rest(ctx, func() error { return d.inSession(ctx, operations) })
+}
+
+func (d *database) inSession(ctx context.Context, operations func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	session, err := d.client.StartSession()

@@ -16,6 +16,7 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/mongotest"
 )
 
@@ -53,6 +54,26 @@ func openAt(tb testing.TB, uri string, now func() time.Time, o Options) *Store {
 func TestConformance(t *testing.T) {
 	server := mongotest.Start(t)
 	storetest.Run(t, opener(server))
+}
+
+// TestAReadingThatWaitsHasNoPlace asks for an asset with a place. While the store waits for its server, others have
+// the place.
+// Promises: fair-places
+func TestAReadingThatWaitsHasNoPlace(t *testing.T) {
+	s, places := open(t, mongotest.Start(t), "", time.Now), fair.New(1)
+	ctx, end, err := places.Take(t.Context(), "one", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	var waiting int64
+	err = s.db.do(ctx, func(context.Context) error {
+		waiting = places.Used()
+		return nil
+	})
+	if after := places.Used(); err != nil || waiting != 0 || after != 1 {
+		t.Errorf("got %v, %d places while it waits and %d afterwards, want no error, none and one", err, waiting, after)
+	}
 }
 
 // TestStoresStartAtOnce lets several stores create an index at the same time. They must not share the options of the

@@ -42,9 +42,9 @@ func served(t *testing.T) (dir string, ids []string) {
 // `change`. If `change` returns nil, the copy does not get the file.
 func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 	t.Helper()
-	to := t.TempDir()
+	to := filepath.Join(t.TempDir(), "data")
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if err := errors.Join(err, os.Mkdir(to, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {

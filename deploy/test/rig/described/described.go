@@ -24,6 +24,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"asset-registry/assetsvc"
+	"asset-registry/shared/httpserver"
 )
 
 func init() {
@@ -400,11 +401,13 @@ func (d *Document) schema(pointer string) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// common are headers that any answer may have, without a description in the document.
+// common are headers that any answer may have, without a description in the document. The last one is in answers of the
+// services, and the gateway takes it out.
 var common = []string{
 	"Access-Control-Allow-Headers", "Access-Control-Allow-Methods", "Access-Control-Allow-Origin",
 	"Access-Control-Expose-Headers", "Access-Control-Max-Age", "Cache-Control", "Connection", "Content-Encoding",
 	"Content-Length", "Content-Type", "Date", "Transfer-Encoding", "Vary", "X-Content-Type-Options",
+	httpserver.WorkHeader,
 }
 
 // undocumented returns an error if an answer has a header that the document does not describe.

@@ -1,0 +1,78 @@
+package fair
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestWhoWaitsForAServerHasNoPlace lets a request wait for another server. Others have its place meanwhile. It goes on
+// when it has the place again, and gives it back at its end, however it ends.
+// Promises: fair-places
+func TestWhoWaitsForAServerHasNoPlace(t *testing.T) {
+	failed := errors.New("the server is away")
+	for _, c := range []struct {
+		name       string
+		others     time.Duration // how long another caller has the place from the middle of the wait on
+		answer     error
+		ended      bool // the request ends while it waits
+		want       error
+		waited     time.Duration
+		usedBefore int64 // places in use when Rest has returned
+	}{
+		{"nobody else", 0, nil, false, nil, time.Second, 1},
+		{"another caller for a moment", time.Second, nil, false, nil, 1500 * time.Millisecond, 1},
+		{"another caller for too long", 5 * time.Second, nil, false, ErrFull, 3 * time.Second, 1},
+		{"a server that is away", 0, failed, false, failed, time.Second, 0},
+		{"a request that ended", 0, nil, true, nil, time.Second, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := New(1)
+				ctx, end, err := s.Take(t.Context(), "one", 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.others > 0 {
+					go func() {
+						time.Sleep(time.Second / 2)
+						release, err := s.Acquire(t.Context(), "another", 1)
+						if err != nil {
+							t.Errorf("another caller meanwhile: got %v, want a place", err)
+							return
+						}
+						time.Sleep(c.others)
+						release()
+					}()
+				}
+				begun := time.Now()
+				err = Rest(ctx, func() error {
+					if got := s.Used(); got != 0 {
+						t.Errorf("while it waits: got %d places in use, want none", got)
+					}
+					// A call within a call, and one beside it, change nothing.
+					if err := Rest(ctx, func() error { return nil }); err != nil {
+						t.Errorf("a call within: %v", err)
+					}
+					if c.ended {
+						end()
+					}
+					time.Sleep(time.Second)
+					return c.answer
+				})
+				if waited := time.Since(begun); !errors.Is(err, c.want) || waited != c.waited {
+					t.Errorf("got %v after %v, want %v after %v", err, waited, c.want, c.waited)
+				}
+				if got := s.Used(); got != c.usedBefore {
+					t.Errorf("after it: got %d places in use, want %d", got, c.usedBefore)
+				}
+				end()
+				time.Sleep(10 * time.Second)
+				if got := s.Used(); got != 0 {
+					t.Errorf("at the end: got %d places in use, want none", got)
+				}
+			})
+		})
+	}
+}
