@@ -30,9 +30,11 @@ ASSETS      ?= 100000
 # other. The last stages of WAITING are in it so that both end together. Two stages of one lane may share a port or a file of bin; stages of two lanes may
 # not. Only WORKING rewrites the programs in bin.
 FIRST       := packages test test-attack
-WAITING     := test-crash test-compose test-browser model-quick fuzz
-WORKING     := tools vuln test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
+WAITING     := test-crash test-browser test-feed model-quick fuzz
+WORKING     := tools vuln test-faults test-alerts test-traces test-clients test-stores test-k8s \
 	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi check-apart
+# What is slow and rarely fails.
+NIGHTLY     := test-compose test-steps
 DATA        ?= ./data
 ADDR        ?= 127.0.0.1:8080
 
@@ -60,7 +62,7 @@ SHELL       := bash
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose \
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-steps test-nightly \
 	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-data bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
@@ -96,6 +98,9 @@ test: ## before a commit: checks, unit tests, scenarios, short attacks, short fu
 
 test-all: test-stages ## everything, in stages that say their name, time and result
 	@exec deploy/test/stages.sh "$(FIRST)" "$(WAITING)" "$(WORKING)"
+
+test-nightly: ## what test-all leaves out: before a release, and after work on what a stage is about
+	@exec deploy/test/stages.sh "$(NIGHTLY)"
 
 check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
@@ -143,6 +148,9 @@ test-docs: build ## the documents: settings, examples, links, paths and citation
 
 test-traces: ## traces, metrics and logs of three services together; the scripts of compose
 	$(RACE) -count=1 ./deploy/test/traces ./deploy/test/compose
+
+test-steps: ## hostile texts, and the steps that programs with counters take for them: a third way to compile
+	$(LARGE) go test -count=1 -timeout 20m ./deploy/test/steps
 
 test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI names
 	@deploy/test/tool.sh devmongo

@@ -107,14 +107,16 @@ func targets(t *testing.T) (names []string) {
 	return names
 }
 
-// staged returns all stages of test-all. The stage with the name "test" is replaced by the stages that it consists
-// of.
+// staged returns all stages of test-all and test-nightly. The stage with the name "test" is replaced by the stages that
+// it consists of.
 func staged(t *testing.T) (names []string) {
 	t.Helper()
 	script := regexp.MustCompile(`(?m)^exec deploy/test/stages.sh (.*)$`)
-	lanes := strings.Join(words(script.FindStringSubmatch(dryRun(t, "test-all"))[1]), " ")
-	short := strings.Join(words(script.FindStringSubmatch(dryRun(t, "test"))[1]), " ")
-	names = slices.DeleteFunc(strings.Fields(lanes+" "+short), func(name string) bool { return name == "test" })
+	for _, run := range []string{"test-all", "test-nightly", "test"} {
+		lanes := words(script.FindStringSubmatch(dryRun(t, run))[1])
+		names = append(names, strings.Fields(strings.Join(lanes, " "))...)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "test" })
 	return append(names, "test-stages")
 }
 
@@ -230,12 +232,12 @@ func TestAListThatNamesNoTestIsFound(t *testing.T) {
 	}
 }
 
-// TestEveryTestIsInAStage checks that a stage of test-all runs the tests of each package. It also checks that each make
-// target test-..., except test-all and test-mongo, is a stage.
+// TestEveryTestIsInAStage checks that a stage of test-all or test-nightly runs the tests of each package. It also checks
+// that each make target test-..., except these two and test-mongo, is a stage.
 func TestEveryTestIsInAStage(t *testing.T) {
-	stages := staged(t)
+	stages, others := staged(t), []string{"test-all", "test-nightly", "test-mongo"}
 	for _, name := range targets(t) {
-		if strings.HasPrefix(name, "test-") && name != "test-all" && name != "test-mongo" && !slices.Contains(stages, name) {
+		if strings.HasPrefix(name, "test-") && !slices.Contains(others, name) && !slices.Contains(stages, name) {
 			t.Errorf("%s is in no lane", name)
 		}
 	}
