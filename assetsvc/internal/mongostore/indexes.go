@@ -19,9 +19,13 @@ var (
 	allIndex  = only("listed", "position", "test", "size", "_id")
 )
 
-// ownIndex is the index for the lists of a broker's own assets. It also contains all fields of an entry except its
-// body.
-var ownIndex = only("owner", "position", "test", "state", "size", "_id")
+// The lists of a broker's own assets have an index of all assets, one of each mode, and one of each state, so that a
+// page reads no more keys than it has entries. They also contain all fields of an entry except its body.
+var (
+	ownIndex      = only("owner", "position", "test", "state", "size", "_id")
+	ownModeIndex  = only("owner", "test", "position", "state", "size", "_id")
+	ownStateIndex = only("owner", "state", "test", "position", "size", "_id")
+)
 
 // recordIndex finds the changes of all assets in their order. logIndex finds the changes of one asset.
 var (
@@ -57,7 +61,7 @@ func (d *database) createIndexes(ctx context.Context, log *slog.Logger) error {
 		keys []bson.D
 		more []mongo.IndexModel
 	}{
-		{d.assets, []bson.D{pageIndex, allIndex, ownIndex}, nil},
+		{d.assets, []bson.D{pageIndex, allIndex, ownIndex, ownModeIndex, ownStateIndex}, nil},
 		{d.changes, []bson.D{recordIndex, logIndex}, nil},
 		{d.hooks, []bson.D{webhookIndex}, []mongo.IndexModel{placeIndex()}},
 	} {

@@ -136,7 +136,7 @@ func (d *database) boundAbove(ctx context.Context, q registry.Query, last, horiz
 		return nil
 	}
 	found, err := d.page(ctx, above(q, horizon), upwards(q).SetProjection(only("position")).
-		SetSkip(d.mostAbove).SetLimit(1).SetBatchSize(2))
+		SetSkip(d.mostAbove).SetLimit(1))
 	switch {
 	case err != nil:
 		return fmt.Errorf("count assets above the horizon: %w", err)
@@ -149,15 +149,13 @@ func (d *database) boundAbove(ctx context.Context, q registry.Query, last, horiz
 // The function `above` returns a filter for the assets above a horizon, in all modes and states. These are assets of
 // the feed, or of the broker in q.
 func above(q registry.Query, horizon int64) bson.D {
-	all := registry.Query{Mode: registry.All, Owner: q.Owner}
-	return append(selected(all), bson.E{Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}})
+	return append(selected(inAll(q)), bson.E{Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}})
 }
 
 // The function `upwards` returns options for a query with a filter made by the function `above`. The query then reads
 // the assets in the order of their positions.
 func upwards(q registry.Query) *options.FindOptionsBuilder {
-	all := registry.Query{Mode: registry.All, Owner: q.Owner}
-	return options.Find().SetHint(indexOf(all)).SetSort(bson.D{{Key: "position", Value: 1}})
+	return options.Find().SetHint(indexOf(inAll(q))).SetSort(bson.D{{Key: "position", Value: 1}})
 }
 
 // moved returns entries for assets that have moved. In the feed up to the horizon, each of them stands at a

@@ -50,7 +50,7 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 // number of documents.
 func (d *database) byID(ctx context.Context, filter bson.D, limit int, names ...string) ([]document, error) {
 	return d.page(ctx, filter, options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)).
-		SetBatchSize(int32(limit)+1).SetProjection(only(names...)))
+		SetProjection(only(names...)))
 }
 
 // fittingListed returns the number of documents, from the first one, that fit on a page. The bodies of the listed

@@ -219,10 +219,14 @@ func (d *database) feedPage(ctx context.Context, q registry.Query) (page registr
 	return page, nil
 }
 
+// wholeAnswer is a number of documents that no query of a page exceeds. With it, one answer has all documents, up to
+// the 16 MB of an answer.
+const wholeAnswer = 20_000
+
 func (d *database) page(
 	ctx context.Context, filter bson.D, how *options.FindOptionsBuilder,
 ) (found []document, err error) {
-	cursor, err := d.assets.Find(ctx, filter, how)
+	cursor, err := d.assets.Find(ctx, filter, how.SetBatchSize(wholeAnswer))
 	if err != nil {
 		return nil, err
 	}
@@ -245,8 +249,9 @@ func (d *database) addBodies(ctx context.Context, q registry.Query, entries []do
 	if len(positions) == 0 {
 		return nil
 	}
-	there := append(selected(q), bson.E{Key: "position", Value: bson.D{{Key: "$in", Value: positions}}})
-	found, err := d.page(ctx, there, options.Find().SetHint(indexOf(q)).SetProjection(only("position", "body", "origin")))
+	all := inAll(q) // a position belongs to one asset in one state
+	there := append(selected(all), bson.E{Key: "position", Value: bson.D{{Key: "$in", Value: positions}}})
+	found, err := d.page(ctx, there, options.Find().SetHint(indexOf(all)).SetProjection(only("position", "body", "origin")))
 	for _, f := range found {
 		e := at[f.Position]
 		e.moved, e.Body = false, f.Body
@@ -296,14 +301,26 @@ func selected(q registry.Query) bson.D {
 			filter = append(filter, bson.E{Key: "state", Value: q.State})
 		}
 	}
-	if q.Mode != registry.All {
+	switch {
+	case q.Mode != registry.All:
 		filter = append(filter, bson.E{Key: "test", Value: q.Mode == registry.Test})
+	case q.State != "": // MongoDB merges the keys of both modes, in the order of their positions
+		filter = append(filter, bson.E{Key: "test", Value: bson.D{{Key: "$in", Value: bson.A{false, true}}}})
 	}
 	return filter
 }
 
+// inAll returns the query of the list of q in all modes and states.
+func inAll(q registry.Query) registry.Query {
+	return registry.Query{Mode: registry.All, Owner: q.Owner}
+}
+
 func indexOf(q registry.Query) bson.D {
 	switch {
+	case q.State != "":
+		return ownStateIndex
+	case q.Owner != "" && q.Mode != registry.All:
+		return ownModeIndex
 	case q.Owner != "":
 		return ownIndex
 	case q.Mode == registry.All:
@@ -322,6 +339,5 @@ func pageOptions(q registry.Query, names ...string) *options.FindOptionsBuilder 
 		SetHint(indexOf(q)).
 		SetSort(bson.D{{Key: "position", Value: direction}}).
 		SetLimit(int64(q.Limit)).
-		SetBatchSize(int32(q.Limit) + 1). // so that one answer has all entries, and no cursor stays open
 		SetProjection(only(names...))
 }
