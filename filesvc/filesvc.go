@@ -42,7 +42,7 @@ type Config struct {
 	BaseURL    string            // public address of the registry; "": uploads are refused
 	Limits     Limits
 	Draw       []string      // command that runs the function Draw in another process; nil: no pictures are made
-	Timeout    time.Duration // limit for a request that transfers no file, and for an operation of the store; 0: 10 s
+	Timeout    time.Duration // limit for a request that transfers no file; 0: 10 s
 	Log        *slog.Logger
 	Telemetry  *telemetry.Telemetry // nil: none
 	Now        func() time.Time     // nil: time.Now

@@ -1,6 +1,7 @@
-// Command mongoset runs a command beside a replica set of three real MongoDB servers: mongoset COMMAND [ARGUMENT...].
-// The variable MONGOD names the program of the servers; without it, mongoset says so and runs nothing. The command finds
-// the set in MONGODB_URI. The set ends with the command, and its data are removed.
+// Command mongoset runs a command beside a replica set of three real MongoDB servers: mongoset COMMAND [ARGUMENT...]
+//
+// The variable MONGOD names the program of the servers; without it, mongoset says so and runs nothing. The command
+// finds the set in MONGODB_URI. The set ends with the command, and its data are removed.
 package main
 
 import (
@@ -136,8 +137,9 @@ func (s *set) startMember(name string) (host string, err error) {
 		return "", err
 	}
 	ip, port, _ := strings.Cut(host, ":")
-	cmd := exec.Command(s.mongod, "--replSet", "rs0", "--bind_ip", ip, "--port", port, "--dbpath", dir, "--logpath", dir+".log",
-		"--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "512", "--setParameter", "enableTestCommands=1")
+	cmd := exec.Command(s.mongod, "--replSet", "rs0", "--bind_ip", ip, "--port", port,
+		"--dbpath", dir, "--logpath", dir+".log", "--wiredTigerCacheSizeGB", "0.25",
+		"--oplogSize", "512", "--setParameter", "enableTestCommands=1")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Start(); err != nil {
 		return "", err
