@@ -83,7 +83,8 @@ func CopyBytes(ctx context.Context, c Copying) (done Copied, err error) {
 	if c.From == c.To {
 		return done, errors.New("the files are there already")
 	}
-	settings := Config{Store: c.Store, Secrets: c.Secrets, Timeout: moveTimeout, Log: slog.New(slog.DiscardHandler)}
+	settings := Config{Store: c.Store, Secrets: c.Secrets, Timeout: moveTimeout, StoreTimeout: moveTimeout,
+		Log: slog.New(slog.DiscardHandler)}
 	k, err := settings.kind()
 	if err != nil {
 		return done, err

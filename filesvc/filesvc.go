@@ -33,19 +33,20 @@ import (
 
 // Config configures a Server. Store, Bytes, Secrets, Log, and AssetsURLs or Assets are required.
 type Config struct {
-	Store      string            // store of metadata: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
-	Bytes      string            // place of bytes: a directory, created if it does not exist, or s3+https://HOST/BUCKET
-	Spool      string            // directory of uploads on their way to a bucket; "": the system's temporary directory
-	AssetsURLs []string          // addresses of the asset services
-	Assets     http.RoundTripper // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
-	Secrets    keyring.Ring      // secrets for signing identities and addresses; the same in all services
-	BaseURL    string            // public address of the registry; "": uploads are refused
-	Limits     Limits
-	Draw       []string      // command that runs the function Draw in another process; nil: no pictures are made
-	Timeout    time.Duration // limit for a request that transfers no file; 0: 10 s
-	Log        *slog.Logger
-	Telemetry  *telemetry.Telemetry // nil: none
-	Now        func() time.Time     // nil: time.Now
+	Store        string            // store of metadata: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
+	Bytes        string            // place of bytes: a directory, created if it does not exist, or s3+https://HOST/BUCKET
+	Spool        string            // directory of uploads on their way to a bucket; "": the system's temporary directory
+	AssetsURLs   []string          // addresses of the asset services
+	Assets       http.RoundTripper // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
+	Secrets      keyring.Ring      // secrets for signing identities and addresses; the same in all services
+	BaseURL      string            // public address of the registry; "": uploads are refused
+	Limits       Limits
+	Draw         []string      // command that runs the function Draw in another process; nil: no pictures are made
+	Timeout      time.Duration // limit for a request that transfers no file; 0: 10 s
+	StoreTimeout time.Duration // longest time for one operation of MongoDB; 0: 2 s
+	Log          *slog.Logger
+	Telemetry    *telemetry.Telemetry // nil: none
+	Now          func() time.Time     // nil: time.Now
 }
 
 // Limits has the limits of files and brokers. With the tags, the fields are flags of a command.
@@ -57,10 +58,11 @@ type Limits struct {
 
 // Defaults of fields of a Config that are zero. A test checks that the flags have the same defaults.
 const (
-	DefaultMaxFile     = 100 << 20
-	DefaultBrokerFiles = 100 << 30
-	DefaultWaiting     = 1000
-	DefaultTimeout     = 10 * time.Second
+	DefaultMaxFile      = 100 << 20
+	DefaultBrokerFiles  = 100 << 30
+	DefaultWaiting      = 1000
+	DefaultTimeout      = 10 * time.Second
+	DefaultStoreTimeout = 2 * time.Second // as in assetsvc
 )
 
 const (
@@ -96,7 +98,7 @@ func (c Config) Validate() error {
 			faults = append(faults, errors.New(says)) // without the URL, because it may contain a password
 		}
 	}
-	if min(c.Limits.MaxFile, c.Limits.BrokerFiles, c.Limits.WaitingMost) < 0 || c.Timeout < 0 {
+	if min(c.Limits.MaxFile, c.Limits.BrokerFiles, c.Limits.WaitingMost) < 0 || min(c.Timeout, c.StoreTimeout) < 0 {
 		faults = append(faults, errors.New("the limits of files and the timeout must not be negative"))
 	}
 	if c.Log == nil {
@@ -110,6 +112,7 @@ func (c Config) withDefaults() Config {
 	c.Limits.BrokerFiles = cmp.Or(c.Limits.BrokerFiles, DefaultBrokerFiles)
 	c.Limits.WaitingMost = cmp.Or(c.Limits.WaitingMost, DefaultWaiting)
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.StoreTimeout = cmp.Or(c.StoreTimeout, DefaultStoreTimeout)
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	if c.Now == nil {
 		c.Now = time.Now

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"asset-registry/filesvc/internal/boltstore"
 	"asset-registry/filesvc/internal/mongostore"
@@ -46,10 +45,6 @@ func openFile(_ context.Context, c Config, _ func(error)) (store, error) {
 	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), c.Secrets, c.Log)
 }
 
-// mongoTimeout is the longest time for one operation of MongoDB, as in assetsvc. After an election the driver finds the
-// primary with the next operation, so a longer one only makes requests wait for a server that is gone.
-const mongoTimeout = 2 * time.Second
-
 func openMongo(ctx context.Context, c Config, tell func(error)) (store, error) {
-	return mongostore.OpenLater(ctx, c.Store, min(c.Timeout, mongoTimeout), tell)
+	return mongostore.OpenLater(ctx, c.Store, c.StoreTimeout, tell)
 }

@@ -25,7 +25,7 @@ func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) p
 	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", randtest.Uint64())), Tokens: redis.URL()}
 	if !mongo.Real {
 		stores.Env = []string{"ASSETSVC_STORE_TIMEOUT=50s", "ASSETSVC_TIMEOUT=50s", "GATEWAY_TIMEOUT=55s",
-			"GATEWAY_READ_TIMEOUT=55s", "GATEWAY_LIST_TIMEOUT=55s", "FILESVC_TIMEOUT=50s"}
+			"GATEWAY_READ_TIMEOUT=55s", "GATEWAY_LIST_TIMEOUT=55s", "FILESVC_TIMEOUT=50s", "FILESVC_STORE_TIMEOUT=50s"}
 	}
 	return stores
 }
