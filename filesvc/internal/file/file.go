@@ -137,12 +137,24 @@ var blobForm = regexp.MustCompile(`^[0-9a-f]{32}-[0-9a-f]{16}$`)
 // IsBlob reports whether a text is a name of bytes: the id of their file, "-" and 16 hexadecimal digits.
 func IsBlob(name string) bool { return blobForm.MatchString(name) }
 
-// ParseRemoval reads the text that NoteRemoval has stored for an id.
-func ParseRemoval(id string, text []byte) (f File, err error) {
-	if err := json.Unmarshal(text, &f); err != nil || f.ID != id || f.State != Removed {
-		return f, fmt.Errorf("the removal %s is damaged: remove the file again, and this note", id)
+// ReadRemovals returns the files that NoteRemoval has stored for these ids. The function `read` returns the stored text.
+// ReadRemovals leaves out a text that is damaged or cannot be read, and returns an error then. It ends after maxFailed
+// such texts.
+func ReadRemovals(ids []string, read func(id string) ([]byte, error)) (found []File, err error) {
+	var faults []error
+	for _, id := range ids {
+		var f File
+		text, err := read(id)
+		if err == nil && (json.Unmarshal(text, &f) != nil || f.ID != id || f.State != Removed) {
+			err = fmt.Errorf("the removal %s is damaged: remove the file again, and this note", id)
+		}
+		if err == nil {
+			found = append(found, f)
+		} else if faults = append(faults, err); len(faults) == maxFailed {
+			break
+		}
 	}
-	return f, nil
+	return found, errors.Join(faults...)
 }
 
 // NoRoom wraps ErrFull into an error that says that a disk or quota is full. It returns other errors, and nil,
@@ -173,7 +185,8 @@ type Bytes interface {
 	// NoteRemoval durably stores the metadata of a file that was taken down. A removal that is already stored
 	// for the id stays unchanged.
 	NoteRemoval(ctx context.Context, f File) error
-	// Removals returns all files that NoteRemoval has stored, sorted by id.
+	// Removals returns all files that NoteRemoval has stored, sorted by id. With an error, it returns those that it
+	// could read.
 	Removals(ctx context.Context) ([]File, error)
 	// Removed returns at most limit ids of files that NoteRemoval has stored. They are greater than the argument
 	// `after`, and sorted.
