@@ -342,8 +342,8 @@ func TestOneFailureStopsNoOtherRemoval(t *testing.T) {
 			return errorOf(b.Remove(t.Context(), admin, files[0].ID, "x"))
 		}},
 		{"noted removals", "replace", func(t *testing.T, b *bench, files []File) {
+			must(t, files, errorOf(b.Remove(t.Context(), admin, files[0].ID, "x")))
 			for _, f := range files {
-				must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
 				b.memory.files[f.ID], b.memory.blobs[f.Blob] = f, kept{text: []byte("content")}
 			}
 			b.Hold()
@@ -355,8 +355,8 @@ func TestOneFailureStopsNoOtherRemoval(t *testing.T) {
 			}
 		}, func(b *bench, _ []File) error { return errorOf(b.Collect(t.Context())) }},
 		{"bytes that came back", "remove", func(t *testing.T, b *bench, files []File) {
+			must(t, files, errorOf(b.Remove(t.Context(), admin, files[0].ID, "x")))
 			for _, f := range files {
-				must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
 				b.memory.blobs[f.Blob] = kept{text: []byte("content")}
 			}
 		}, func(b *bench, _ []File) error { return errorOf(b.Collect(t.Context())) }},
