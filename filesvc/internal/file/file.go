@@ -50,6 +50,9 @@ type File struct {
 	Small   string  // the name of the small version's bytes; "": there is none
 	Large   string  // the name of the large version's bytes; "": there is none
 
+	Ended int64     // how often something else than the picture has ended its drawing; 0 after the drawer has decided
+	Again time.Time // not drawn before this time; whole milliseconds; zero: at once
+
 	RemovedBy string // key of the administrator who removed it; "": it is not removed
 	Reason    string // reason of the removal
 }
@@ -62,7 +65,7 @@ type Picture string
 const (
 	Wanted Picture = "wanted" // an illustration names the file
 	Made   Picture = "made"   // the small versions are stored
-	Unmade Picture = "unmade" // no small versions can be made of these bytes
+	Unmade Picture = "unmade" // no small versions can be made of these bytes, or Ended says that they were given up
 )
 
 // blobs returns the names of all bytes that a file has.
@@ -73,6 +76,7 @@ func (f File) blobs() []string {
 // Errors that the stores, a Drawer and the function Verified return.
 var (
 	ErrNoPicture = errors.New("there is no picture in the file, or it takes too much to draw")
+	ErrEnded     = errors.New("something else than the picture has ended the drawing")
 
 	ErrNotFound = errors.New("there is no such file")
 	ErrExists   = errors.New("the id is taken")
