@@ -104,7 +104,7 @@ func (s *Service) drawOne(ctx context.Context, by Drawer, id string) error {
 		}
 		return err
 	}
-	if wait := f.Again.Sub(s.now()); wait > 0 && wait <= drawEvery<<maxEnded { // a longer wait is from a wrong clock
+	if wait := f.Again.Sub(s.now()); wait > 0 && wait <= drawEvery<<(maxEnded-1) { // a longer wait is from a wrong clock
 		s.missed.Store(true)
 		return nil
 	}
