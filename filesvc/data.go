@@ -132,9 +132,9 @@ func openStore(ctx context.Context, address string, secrets keyring.Ring) (store
 	return k.open(ctx, c, func(error) {})
 }
 
-// DrawAgain lets the pictures be drawn that were given up, because their drawing was ended too often. With ids, it does
-// this for the pictures of these files that are not made. It returns the number of files. A file service draws them when
-// it starts. If the metadata are in a file, no service may have the file open.
+// DrawAgain lets the pictures be drawn that were given up, because their drawing was ended too often. With ids, it
+// does this for the pictures of these files that are not made. It returns the number of files. A file service draws
+// them when it starts. If the metadata are in a file, no service may have the file open.
 func DrawAgain(ctx context.Context, address string, secrets keyring.Ring, ids []string) (files int, err error) {
 	s, err := openStore(ctx, address, secrets)
 	if err != nil {

@@ -27,7 +27,7 @@ func (s *Server) measure(meter metric.Meter) error {
 	unread, err6 := meter.Int64ObservableCounter("registry.files.unread", metric.WithUnit("{reading}"),
 		metric.WithDescription("Readings of files that failed, because the bytes were missing, damaged or away."))
 	pictures, err7 := meter.Int64ObservableCounter("registry.files.pictures", metric.WithUnit("{file}"),
-		metric.WithDescription("Files of illustrations by result: made, none (no picture, or it takes too much), or given-up."))
+		metric.WithDescription("Files of illustrations by result: made, none (no picture, or too much), or given-up."))
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}

@@ -107,8 +107,8 @@ var sumForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 var errContradiction = errors.New("two documents have different hashes of one file")
 
 // named returns the files of the upstream to which the documents of an asset refer. A file has no SHA-256 if it is not
-// copied, because the copier does not accept the SHA-256 or the size in its document. If the text is not an asset, named
-// returns no files.
+// copied, because the copier does not accept the SHA-256 or the size in its document. If the text is not an asset,
+// named returns no files.
 func (c *Copier) named(text []byte) (found []file.File) {
 	if !bytes.Contains(text, []byte(mark)) {
 		return nil
@@ -185,9 +185,9 @@ func (c *Copier) drop(ctx context.Context, f file.File) error {
 	return c.Bytes.Remove(ctx, f.Blob)
 }
 
-// isNamed reports whether an asset of the copy names a file now, with the SHA-256 and the size of f if f has them. If the
-// argument `settle` is true, it deletes the namings of assets that no longer name the file. Only the goroutine that
-// calls Copier.want may set `settle`.
+// isNamed reports whether an asset of the copy names a file now, with the SHA-256 and the size of f if f has them. If
+// the argument `settle` is true, it deletes the namings of assets that no longer name the file. Only the goroutine
+// that calls Copier.want may set `settle`.
 func (c *Copier) isNamed(ctx context.Context, f file.File, settle bool) (bool, error) {
 	for after := (file.Naming{File: f.ID}); ; {
 		namings, err := c.Metadata.Awaiting(ctx, after, page)

@@ -37,9 +37,9 @@ func (c *Copier) readRemovals(ctx context.Context) error {
 	return nil
 }
 
-// remove takes a file down. It first notes the removal beside the bytes, so that the next process also knows it. It does
-// nothing if the copy does not have the file and its assets do not name it. If they name it later, a later reading of
-// the removals finds it.
+// remove takes a file down. It first notes the removal beside the bytes, so that the next process also knows it. It
+// does nothing if the copy does not have the file and its assets do not name it. If they name it later, a later
+// reading of the removals finds it.
 func (c *Copier) remove(ctx context.Context, id string) error {
 	f, err := c.Metadata.Get(ctx, id)
 	if errors.Is(err, file.ErrNotFound) {

@@ -141,9 +141,9 @@ var blobForm = regexp.MustCompile(`^[0-9a-f]{32}-[0-9a-f]{16}$`)
 // IsBlob reports whether a text is a name of bytes: the id of their file, "-" and 16 hexadecimal digits.
 func IsBlob(name string) bool { return blobForm.MatchString(name) }
 
-// ReadRemovals returns the files that NoteRemoval has stored for these ids. The function `read` returns the stored text.
-// ReadRemovals leaves out a text that is damaged or cannot be read, and returns an error then. It ends after maxFailed
-// such texts.
+// ReadRemovals returns the files that NoteRemoval has stored for these ids. The function `read` returns the stored
+// text. ReadRemovals leaves out a text that is damaged or cannot be read, and returns an error then. It ends after
+// maxFailed such texts.
 func ReadRemovals(ids []string, read func(id string) ([]byte, error)) (found []File, err error) {
 	var faults []error
 	for _, id := range ids {

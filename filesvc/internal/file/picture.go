@@ -167,9 +167,9 @@ func (s *Service) drawLater(ctx context.Context, f File, cause error) error {
 	return cause
 }
 
-// DrawAgain lets the pictures be drawn again at once that were given up, or that wait for another try. With ids, it does
-// this for the unmade pictures of these files, also if the drawer has found no picture in them. It returns the number of
-// files. A process draws them when it starts.
+// DrawAgain lets the pictures be drawn again at once that were given up, or that wait for another try. With ids, it
+// does this for the unmade pictures of these files, also if the drawer has found no picture in them. It returns the
+// number of files. A process draws them when it starts.
 func (s *Service) DrawAgain(ctx context.Context, ids []string) (files int, err error) {
 	for after := ""; ; {
 		found, err := s.files.Page(ctx, after, page)

@@ -112,9 +112,9 @@ func (s *Service) dropBytes(ctx context.Context, f File) error {
 	return nil
 }
 
-// RemoveAgain takes down all files whose removal is stored beside the bytes. It returns how many files
-// it has removed from the metadata: those were restored from a time before the removal. A removal that cannot be read or
-// applied stops no other, up to maxFailed of them.
+// RemoveAgain takes down all files whose removal is stored beside the bytes. It returns how many files it has removed
+// from the metadata: those were restored from a time before the removal. A removal that cannot be read or applied
+// stops no other, up to maxFailed of them.
 func (s *Service) RemoveAgain(ctx context.Context) (removed int, err error) {
 	noted, err := s.bytes.Removals(ctx)
 	var faults []error

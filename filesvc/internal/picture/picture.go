@@ -40,8 +40,8 @@ const (
 	unfit   = 3 // the limits of the child could not be set, or its files could not be read or written
 )
 
-// ownFault matches what Go says when it exits with crashed because of the picture: it has a fault in the decoder, or takes
-// more memory than the child may have. Go also exits with crashed after some signals, and if it gets no thread.
+// ownFault matches what Go says when it exits with crashed because of the picture: the decoder has a fault, or takes more
+// memory than the child may have. Go also exits with crashed after some signals, and if it gets no thread.
 var ownFault = regexp.MustCompile(
 	`(?m)^(panic: |(fatal error|runtime): .*(out of memory|cannot allocate memory|stack overflow))`)
 
