@@ -33,15 +33,15 @@ const (
 // Argument is the argument with which a program runs as a child. No help text mentions it.
 const Argument = "draw-a-picture"
 
-// Exit codes of a child. No code is 2, because Go itself exits with crashed.
+// Exit codes of a child.
 const (
 	refused = 1 // the file is not a picture, or the picture is too large, or takes too long
-	crashed = 2
+	crashed = 2 // Go itself exits so; ownFault tells why
 	unfit   = 3 // the limits of the child could not be set, or its files could not be read or written
 )
 
-// ownFault matches what Go says when it exits with crashed because of the picture: the decoder has a fault, or takes more
-// memory than the child may have. Go also exits with crashed after some signals, and if it gets no thread.
+// ownFault matches the error of a child that exits with crashed because of its picture: the decoder has a fault, or
+// takes more memory than the child may have. Go also exits with crashed after some signals, and if it gets no thread.
 var ownFault = regexp.MustCompile(
 	`(?m)^(panic: |(fatal error|runtime): .*(out of memory|cannot allocate memory|stack overflow))`)
 
