@@ -151,9 +151,9 @@ func TestOneRemovalThatFailsStopsNoOther(t *testing.T) {
 	r.lacks(0, fault.Gone)
 }
 
-// TestRemovalsWaitForNothing has copies that cannot be tidied up, and an asset that cannot be followed. Removals must be
-// applied nevertheless, the one that a killed process has noted and those of the list. Files that no asset names must be
-// swept away.
+// TestRemovalsWaitForNothing starts a copier beside a damaged note of a removal, so that its start cannot end. Removals
+// must be applied nevertheless, the one that a killed process has noted and those of the list. Files that no asset names
+// must be swept away.
 func TestRemovalsWaitForNothing(t *testing.T) {
 	r := newRig(t)
 	for n := range 4 {

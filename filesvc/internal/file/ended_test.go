@@ -18,6 +18,7 @@ func TestADrawingThatIsEndedIsDrawnLater(t *testing.T) {
 		began := time.Now()
 		var at []time.Duration
 		var told []error
+		givenUp := int64(0)
 		p := &painter{do: func() error {
 			at = append(at, time.Since(began).Round(time.Minute))
 			return fmt.Errorf("%w: signal: killed", ErrEnded)
@@ -32,6 +33,7 @@ func TestADrawingThatIsEndedIsDrawnLater(t *testing.T) {
 					told = append(told, err)
 				}
 			})
+			givenUp += b.Counts.GivenUp.Load()
 		}
 		f := b.add(t, image, true)
 		refused := File{ID: strings.Repeat("f", 32), State: Stored, Revision: 1, Picture: Unmade}
@@ -41,8 +43,9 @@ func TestADrawingThatIsEndedIsDrawnLater(t *testing.T) {
 		}
 		run(24 * time.Hour)
 		last := b.memory.files[f.ID]
-		if len(at) != 6 || last.Picture != Unmade || b.Counts.Undrawn.Load() != 0 || !strings.Contains(fmt.Sprint(told), "given up") {
-			t.Fatalf("got drawings at %v, %q and the errors %v; want 6 drawings, and then none", at, last.Picture, told)
+		if len(at) != 6 || last.Picture != Unmade || givenUp != 1 || b.Counts.Undrawn.Load() != 0 || !strings.Contains(fmt.Sprint(told), "given up") {
+			t.Fatalf("got drawings at %v, %q, given up %d times, and the errors %v; want 6 drawings, and then none", at,
+				last.Picture, givenUp, told)
 		}
 		for i, least := 1, 10*time.Minute; i < len(at); i, least = i+1, 2*least {
 			if pause := at[i] - at[i-1]; pause < least || pause > least+25*time.Minute {
