@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -83,13 +82,7 @@ func CopyBytes(ctx context.Context, c Copying) (done Copied, err error) {
 	if c.From == c.To {
 		return done, errors.New("the files are there already")
 	}
-	settings := Config{Store: c.Store, Secrets: c.Secrets, Timeout: moveTimeout, StoreTimeout: moveTimeout,
-		Log: slog.New(slog.DiscardHandler)}
-	k, err := settings.kind()
-	if err != nil {
-		return done, err
-	}
-	files, err := k.open(ctx, settings, func(error) {})
+	files, err := openStore(ctx, c.Store, c.Secrets)
 	if err != nil {
 		return done, err
 	}

@@ -122,6 +122,28 @@ func Renew(db string, secrets keyring.Ring, log *slog.Logger) error {
 	return store.Close()
 }
 
+// openStore opens the metadata for a command. The argument `address` is the same as Config.Store.
+func openStore(ctx context.Context, address string, secrets keyring.Ring) (store, error) {
+	c := Config{Store: address, Secrets: secrets, StoreTimeout: moveTimeout, Log: slog.New(slog.DiscardHandler)}
+	k, err := c.kind()
+	if err != nil {
+		return nil, err
+	}
+	return k.open(ctx, c, func(error) {})
+}
+
+// DrawAgain lets the pictures be drawn that were given up, because their drawing was ended too often. With ids, it
+// does this for the pictures of these files that are not made. It returns the number of files. A file service draws
+// them when it starts. If the metadata are in a file, no service may have the file open.
+func DrawAgain(ctx context.Context, address string, secrets keyring.Ring, ids []string) (files int, err error) {
+	s, err := openStore(ctx, address, secrets)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return file.NewService(s, s, nil, file.Limits{}, time.Now).DrawAgain(ctx, ids)
+}
+
 const (
 	moveTimeout = 30 * time.Second // time limit of one operation
 	movePage    = 200              // files that are read together

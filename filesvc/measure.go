@@ -27,7 +27,7 @@ func (s *Server) measure(meter metric.Meter) error {
 	unread, err6 := meter.Int64ObservableCounter("registry.files.unread", metric.WithUnit("{reading}"),
 		metric.WithDescription("Readings of files that failed, because the bytes were missing, damaged or away."))
 	pictures, err7 := meter.Int64ObservableCounter("registry.files.pictures", metric.WithUnit("{file}"),
-		metric.WithDescription("Files of illustrations by result: made, or none (no picture, or it takes too much)."))
+		metric.WithDescription("Files of illustrations by result: made, none (no picture, or too much), or given-up."))
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}
@@ -37,7 +37,9 @@ func (s *Server) measure(meter metric.Meter) error {
 		o.ObserveInt64(collected, counts.Collected.Load())
 		o.ObserveInt64(removed, counts.Removed.Load())
 		o.ObserveInt64(unread, counts.Unread.Load())
-		for result, n := range map[string]int64{"made": counts.Drawn.Load(), "none": counts.Undrawn.Load()} {
+		for result, n := range map[string]int64{
+			"made": counts.Drawn.Load(), "none": counts.Undrawn.Load(), "given-up": counts.GivenUp.Load(),
+		} {
 			o.ObserveInt64(pictures, n, metric.WithAttributes(attribute.String("result", result)))
 		}
 		for direction, n := range map[string]int64{"in": counts.Received.Load(), "out": counts.Sent.Load()} {

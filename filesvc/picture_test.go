@@ -7,6 +7,8 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +63,62 @@ func TestPictures(t *testing.T) {
 	}
 	for _, side := range []string{"0320", "319", "12000"} {
 		r.get(nobody, bare+"/"+side).is(t, side, 404, "url/doc_id/Not Found")
+	}
+}
+
+// TestKilledChildrenAreNoVerdict runs one process after another, whose children are killed while they draw a picture. Each
+// process must go on where the process before has stopped. After the sixth drawing the pictures are given up, until
+// DrawAgain is called.
+func TestKilledChildrenAreNoVerdict(t *testing.T) {
+	dir := t.TempDir()
+	store := "file:" + filepath.Join(dir, "files.db")
+	var drawing bytes.Buffer
+	if err := png.Encode(&drawing, image.NewGray(image.Rect(0, 0, 30, 15))); err != nil {
+		t.Fatal(err)
+	}
+	address, id := "", ""
+	process := func(t *testing.T, days int, draw []string) (*rig, *Server) {
+		t.Helper()
+		var s *Server
+		r := start(t, func(c *Config) {
+			c.Store, c.Bytes, c.Draw = store, filepath.Join(dir, "files"), draw
+			c.Now = func() time.Time { return time.Now().AddDate(0, 0, days) }
+		}, func(started *Server) { s = started })
+		if id == "" {
+			address, _, _ = strings.Cut(r.upload(broker, "/upload", "a.png", "image/png", drawing.String()).field(t, "get_url"), "?")
+			id = path.Base(address)
+		}
+		r.feed.Store(fmt.Sprintf(`{"data":[{"dateModified":"2026-11-26T09:00:00.000001Z","documents":[
+			{"documentType":"illustration","url":%q}]}]}`, address))
+		return r, s
+	}
+	for n := range int64(6) {
+		t.Run(fmt.Sprintf("process %d", n), func(t *testing.T) {
+			r, s := process(t, int(n), []string{"/bin/sh", "-c", "kill -9 $$"})
+			want := map[bool]file.Picture{true: file.Unmade, false: file.Wanted}[n == 5]
+			var f file.File
+			for end := time.Now().Add(time.Minute); f.Ended <= n && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+				var err error
+				if f, err = s.store.Get(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if f.Ended != n+1 || f.Picture != want {
+				t.Fatalf("got %q, ended %d times; want %q and %d", f.Picture, f.Ended, want, n+1)
+			}
+			r.get(nobody, address+"/320").is(t, "a picture that was not drawn", 404, "url/doc_id/Not Found")
+		})
+	}
+	for _, want := range []int{1, 0} {
+		if files, err := DrawAgain(t.Context(), store, secrets, nil); files != want || err != nil {
+			t.Fatalf("got %d files and %v, want %d", files, err, want)
+		}
+	}
+	r, _ := process(t, 6, DrawCommand())
+	for end := time.Now().Add(time.Minute); r.get(nobody, address+"/320").status != 200; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("got no picture, want it drawn when nobody kills the child")
+		}
 	}
 }
 

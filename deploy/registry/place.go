@@ -70,7 +70,8 @@ func setPlace(dir, bucket string) error {
 // place; the bytes at the old place stay. Until all bytes are copied, the registry uses the old place, so MoveFiles
 // can be called again after an interruption. The registry must not run.
 func MoveFiles(ctx context.Context, dir, bucket string) (done filesvc.Copied, from, to string, err error) {
-	if err := mustBeOurs(dir, formatFile); err != nil {
+	store, secrets, err := metadataOf(dir)
+	if err != nil {
 		return done, "", "", err
 	}
 	to = filepath.Join(dir, filesDirectory)
@@ -80,18 +81,34 @@ func MoveFiles(ctx context.Context, dir, bucket string) (done filesvc.Copied, fr
 		}
 		to = bucket
 	}
-	secrets, err := keyring.Read(filepath.Join(dir, secretFile))
-	if err != nil {
-		return done, "", "", err
-	}
 	if from, err = placeOf(dir); err != nil || from == to {
 		return done, from, to, err
 	}
 	done, err = filesvc.CopyBytes(ctx, filesvc.Copying{
-		Store: "file:" + filepath.Join(dir, filesFile), Secrets: secrets, From: from, To: to,
+		Store: store, Secrets: secrets, From: from, To: to,
 	})
 	if err == nil {
 		err = setPlace(dir, bucket)
 	}
 	return done, from, to, err
+}
+
+// metadataOf returns the address of the store with the metadata of the files of a data directory, and the secrets to
+// which the store belongs.
+func metadataOf(dir string) (store string, secrets keyring.Ring, err error) {
+	if err := mustBeOurs(dir, formatFile); err != nil {
+		return "", nil, err
+	}
+	secrets, err = keyring.Read(filepath.Join(dir, secretFile))
+	return "file:" + filepath.Join(dir, filesFile), secrets, err
+}
+
+// DrawFiles lets the pictures of files be drawn again that were given up, at the next start of the registry
+// (filesvc.DrawAgain). It returns the number of files. The registry must not run.
+func DrawFiles(ctx context.Context, dir string, ids []string) (files int, err error) {
+	store, secrets, err := metadataOf(dir)
+	if err != nil {
+		return 0, err
+	}
+	return filesvc.DrawAgain(ctx, store, secrets, ids)
 }

@@ -49,10 +49,14 @@ func run(ctx context.Context, args []string) error {
 	if len(args) > 0 && args[0] == "copy" {
 		return copyBytes(ctx, args[1:])
 	}
+	if len(args) > 0 && args[0] == "draw" {
+		return drawAgain(ctx, args[1:])
+	}
 	const help = "The file service of the asset registry. " +
 		"\"filesvc health URL\" asks the /readyz at URL whether a service is ready. " +
 		"\"filesvc check [FILE] [flags]\" checks settings, and prints what is in force and where it came from. " +
-		"\"filesvc copy\" copies the bytes of all files to a bucket, or back; its --help says more."
+		"\"filesvc copy\" copies the bytes of all files to a bucket, or back, and \"filesvc draw\" lets pictures be " +
+		"drawn again; their --help says more."
 	if len(args) > 0 && args[0] == "check" {
 		if err := config.Check(&s, "filesvc", "FILESVC", "", args[1:], os.Stdout); err != nil {
 			return err
@@ -111,4 +115,29 @@ func copyBytes(ctx context.Context, args []string) error {
 	fmt.Printf("Copied and verified: %d files with %d bytes, and %d removals. %d files were there.\n",
 		done.Files, done.Bytes, done.Removals, done.Present)
 	return nil
+}
+
+// drawing has the flags of the command `draw`.
+type drawing struct {
+	Store      string   `required:"" help:"Store of the metadata: file:PATH, or the assets' MongoDB URL."`
+	SecretFile string   `required:"" help:"File with the services' secret."`
+	File       []string `placeholder:"ID" help:"Only the pictures of these files, also if none was found in them."`
+}
+
+func drawAgain(ctx context.Context, args []string) error {
+	var d drawing
+	const help = "Let the pictures be drawn again that were given up. A file service draws them when it starts. If the " +
+		"store is a file, stop the file service first."
+	if _, err := config.Parse(&d, "filesvc draw", help, "FILESVC", args); err != nil {
+		return err
+	}
+	secrets, err := keyring.Read(d.SecretFile)
+	if err != nil {
+		return err
+	}
+	files, err := filesvc.DrawAgain(ctx, d.Store, secrets, d.File)
+	if err == nil {
+		fmt.Printf("The pictures of %d files are drawn when a file service starts.\n", files)
+	}
+	return err
 }

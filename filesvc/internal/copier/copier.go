@@ -96,6 +96,7 @@ const (
 	batch      = 100       // assets that are read together
 	batchBytes = 8 << 20   // bytes of these assets; the last asset may exceed it
 	mostFailed = 10_000    // failed files that are remembered; if there are more, all documents are read again later
+	mostFaults = 10        // errors of a round that its error shows
 	mark       = `"sha256` // an asset without this text names no file that the upstream keeps
 )
 
@@ -105,9 +106,10 @@ var sumForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // errContradiction is returned if documents give different hashes or sizes for one file.
 var errContradiction = errors.New("two documents have different hashes of one file")
 
-// wanted returns the files of the upstream to which the documents of an asset refer. It leaves out a document without a
-// SHA-256, or with a size that the copier does not accept. If the text is not an asset, wanted returns no files.
-func (c *Copier) wanted(text []byte) (found []file.File) {
+// named returns the files of the upstream to which the documents of an asset refer. A file has no SHA-256 if it is not
+// copied, because the copier does not accept the SHA-256 or the size in its document. If the text is not an asset,
+// named returns no files.
+func (c *Copier) named(text []byte) (found []file.File) {
 	if !bytes.Contains(text, []byte(mark)) {
 		return nil
 	}
@@ -116,8 +118,13 @@ func (c *Copier) wanted(text []byte) (found []file.File) {
 		c.Counts.Refused.Add(1)
 	}
 	for _, d := range documents {
-		if id, isKept := d.File(); isKept && sumForm.MatchString(d.SHA256) && d.Size >= 0 && d.Size <= c.MaxFile {
+		id, isKept := d.File()
+		switch {
+		case !isKept:
+		case sumForm.MatchString(d.SHA256) && d.Size >= 0 && d.Size <= c.MaxFile:
 			found = append(found, file.File{ID: id, SHA256: d.SHA256, Size: d.Size})
+		default:
+			found = append(found, file.File{ID: id})
 		}
 	}
 	return found
@@ -128,7 +135,7 @@ func isSame(a, b file.File) bool { return a.ID == b.ID && a.SHA256 == b.SHA256 &
 
 // want stores that the asset with this id refers to the file f. It reports whether the bytes of the file are missing.
 func (c *Copier) want(ctx context.Context, asset string, f file.File) (isMissing bool, err error) {
-	if err := c.name(ctx, file.Naming{File: f.ID, Asset: asset}); err != nil {
+	if err := c.name(ctx, file.Naming{File: f.ID, Asset: asset}); err != nil || f.SHA256 == "" {
 		return false, err
 	}
 	known, err := c.Metadata.Get(ctx, f.ID)
@@ -178,8 +185,9 @@ func (c *Copier) drop(ctx context.Context, f file.File) error {
 	return c.Bytes.Remove(ctx, f.Blob)
 }
 
-// isNamed reports whether an asset of the copy names a file now. If the argument `settle` is true, it deletes the
-// namings of assets that no longer name the file. Only the goroutine that calls Copier.want may set `settle`.
+// isNamed reports whether an asset of the copy names a file now, with the SHA-256 and the size of f if f has them. If
+// the argument `settle` is true, it deletes the namings of assets that no longer name the file. Only the goroutine
+// that calls Copier.want may set `settle`.
 func (c *Copier) isNamed(ctx context.Context, f file.File, settle bool) (bool, error) {
 	for after := (file.Naming{File: f.ID}); ; {
 		namings, err := c.Metadata.Awaiting(ctx, after, page)
@@ -190,11 +198,15 @@ func (c *Copier) isNamed(ctx context.Context, f file.File, settle bool) (bool, e
 			if n.File != f.ID {
 				return false, nil
 			}
-			names, err := c.names(n.Asset, f)
-			if err != nil || names {
-				return names, err
+			text, err := c.Assets.Text(n.Asset)
+			if err != nil {
+				return false, err
 			}
-			if settle {
+			named := slices.DeleteFunc(c.named(text), func(other file.File) bool { return other.ID != f.ID })
+			if slices.ContainsFunc(named, func(other file.File) bool { return f.SHA256 == "" || isSame(other, f) }) {
+				return true, nil
+			}
+			if settle && len(named) == 0 {
 				if err := c.Metadata.Settle(ctx, n); err != nil {
 					return false, err
 				}
@@ -205,15 +217,6 @@ func (c *Copier) isNamed(ctx context.Context, f file.File, settle bool) (bool, e
 			return false, nil
 		}
 	}
-}
-
-// names reports whether an asset of the copy names a file.
-func (c *Copier) names(asset string, f file.File) (bool, error) {
-	text, err := c.Assets.Text(asset)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(c.wanted(text), func(other file.File) bool { return isSame(other, f) }), nil
 }
 
 // MayServe returns a fault if a file must not be served now. A file may be served if an asset of the copy refers to the

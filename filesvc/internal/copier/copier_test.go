@@ -3,7 +3,6 @@ package copier
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -172,88 +171,6 @@ func TestABusyUpstream(t *testing.T) {
 	r.has(1, "x")
 }
 
-// TestRemovalsAreApplied removes files before and after they are copied, and a file that no asset names. All of
-// them must stay removed, even when the registry has lost its removals.
-func TestRemovalsAreApplied(t *testing.T) {
-	r := newRig(t)
-	for n := range 5 {
-		r.serveText(n, fmt.Sprint(n))
-		r.assets.put(n, document(n, fmt.Sprint(n)))
-	}
-	r.remove(id(0))
-	r.mustCatchUp()
-	r.lacks(0, fault.Gone)
-	r.remove(id(1), id(2), id(3), id(77))
-	r.mustCatchUp()
-	for _, n := range []int{0, 1, 2, 3, 77} {
-		r.lacks(n, fault.Gone)
-	}
-	r.has(4, "4")
-	if got := r.blobs(); len(got) != 1 {
-		t.Errorf("got the bytes %q, want the bytes of one file", got)
-	}
-	ids, _, err := r.Files.ListRemoved(t.Context(), "", 10) // a mirror of this mirror reads the removals in this way
-	if want := []string{id(0), id(1), id(2), id(3), id(77)}; err != nil || strings.Join(ids, " ") != strings.Join(want, " ") {
-		t.Errorf("got the removals %q and %v, want %q", ids, err, want)
-	}
-	r.removed = nil // the registry has lost its removals
-	r.assets.put(0, document(0, "0"))
-	r.reopen()
-	r.mustCatchUp()
-	r.lacks(0, fault.Gone)
-	if got := r.requests("/get/" + id(0)); got != 0 {
-		t.Errorf("got %d requests for a removed file, want none", got)
-	}
-	if got := r.Counts.Removed.Load(); got != 0 {
-		t.Errorf("got %d new removals, want none", got)
-	}
-}
-
-// TestLyingRemovals reads lists of removals that no registry would send. No page of them may be applied.
-func TestLyingRemovals(t *testing.T) {
-	const rest = `"},{"id":"`
-	r := newRig(t)
-	r.serveText(1, "x")
-	r.assets.put(1, document(1, "x"))
-	r.mustCatchUp()
-	pages := 0
-	for name, lie := range map[string]http.HandlerFunc{
-		"paths":          has(`{"data":[{"id":"` + id(1) + rest + `../../../etc/passwd"}]}`),
-		"no order":       has(`{"data":[{"id":"` + id(1) + rest + id(0) + `"}]}`),
-		"twice":          has(`{"data":[{"id":"` + id(1) + rest + id(1) + `"}]}`),
-		"capitals":       has(`{"data":[{"id":"` + id(1) + rest + strings.Repeat("A", 32) + `"}]}`),
-		"no JSON":        has(`{"data":[{"id":"` + id(1) + `"}`),
-		"another status": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
-		"a long page": func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, `{"data":[{"id":"`+id(1)+`"}`)
-			for {
-				if _, err := io.WriteString(w, strings.Repeat(" ", 1<<16)); err != nil {
-					return
-				}
-			}
-		},
-		"the same page again": func(w http.ResponseWriter, _ *http.Request) {
-			if pages++; pages > 100 {
-				t.Error("got more than 100 requests, want an end")
-			}
-			io.WriteString(w, `{"data":[{"id":"`+id(50)+`"}],"next_page":{}}`)
-		},
-		"nothing": func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() },
-	} {
-		r.serve("/get/removed", lie)
-		before := r.known.Load()
-		if err := r.readRemovals(t.Context()); err == nil {
-			t.Errorf("%s: got no error, want one", name)
-		}
-		if r.known.Load() != before {
-			t.Errorf("%s: the removals count as read", name)
-		}
-		r.has(1, "x")
-	}
-	r.serve("/get/removed", has(`{"data":[],"next_page":{}}`)) // a valid last page
-	r.mustCatchUp()
-}
-
 // TestAFileThatNoAssetNamesIsNotServed changes assets until none of them names a file any longer. The file must
 // then be neither served nor kept, until an asset names it again.
 func TestAFileThatNoAssetNamesIsNotServed(t *testing.T) {
@@ -298,27 +215,6 @@ func TestDocumentsThatContradictEachOther(t *testing.T) {
 	r.has(1, "y")
 	if got := r.blobs(); len(got) != 1 {
 		t.Errorf("got the bytes %q, want the bytes of one file", got)
-	}
-}
-
-// TestAFileIsRemovedWhileItIsCopied has an upstream that removes a file while it sends the file. The copy must
-// not be served or kept.
-func TestAFileIsRemovedWhileItIsCopied(t *testing.T) {
-	r := newRig(t)
-	r.serve("/get/"+id(1), func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, "half")
-		w.(http.Flusher).Flush()
-		r.remove(id(1))
-		if err := r.readRemovals(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-		io.WriteString(w, " done")
-	})
-	r.assets.put(1, document(1, "half done"))
-	r.mustCatchUp()
-	r.lacks(1, fault.Gone)
-	if got := r.blobs(); len(got) != 0 {
-		t.Errorf("got the bytes %q, want none", got)
 	}
 }
 

@@ -247,6 +247,15 @@ func (r *rig) mustCatchUp() {
 	}
 }
 
+// mustList fails the test unless a mirror of this mirror would read these removals.
+func (r *rig) mustList(want ...string) {
+	r.t.Helper()
+	got, _, err := r.Files.ListRemoved(r.t.Context(), "", 10)
+	if err != nil || !slices.Equal(got, want) {
+		r.t.Errorf("got the removals %q and %v, want %q", got, err, want)
+	}
+}
+
 // await waits until the function isTrue returns true.
 func await(t *testing.T, what string, isTrue func() bool) {
 	t.Helper()

@@ -28,14 +28,6 @@ const blobDigits = 16
 // the function `removed` after each reading of removals. Both functions get the error, or nil. The copy of the assets
 // must be complete before Run is called.
 func (c *Copier) Run(ctx context.Context, copied, removed func(error)) {
-	for {
-		err := c.prepare(ctx)
-		if err == nil || ctx.Err() != nil {
-			break
-		}
-		copied(err)
-		sleep.For(ctx, c.Every)
-	}
 	defer c.fetching.Wait()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -46,6 +38,10 @@ func (c *Copier) Run(ctx context.Context, copied, removed func(error)) {
 		return nil
 	})
 	group.Go(func() error {
+		for err := c.prepare(ctx); err != nil && ctx.Err() == nil; err = c.prepare(ctx) {
+			c.told(ctx, copied, err)
+			sleep.For(ctx, c.Every)
+		}
 		c.copy(ctx, copied)
 		return nil
 	})
@@ -64,8 +60,8 @@ func (c *Copier) copy(ctx context.Context, tell func(error)) {
 	swept := c.Now()
 	for ctx.Err() == nil {
 		err := c.follow(ctx)
-		if err == nil && c.Now().Sub(swept) >= sweepEvery {
-			err, swept = c.sweep(ctx), c.Now()
+		if c.Now().Sub(swept) >= sweepEvery {
+			err, swept = errors.Join(err, c.sweep(ctx)), c.Now()
 		}
 		if err == nil {
 			err = c.retry(ctx)
@@ -78,22 +74,21 @@ func (c *Copier) copy(ctx context.Context, tell func(error)) {
 	}
 }
 
-// CatchUp copies all files that the assets name now, and applies the removals. If a file cannot be copied, it
-// copies the other files and then returns an error.
+// CatchUp copies all files that the assets name now, and applies the removals. If a file cannot be copied, or the
+// removals cannot be read to their end, it does the rest and then returns an error.
 func (c *Copier) CatchUp(ctx context.Context) error {
-	if err := c.prepare(ctx); err != nil {
-		return err
-	}
-	if err := c.readRemovals(ctx); err != nil {
-		return fmt.Errorf("read the removals: %w", err)
+	prepared, unread := c.prepare(ctx), c.readRemovals(ctx)
+	if prepared != nil {
+		return errors.Join(prepared, unread)
 	}
 	err := c.follow(ctx)
 	c.fetching.Wait()
 	for try := 0; err == nil && c.fault() != nil && try < retries && sleep.For(ctx, c.Retry<<try); try++ {
+		unread = c.readRemovals(ctx) // a file that could not be copied may have been removed
 		err = c.retry(ctx)
 		c.fetching.Wait()
 	}
-	return errors.Join(err, ctx.Err(), c.fault())
+	return errors.Join(err, unread, ctx.Err(), c.fault())
 }
 
 // fault returns an error if some files could not be copied.
@@ -106,17 +101,16 @@ func (c *Copier) fault() error {
 	return nil
 }
 
-// prepare removes what an earlier process left: unfinished bytes, removed files, and files that no asset names.
+// prepare removes what an earlier process left: removed files, unfinished bytes, and files that no asset names. A step
+// that fails stops no other.
 func (c *Copier) prepare(ctx context.Context) error {
-	if err := c.Bytes.Tidy(ctx, c.Now().Add(time.Hour)); err != nil { // no other process writes here
-		return err
-	}
-	if _, err := c.Files.RemoveAgain(ctx); err != nil {
-		return err
-	}
-	if err := c.sweep(ctx); err != nil {
-		return err
-	}
+	_, err := c.Files.RemoveAgain(ctx)
+	tidied := c.Bytes.Tidy(ctx, c.Now().Add(time.Hour)) // no other process writes here
+	return errors.Join(err, tidied, c.sweep(ctx), c.dropUnnamed(ctx))
+}
+
+// dropUnnamed removes the bytes that no metadata name. No file may be fetched meanwhile.
+func (c *Copier) dropUnnamed(ctx context.Context) error {
 	for after := ""; ; {
 		names, err := c.Bytes.Names(ctx, after, page)
 		if err != nil || len(names) == 0 {
@@ -139,32 +133,58 @@ func (c *Copier) prepare(ctx context.Context) error {
 	}
 }
 
-// sweep removes the files that no asset of the copy names any longer.
+// sweep removes the files that no asset of the copy names any longer, and the bytes of removed files. A file that
+// cannot be removed stops no other.
 func (c *Copier) sweep(ctx context.Context) error {
+	var faults []error
 	for after := ""; ; {
 		files, err := c.Metadata.Page(ctx, after, page)
 		if err != nil || len(files) == 0 {
-			return err
+			return errors.Join(append(faults, err, c.settleUnknown(ctx))...)
 		}
 		for _, f := range files {
 			after = f.ID
-			if f.State == file.Removed {
+			if err := c.sweepOne(ctx, f); err != nil && len(faults) < mostFaults {
+				faults = append(faults, err)
+			}
+		}
+	}
+}
+
+func (c *Copier) sweepOne(ctx context.Context, f file.File) error {
+	if f.State == file.Removed {
+		return c.drop(ctx, f)
+	}
+	named, err := c.isNamed(ctx, f, true)
+	if err != nil || named {
+		return err
+	}
+	if err := c.Metadata.Delete(ctx, f); errors.Is(err, file.ErrStale) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	c.forget(f.ID)
+	return c.drop(ctx, f)
+}
+
+// settleUnknown deletes the namings of files without metadata, if their assets no longer name the files.
+func (c *Copier) settleUnknown(ctx context.Context) error {
+	for after := (file.Naming{}); ; {
+		namings, err := c.Metadata.Awaiting(ctx, after, page)
+		if err != nil || len(namings) == 0 {
+			return err
+		}
+		for _, n := range namings {
+			isFirst := n.File != after.File
+			if after = n; !isFirst {
 				continue
 			}
-			named, err := c.isNamed(ctx, f, true)
+			_, err := c.Metadata.Get(ctx, n.File)
+			if errors.Is(err, file.ErrNotFound) {
+				_, err = c.isNamed(ctx, file.File{ID: n.File}, true)
+			}
 			if err != nil {
-				return err
-			}
-			if named {
-				continue
-			}
-			if err := c.Metadata.Delete(ctx, f); errors.Is(err, file.ErrStale) {
-				continue
-			} else if err != nil {
-				return err
-			}
-			c.forget(f.ID)
-			if err := c.drop(ctx, f); err != nil {
 				return err
 			}
 		}
@@ -209,7 +229,7 @@ func (c *Copier) follow(ctx context.Context) error {
 
 // look starts to fetch the files that an asset names.
 func (c *Copier) look(ctx context.Context, a asset) error {
-	for _, f := range c.wanted(a.text) {
+	for _, f := range c.named(a.text) {
 		isMissing, err := c.want(ctx, a.id, f)
 		switch {
 		case errors.Is(err, errContradiction):
@@ -334,51 +354,4 @@ func (c *Copier) refused(err error) error {
 		c.Counts.Refused.Add(1)
 	}
 	return err
-}
-
-// readRemovals reads all removals of the upstream, and applies the new ones.
-func (c *Copier) readRemovals(ctx context.Context) error {
-	fresh, seen := 0, 0
-	for after, more := "", true; more; {
-		var ids []string
-		var err error
-		if ids, more, err = c.Source.removed(ctx, after); err != nil {
-			return err
-		}
-		if seen += len(ids); seen > mostRemoved {
-			return fmt.Errorf("%w: it has more than %d removals", errAnswer, mostRemoved)
-		}
-		for _, id := range ids {
-			isNew, err := c.note(ctx, id)
-			if err != nil {
-				return err
-			}
-			if isNew {
-				fresh++
-			}
-			after = id
-		}
-	}
-	if fresh > 0 {
-		if _, err := c.Files.RemoveAgain(ctx); err != nil {
-			return err
-		}
-		c.Counts.Removed.Add(int64(fresh))
-	}
-	c.known.Store(new(c.Now()))
-	return nil
-}
-
-// note stores a removal beside the bytes, so that the next process also knows the removal. It reports whether
-// the removal is new.
-func (c *Copier) note(ctx context.Context, id string) (isNew bool, err error) {
-	f, err := c.Metadata.Get(ctx, id)
-	if errors.Is(err, file.ErrNotFound) {
-		f, err = file.File{ID: id, Touched: c.now()}, nil
-	}
-	if err != nil || f.State == file.Removed {
-		return false, err
-	}
-	f.State = file.Removed
-	return true, c.Bytes.NoteRemoval(ctx, f)
 }

@@ -37,6 +37,9 @@ const (
 // errAnswer is returned for an answer that no registry would send.
 var errAnswer = errors.New("the upstream sent something else than asked for")
 
+// errRemoved is returned for a file that the upstream has removed. The list of removals will have it.
+var errRemoved = errors.New("the upstream has removed the file")
+
 // errSlow ends a request whose answer comes too slowly.
 var errSlow = errors.New("the upstream sends too slowly")
 
@@ -62,6 +65,9 @@ func (s Source) get(ctx context.Context, path string, query url.Values) (*answer
 			return a, nil
 		}
 		a.Close()
+		if a.StatusCode == http.StatusGone {
+			return nil, errRemoved
+		}
 		isBusy := a.StatusCode == http.StatusTooManyRequests
 		if !isBusy || try == mostTries || !sleep.For(ctx, retryAfter(a.Response)) {
 			return nil, fmt.Errorf("%w: %s has the status %d, coding %.20q", errAnswer, path, a.StatusCode,

@@ -247,19 +247,10 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range ids {
+	return file.ReadRemovals(ids, func(id string) ([]byte, error) {
 		path := filepath.Join(s.dir, removals, id)
-		text, err := disk.Do(ctx, s.disk, func() ([]byte, error) { return os.ReadFile(path) })
-		if err != nil {
-			return nil, err
-		}
-		f, err := file.ParseRemoval(id, text)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, f)
-	}
-	return found, nil
+		return disk.Do(ctx, s.disk, func() ([]byte, error) { return os.ReadFile(path) })
+	})
 }
 
 // Removed implements file.Bytes.

@@ -30,36 +30,37 @@ type Collection struct {
 }
 
 // Collect deletes files that no document names and that nobody has touched for a day. It also deletes the bytes
-// of uploads that never ended (docs/files.md, "Collection"). The function `steady` returns the time of a clock that
-// nobody sets: the time since any moment of this process.
-func (s *Service) Collect(ctx context.Context, steady func() time.Duration) (Collection, error) {
-	var done Collection
-	err := s.countHour(ctx, steady)
-	if err != nil {
-		return done, fmt.Errorf("collect: %w", err)
+// of uploads that never ended (docs/files.md, "Collection"). A step that fails stops no other. The function `steady`
+// returns the time of a clock that nobody sets: the time since any moment of this process.
+func (s *Service) Collect(ctx context.Context, steady func() time.Duration) (done Collection, err error) {
+	var again, swept error
+	done.Again, again = s.RemoveAgain(ctx)
+	err = errors.Join(again, s.countHour(ctx, steady), s.collectAll(ctx, &done))
+	done.Blobs, swept = s.sweep(ctx, steady())
+	if err = errors.Join(err, swept); err != nil {
+		err = fmt.Errorf("collect: %w", err)
 	}
-	if done.Again, err = s.RemoveAgain(ctx); err != nil {
-		return done, fmt.Errorf("collect: %w", err)
-	}
-	for after := ""; ; {
+	return done, err
+}
+
+// collectAll looks at all files. A file that cannot be deleted stops no other, up to maxFailed of them.
+func (s *Service) collectAll(ctx context.Context, done *Collection) error {
+	var faults []error
+	for after := ""; len(faults) < maxFailed; {
 		files, err := s.files.Page(ctx, after, page)
-		if err != nil {
-			return done, fmt.Errorf("collect: %w", err)
-		}
-		if len(files) == 0 {
-			break
+		if err != nil || len(files) == 0 {
+			return errors.Join(append(faults, err)...)
 		}
 		// The reading comes after the files, so that Reading.Hours counts every hour before a file was last touched.
 		reading, err := s.readings.Reading(ctx)
 		if err != nil {
-			return done, fmt.Errorf("collect: %w", err)
+			return errors.Join(append(faults, err)...)
 		}
 		for _, f := range files {
 			collected, err := s.collect(ctx, f, reading)
-			if err != nil {
-				return done, fmt.Errorf("collect file %s: %w", f.ID, err)
-			}
 			switch {
+			case err != nil:
+				faults = append(faults, fmt.Errorf("file %s: %w", f.ID, err))
 			case collected:
 				done.Files++
 				done.Bytes += f.Size
@@ -67,11 +68,13 @@ func (s *Service) Collect(ctx context.Context, steady func() time.Duration) (Col
 			case f.State == Stored:
 				done.Kept += f.Size
 			}
+			if len(faults) == maxFailed {
+				break
+			}
 		}
 		after = files[len(files)-1].ID
 	}
-	done.Blobs, err = s.sweep(ctx, steady())
-	return done, err
+	return errors.Join(faults...)
 }
 
 // countHour adds 1 to the stored count of hours (Reading.Hours) if this process has seen the same count for an hour.

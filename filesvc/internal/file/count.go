@@ -22,6 +22,7 @@ type Counts struct {
 
 	Drawn   atomic.Int64 // files whose pictures were made
 	Undrawn atomic.Int64 // files from which no picture can be made
+	GivenUp atomic.Int64 // files whose drawing something else has ended too often (ErrEnded)
 
 	Collected atomic.Int64
 	Removed   atomic.Int64 // files removed by an administrator, including other files with the same bytes

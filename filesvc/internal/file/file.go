@@ -50,6 +50,9 @@ type File struct {
 	Small   string  // the name of the small version's bytes; "": there is none
 	Large   string  // the name of the large version's bytes; "": there is none
 
+	Ended int64     // how often something else than the picture has ended its drawing; 0 after the drawer has decided
+	Again time.Time // not drawn before this time; whole milliseconds; zero: at once
+
 	RemovedBy string // key of the administrator who removed it; "": it is not removed
 	Reason    string // reason of the removal
 }
@@ -62,7 +65,7 @@ type Picture string
 const (
 	Wanted Picture = "wanted" // an illustration names the file
 	Made   Picture = "made"   // the small versions are stored
-	Unmade Picture = "unmade" // no small versions can be made of these bytes
+	Unmade Picture = "unmade" // no small versions can be made of these bytes, or Ended says that they were given up
 )
 
 // blobs returns the names of all bytes that a file has.
@@ -73,6 +76,7 @@ func (f File) blobs() []string {
 // Errors that the stores, a Drawer and the function Verified return.
 var (
 	ErrNoPicture = errors.New("there is no picture in the file, or it takes too much to draw")
+	ErrEnded     = errors.New("something else than the picture has ended the drawing")
 
 	ErrNotFound = errors.New("there is no such file")
 	ErrExists   = errors.New("the id is taken")
@@ -137,12 +141,24 @@ var blobForm = regexp.MustCompile(`^[0-9a-f]{32}-[0-9a-f]{16}$`)
 // IsBlob reports whether a text is a name of bytes: the id of their file, "-" and 16 hexadecimal digits.
 func IsBlob(name string) bool { return blobForm.MatchString(name) }
 
-// ParseRemoval reads the text that NoteRemoval has stored for an id.
-func ParseRemoval(id string, text []byte) (f File, err error) {
-	if err := json.Unmarshal(text, &f); err != nil || f.ID != id || f.State != Removed {
-		return f, fmt.Errorf("the removal %s is damaged: remove the file again, and this note", id)
+// ReadRemovals returns the files that NoteRemoval has stored for these ids. The function `read` returns the stored
+// text. ReadRemovals leaves out a text that is damaged or cannot be read, and returns an error then. It ends after
+// maxFailed such texts.
+func ReadRemovals(ids []string, read func(id string) ([]byte, error)) (found []File, err error) {
+	var faults []error
+	for _, id := range ids {
+		var f File
+		text, err := read(id)
+		if err == nil && (json.Unmarshal(text, &f) != nil || f.ID != id || f.State != Removed) {
+			err = fmt.Errorf("the removal %s is damaged: remove the file again, and this note", id)
+		}
+		if err == nil {
+			found = append(found, f)
+		} else if faults = append(faults, err); len(faults) == maxFailed {
+			break
+		}
 	}
-	return f, nil
+	return found, errors.Join(faults...)
 }
 
 // NoRoom wraps ErrFull into an error that says that a disk or quota is full. It returns other errors, and nil,
@@ -173,7 +189,8 @@ type Bytes interface {
 	// NoteRemoval durably stores the metadata of a file that was taken down. A removal that is already stored
 	// for the id stays unchanged.
 	NoteRemoval(ctx context.Context, f File) error
-	// Removals returns all files that NoteRemoval has stored, sorted by id.
+	// Removals returns all files that NoteRemoval has stored, sorted by id. With an error, it returns those that it
+	// could read.
 	Removals(ctx context.Context) ([]File, error)
 	// Removed returns at most limit ids of files that NoteRemoval has stored. They are greater than the argument
 	// `after`, and sorted.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -376,22 +377,34 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// TestADamagedRemovalIsAFault parses texts that are no removal of the file. An administrator must learn what to do.
+// TestADamagedRemovalIsAFault reads texts that are no removal of the file, and a text that cannot be read. An
+// administrator must learn what to do, and the removals beside them must be read. The reading ends after ten faults.
 func TestADamagedRemovalIsAFault(t *testing.T) {
-	id, other := strings.Repeat("1", 32), strings.Repeat("2", 32)
-	for _, c := range []struct {
-		text string
-		good bool
-	}{
-		{`{"ID":"` + id + `","State":"removed","Reason":"x"}`, true},
-		{`{"ID":"` + other + `","State":"removed"}`, false}, {`{"ID":"` + id + `","State":"stored"}`, false},
-		{`{"ID":"` + id + `","State":"removed"} more`, false}, {`{"ID":"` + id + `","State":"removed","Size":"x"}`, false},
-		{"", false},
+	id, other, sound := strings.Repeat("1", 32), strings.Repeat("2", 32), `"State":"removed","Reason":"x"}`
+	for _, text := range []string{
+		`{"ID":"` + other + `","State":"removed"}`, `{"ID":"` + id + `","State":"stored"}`,
+		`{"ID":"` + id + `","State":"removed"} more`, `{"ID":"` + id + `","State":"removed","Size":"x"}`, "", "unread",
 	} {
-		f, err := ParseRemoval(id, []byte(c.text))
-		if (err == nil) != c.good || c.good && f.Reason != "x" {
-			t.Errorf("%s: got %+v and %v, want it accepted: %t", c.text, f, err, c.good)
+		found, err := ReadRemovals([]string{id, other}, func(of string) ([]byte, error) {
+			switch {
+			case of == other:
+				return []byte(`{"ID":"` + other + `",` + sound), nil
+			case text == "unread":
+				return nil, errLost
+			}
+			return []byte(text), nil
+		})
+		if err == nil || errors.Is(err, errLost) != (text == "unread") || len(found) != 1 || found[0].ID != other {
+			t.Errorf("%s: got %+v and %v, want the other removal and an error", text, found, err)
 		}
+	}
+	reads := 0
+	found, err := ReadRemovals(slices.Repeat([]string{id}, 2*maxFailed), func(string) ([]byte, error) {
+		reads++
+		return nil, errLost
+	})
+	if len(found) != 0 || err == nil || reads != maxFailed {
+		t.Errorf("got %d removals and %v after %d tries, want an error after %d", len(found), err, reads, maxFailed)
 	}
 }
 

@@ -28,21 +28,29 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id, reason s
 	if err != nil || removed.SHA256 == "" {
 		return removed, err
 	}
+	var faults []error
 	for after := ""; ; {
 		files, err := s.files.Page(ctx, after, page)
 		if err != nil {
-			return File{}, fmt.Errorf("remove the same bytes: %w", err)
+			return File{}, fmt.Errorf("remove the same bytes: %w", errors.Join(append(faults, err)...))
 		}
 		if len(files) == 0 {
-			return removed, nil
+			break
 		}
 		for _, f := range files {
 			if err := s.takeDownSame(ctx, f, removed, by.KeyID, reason); err != nil && fault.KindOf(err) != fault.NotFound {
-				return File{}, err
+				faults = append(faults, err)
+			}
+			if len(faults) == maxFailed {
+				return File{}, errors.Join(faults...)
 			}
 		}
 		after = files[len(files)-1].ID
 	}
+	if len(faults) > 0 {
+		return File{}, errors.Join(faults...)
+	}
+	return removed, nil
 }
 
 // takeDownSame takes a file down if it has the same bytes as a removed file. An upload that has not stored its metadata
@@ -104,21 +112,29 @@ func (s *Service) dropBytes(ctx context.Context, f File) error {
 	return nil
 }
 
-// RemoveAgain takes down all files whose removal is stored beside the bytes. It returns how many files
-// it has removed from the metadata: those were restored from a time before the removal.
+// RemoveAgain takes down all files whose removal is stored beside the bytes. It returns how many files it has removed
+// from the metadata: those were restored from a time before the removal. A removal that cannot be read or applied
+// stops no other, up to maxFailed of them.
 func (s *Service) RemoveAgain(ctx context.Context) (removed int, err error) {
 	noted, err := s.bytes.Removals(ctx)
+	var faults []error
 	if err != nil {
-		return 0, fmt.Errorf("read the removals: %w", err)
+		faults = append(faults, fmt.Errorf("read the removals: %w", err))
 	}
 	for _, f := range noted {
-		again, err := s.removeAgain(ctx, f)
-		if err != nil {
-			return removed, fmt.Errorf("remove file %s again: %w", f.ID, err)
-		}
+		again, err := s.RemoveNoted(ctx, f)
 		if again {
 			removed++
 		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("remove file %s again: %w", f.ID, err))
+		}
+		if len(faults) == maxFailed {
+			break
+		}
+	}
+	if len(faults) > 0 {
+		return removed, errors.Join(faults...)
 	}
 	s.held.Store(false)
 	return removed, nil
@@ -131,9 +147,9 @@ func (s *Service) Hold() { s.held.Store(true) }
 // IsHeld reports whether the service refuses to open files (Hold).
 func (s *Service) IsHeld() bool { return s.held.Load() }
 
-// removeAgain takes a file down as its stored removal says. If the metadata do not have the file, it adds the
-// file, because uploads of the same bytes must be refused.
-func (s *Service) removeAgain(ctx context.Context, noted File) (bool, error) {
+// RemoveNoted takes a file down as its stored removal says. It reports whether it has changed the metadata. If the
+// metadata do not have the file, it adds the file, because uploads of the same bytes must be refused.
+func (s *Service) RemoveNoted(ctx context.Context, noted File) (bool, error) {
 	f, err := s.change(ctx, noted.ID, func(f *File) error {
 		if f.State == Removed || f.State == Collected {
 			return errSame

@@ -328,3 +328,66 @@ func TestARemovalThatWasNotNotedIsNotedLater(t *testing.T) {
 		t.Errorf("got %v and %d noted removals, want one", err, len(b.memory.removed))
 	}
 }
+
+// TestOneFailureStopsNoOtherRemoval lets one step fail once while several files have to vanish: files with the same
+// bytes, files whose removals are noted, and files whose bytes came back. All files except the one of the failure must
+// vanish at once, and the next round must end the work.
+func TestOneFailureStopsNoOtherRemoval(t *testing.T) {
+	for _, c := range []struct {
+		name, step string
+		prepare    func(t *testing.T, b *bench, files []File)
+		round      func(b *bench, files []File) error
+	}{
+		{"the same bytes", "replace", func(*testing.T, *bench, []File) {}, func(b *bench, files []File) error {
+			return errorOf(b.Remove(t.Context(), admin, files[0].ID, "x"))
+		}},
+		{"noted removals", "replace", func(t *testing.T, b *bench, files []File) {
+			must(t, files, errorOf(b.Remove(t.Context(), admin, files[0].ID, "x")))
+			for _, f := range files {
+				b.memory.files[f.ID], b.memory.blobs[f.Blob] = f, kept{text: []byte("content")}
+			}
+			b.Hold()
+		}, func(b *bench, _ []File) error { return errorOf(b.RemoveAgain(t.Context())) }},
+		{"noted removals, by the collector", "pass hour", func(_ *testing.T, b *bench, files []File) {
+			for _, f := range files {
+				f.State = Removed
+				b.memory.removed[f.ID] = f
+			}
+		}, func(b *bench, _ []File) error { return errorOf(b.Collect(t.Context())) }},
+		{"bytes that came back", "remove", func(t *testing.T, b *bench, files []File) {
+			must(t, files, errorOf(b.Remove(t.Context(), admin, files[0].ID, "x")))
+			for _, f := range files {
+				b.memory.blobs[f.Blob] = kept{text: []byte("content")}
+			}
+		}, func(b *bench, _ []File) error { return errorOf(b.Collect(t.Context())) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench()
+			var files []File
+			for range 4 {
+				f, err := b.Add(t.Context(), broker, upload("content"))
+				files = append(files, must(t, f, err))
+			}
+			c.prepare(t, b, files)
+			failures := 0
+			b.memory.step = func(operation string) error {
+				if operation == c.step && (len(b.memory.blobs) < len(files) || c.step == "pass hour") {
+					if failures++; failures == 1 {
+						return errors.New("away")
+					}
+				}
+				return nil
+			}
+			if err := c.round(b, files); err == nil || failures == 0 {
+				t.Errorf("got %v and %d failures, want an error", err, failures)
+			}
+			if got := len(b.memory.blobs); got > 1 {
+				t.Errorf("after the failure: got the bytes of %d files, want those of one at most", got)
+			}
+			must(t, files, c.round(b, files))
+			if got := len(b.memory.blobs); got > 0 || b.IsHeld() {
+				t.Errorf("after the next round: got the bytes of %d files, held: %t; want none", got, b.IsHeld())
+			}
+		})
+	}
+}

@@ -108,6 +108,9 @@ type document struct {
 	Small   string `bson:"small,omitempty"`
 	Large   string `bson:"large,omitempty"`
 
+	Ended int64     `bson:"ended,omitempty"`
+	Again time.Time `bson:"again,omitempty"`
+
 	RemovedBy string `bson:"removed_by,omitempty"`
 	Reason    string `bson:"reason,omitempty"`
 }
@@ -117,7 +120,8 @@ func documentOf(f file.File) document {
 		ID: f.ID, Broker: f.Broker, KeyID: f.KeyID, MD5: f.MD5, SHA256: f.SHA256, Size: f.Size,
 		Declared: f.Declared, Detected: f.Detected, Title: f.Title, Blob: f.Blob, State: string(f.State),
 		Touched: f.Touched, Seen: f.Seen, Named: f.Named, Swept: f.Swept, Revision: f.Revision,
-		Picture: string(f.Picture), Small: f.Small, Large: f.Large, RemovedBy: f.RemovedBy, Reason: f.Reason,
+		Picture: string(f.Picture), Small: f.Small, Large: f.Large, Ended: f.Ended, Again: f.Again,
+		RemovedBy: f.RemovedBy, Reason: f.Reason,
 	}
 }
 
@@ -126,7 +130,8 @@ func (d document) file() file.File {
 		ID: d.ID, Broker: d.Broker, KeyID: d.KeyID, MD5: d.MD5, SHA256: d.SHA256, Size: d.Size,
 		Declared: d.Declared, Detected: d.Detected, Title: d.Title, Blob: d.Blob, State: file.State(d.State),
 		Touched: d.Touched.UTC(), Seen: d.Seen, Named: d.Named, Swept: d.Swept, Revision: d.Revision,
-		Picture: file.Picture(d.Picture), Small: d.Small, Large: d.Large, RemovedBy: d.RemovedBy, Reason: d.Reason,
+		Picture: file.Picture(d.Picture), Small: d.Small, Large: d.Large, Ended: d.Ended, Again: d.Again.UTC(),
+		RemovedBy: d.RemovedBy, Reason: d.Reason,
 	}
 }
 

@@ -3,12 +3,14 @@ package picture
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"syscall"
 	"time"
 )
 
-// bound limits the memory of this process, and its processor time.
+// bound limits the memory of this process, and its processor time. At the end of that time the process refuses its
+// picture. If it does not even do that, the system kills it a little later.
 func bound(work time.Duration) error {
 	if raced {
 		return nil
@@ -16,8 +18,17 @@ func bound(work time.Duration) error {
 	// The garbage collector keeps the heap below this limit. So memory that is no longer needed cannot make the
 	// process exceed maxMemory.
 	debug.SetMemoryLimit(maxMemory * 3 / 4)
-	for kind, most := range map[int]uint64{syscall.RLIMIT_DATA: maxMemory, syscall.RLIMIT_CPU: uint64(work.Seconds())} {
-		if err := syscall.Setrlimit(kind, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
+	late := make(chan os.Signal, 1)
+	signal.Notify(late, syscall.SIGXCPU)
+	go func() { // ends with the process
+		<-late
+		os.Exit(refused)
+	}()
+	seconds := uint64(work.Seconds())
+	for kind, most := range map[int]syscall.Rlimit{
+		syscall.RLIMIT_DATA: {Cur: maxMemory, Max: maxMemory}, syscall.RLIMIT_CPU: {Cur: seconds, Max: seconds + grace},
+	} {
+		if err := syscall.Setrlimit(kind, &most); err != nil {
 			return fmt.Errorf("limit the process: %w", err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,6 +35,8 @@ const (
 	spins  = "spin"
 	floods = "flood"
 	tells  = "tell"
+	hit    = "hit-by-" // and the number of a signal, which the child sends to itself
+	fatal  = "fatal"
 )
 
 func TestMain(m *testing.M) {
@@ -61,12 +64,21 @@ func TestMain(m *testing.M) {
 	case tells: // answers with its environment, as if it were a picture
 		os.Stdout.WriteString("\x00\x00\x00\x00" + strings.Join(os.Environ(), "\n"))
 		os.Exit(0)
+	case fatal: // ends as the runtime of Go does if the system permits no more threads
+		os.Stderr.WriteString("runtime: failed to create new OS thread (have 4 already; errno=11)\nfatal error: newosproc\n")
+		os.Exit(2)
 	case floods:
 		for {
 			if _, err := os.Stdout.Write(make([]byte, 1<<20)); err != nil {
 				os.Exit(0)
 			}
 		}
+	}
+	if number, err := strconv.Atoi(strings.TrimPrefix(os.Args[1], hit)); err == nil {
+		if err := errors.Join(bound(work), syscall.Kill(os.Getpid(), syscall.Signal(number))); err != nil {
+			os.Exit(unfit)
+		}
+		time.Sleep(time.Hour)
 	}
 	os.Exit(m.Run())
 }

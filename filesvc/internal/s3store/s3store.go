@@ -308,18 +308,7 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range ids {
-		text, err := s.read(ctx, s.prefix+removals+id)
-		if err != nil {
-			return nil, err
-		}
-		f, err := file.ParseRemoval(id, text)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, f)
-	}
-	return found, nil
+	return file.ReadRemovals(ids, func(id string) ([]byte, error) { return s.read(ctx, s.prefix+removals+id) })
 }
 
 // Removed implements file.Bytes.

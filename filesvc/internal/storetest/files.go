@@ -43,6 +43,7 @@ func stored(f file.File, bytes int64) file.File {
 	f.Declared, f.Detected, f.Title = "text/plain", "text/plain; charset=utf-8", "акт \"1\".txt"
 	f.Named, f.Swept = true, 3
 	f.Picture, f.Small, f.Large = file.Made, f.ID+"-1123456789abcdef", f.ID+"-2123456789abcdef"
+	f.Ended, f.Again = 2, at.Add(time.Hour)
 	f.Revision++
 	return f
 }

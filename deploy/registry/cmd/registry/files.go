@@ -9,6 +9,7 @@ import (
 
 type files struct {
 	Move moveFiles `cmd:"" help:"Copy the files of a stopped registry to a bucket, or back, and use them there."`
+	Draw drawFiles `cmd:"" help:"Let the pictures of a stopped registry be drawn again that were given up."`
 }
 
 type moveFiles struct {
@@ -34,4 +35,17 @@ func (m moveFiles) run(ctx context.Context) error {
 		fmt.Printf("Those in %s may be removed.\n", from)
 	}
 	return nil
+}
+
+type drawFiles struct {
+	Data string   `default:"./data" help:"Data directory."`
+	File []string `placeholder:"ID" help:"Only the pictures of these files, also if none was found in them."`
+}
+
+func (d drawFiles) run(ctx context.Context) error {
+	files, err := registry.DrawFiles(ctx, d.Data, d.File)
+	if err == nil {
+		fmt.Printf("The pictures of %d files are drawn when the registry starts.\n", files)
+	}
+	return err
 }

@@ -37,7 +37,7 @@ type commands struct {
 	Compact compact `cmd:"" help:"Rewrite the data of a stopped registry without free pages: they keep erased values."`
 	Accept  accept  `cmd:"" name:"accept-keys" help:"Let all keys of a stopped registry go on as they are."`
 	Rotate  rotate  `cmd:"" name:"rotate-secret" help:"Give a stopped registry a new secret beside the old one."`
-	Files   files   `cmd:"" help:"Move the bytes of the files of documents."`
+	Files   files   `cmd:"" help:"Move the bytes of the files of documents, or let pictures be drawn again."`
 	Migrate migrate `cmd:"" help:"Copy the data of a stopped registry to MongoDB and Redis."`
 }
 
@@ -186,6 +186,8 @@ func run(ctx context.Context, args []string) error {
 		return registry.AcceptKeys(ctx, c.Accept.Data)
 	case "files move":
 		return c.Files.Move.run(ctx)
+	case "files draw":
+		return c.Files.Draw.run(ctx)
 	case "migrate":
 		return c.Migrate.run(ctx)
 	default:
