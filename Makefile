@@ -33,7 +33,7 @@ FIRST       := packages test test-attack
 WAITING     := test-crash test-browser test-feed model-quick fuzz
 WORKING     := tools vuln test-faults test-alerts test-traces test-clients test-stores test-k8s \
 	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi check-apart
-# What is slow and rarely fails.
+# NIGHTLY is slow and rarely fails, so test-all leaves it out.
 NIGHTLY     := test-compose test-steps
 DATA        ?= ./data
 ADDR        ?= 127.0.0.1:8080

@@ -251,7 +251,8 @@ func (d *database) addBodies(ctx context.Context, q registry.Query, entries []do
 	}
 	all := inAll(q) // a position belongs to one asset in one state
 	there := append(selected(all), bson.E{Key: "position", Value: bson.D{{Key: "$in", Value: positions}}})
-	found, err := d.page(ctx, there, options.Find().SetHint(indexOf(all)).SetProjection(only("position", "body", "origin")))
+	found, err := d.page(ctx, there,
+		options.Find().SetHint(indexOf(all)).SetProjection(only("position", "body", "origin")))
 	for _, f := range found {
 		e := at[f.Position]
 		e.moved, e.Body = false, f.Body

@@ -23,12 +23,13 @@ import (
 type settings struct {
 	daemon.Process
 
-	Addr         string         `default:"127.0.0.1:8084" help:"Address to listen on."`
-	Store        string         `required:"" help:"Store of the metadata: file:PATH, or the assets' MongoDB URL."`
-	Data         string         `required:"" help:"Directory of the files, which it creates, or s3+https://HOST/BUCKET."`
-	AssetsURL    []string       `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services."`
-	SecretFile   string         `required:"" help:"File with the services' secret, at least 32 bytes. Rotation: two lines."`
-	BaseURL      string         `name:"base-url" help:"Public address of the registry; without it, uploads are refused."`
+	Addr       string   `default:"127.0.0.1:8084" help:"Address to listen on."`
+	Store      string   `required:"" help:"Store of the metadata: file:PATH, or the assets' MongoDB URL."`
+	Data       string   `required:"" help:"Directory of the files, which it creates, or s3+https://HOST/BUCKET."`
+	AssetsURL  []string `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services."`
+	SecretFile string   `required:"" help:"File with the services' secret, at least 32 bytes. Rotation: two lines."`
+	BaseURL    string   `name:"base-url" help:"Public address of the registry; without it, uploads are refused."`
+
 	Timeout      time.Duration  `default:"10s" help:"Longest time for a request that transfers no file."`
 	StoreTimeout time.Duration  `default:"2s" help:"Longest time for one operation of MongoDB."`
 	Limits       filesvc.Limits `embed:""`
