@@ -197,7 +197,8 @@ func (s *Server) send(c *gin.Context, contentType string, body []byte) error {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	kept, release, ok := s.answers.Keep(body)
+	sender := httpserver.NewSender(c.Writer, httpserver.DefaultPace)
+	kept, release, ok := s.answers.Keep(c.GetHeader(httpserver.CallerHeader), sender, body)
 	if !ok {
 		return tooMany()
 	}
@@ -211,7 +212,6 @@ func (s *Server) send(c *gin.Context, contentType string, body []byte) error {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	sender := httpserver.NewSender(c.Writer, httpserver.DefaultPace)
 	_ = sender.SendAll(c.Request.Context(), kept, s.answers.IsCrowded) // if it fails, the client has left
 	return nil
 }

@@ -45,6 +45,7 @@ for command in $missing; do
 	pip3) packages+=(python3-pip) ;;
 	promtool) packages+=(prometheus) ;;
 	psql) packages+=(postgresql) ;;
+	soffice) packages+=(libreoffice-calc-nogui) ;;
 	ssconvert) packages+=(gnumeric) ;;
 	systemd-analyze) packages+=(systemd) ;;
 	*) packages+=("$command") ;;

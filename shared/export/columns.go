@@ -3,7 +3,6 @@ package export
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -188,21 +187,4 @@ func scalar(value jsontext.Value) string {
 // isNumber reports whether a text is a JSON number.
 func isNumber(text string) bool {
 	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text))
-}
-
-// harmless returns the text, with a ' in front if a spreadsheet could read it as a formula. A text such as
-// -5 or +380 (44) 123-45-67 does not change.
-func harmless(text string) string {
-	if text == "" {
-		return ""
-	}
-	switch text[0] {
-	case '=', '@', '\t', '\r':
-		return "'" + text
-	case '+', '-':
-		if strings.Trim(text[1:], "0123456789 ().,-/") != "" {
-			return "'" + text
-		}
-	}
-	return text
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"strings"
+
+	"asset-registry/shared/cells"
 )
 
 // csvFile is a CSV file of a table (RFC 4180).
@@ -30,7 +32,7 @@ func (f *csvFile) add(a *Asset) (rows int, err error) {
 	for row := range rows {
 		for i, c := range f.row(a, row) {
 			if !c.isNumber {
-				c.text = harmless(c.text)
+				c.text = cells.Harmless(c.text)
 			}
 			f.cell(i, c.text)
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"asset-registry/shared/cells"
 )
 
 // asset returns a usual asset in which the given fields replace others.
@@ -122,14 +124,12 @@ func sheetOf(t *testing.T, file []byte) (all []map[string]string) {
 	return all
 }
 
-// TestTextsAreNoFormulas exports texts that a spreadsheet would calculate. Each must begin with a ' in the file.
+// TestTextsAreNoFormulas exports texts that a spreadsheet would calculate. Each form must have them with a '.
 // Promises: export-formulas
 func TestTextsAreNoFormulas(t *testing.T) {
 	for _, c := range []struct{ sent, want string }{
-		{"=1+1", "'=1+1"}, {"@SUM(A1)", "'@SUM(A1)"}, {"\t=1", "'\t=1"}, {"\r=1", "'\r=1"},
-		{"+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"}, {"-cmd|' /C calc'!A0", "'-cmd|' /C calc'!A0"}, {"- будинок", "'- будинок"},
-		{"+380 (44) 123-45-67, 765-43-21", "+380 (44) 123-45-67, 765-43-21"}, {"-5", "-5"}, {"-", "-"}, {"", ""},
-		{"Готель =1", "Готель =1"}, {"'=1", "'=1"}, {" =1", " =1"}, {"a\nb\r\nc\td", "a\nb\r\nc\td"}, {`"=1"`, `"=1"`}, {"a,\"b\"", "a,\"b\""},
+		{"=1+1", "'=1+1"}, {"\r\n=1", "\r\n'=1"}, {"a;-cmd|' /C calc'!A0", "a;'-cmd|' /C calc'!A0"}, {"- будинок", "- будинок"}, {"", ""},
+		{"a\nb\r\nc\td", "a\nb\r\nc\td"}, {`"=1"`, `"=1"`}, {"a,\"b\"", "a,\"b\""},
 	} {
 		a := asset(t, map[string]any{"title": c.sent, "assetCustodian": map[string]any{
 			"name": c.sent, "contactPoint": map[string]any{"telephone": c.sent}}})
@@ -257,7 +257,7 @@ func FuzzTablesCanBeRead(f *testing.F) {
 			t.Errorf("got %d and %d rows, want 2", len(rows), len(sheet))
 		}
 		for _, cell := range []string{rows[0]["title"], sheet[0]["description"]} {
-			if cell != "" && strings.ContainsAny(cell[:1], "=@\t") {
+			if cell != cells.Harmless(cell) {
 				t.Errorf("got %q, want no formula", cell)
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"asset-registry/shared/cells"
 )
 
 // sheet is an XLSX file (ECMA-376) with one sheet. Each row is written to the file when its asset is added.
@@ -77,7 +79,7 @@ func (s *sheet) addRow(row []cell) error {
 			s.line.WriteString(`<c t="inlineStr"><is><t xml:space="preserve">`)
 			text := c.text
 			if !c.isNumber {
-				text = shortened(harmless(text))
+				text = shortened(cells.Harmless(text))
 			}
 			if code.MatchString(text) {
 				text = strings.ReplaceAll(text, "_x", "_x005F_x")

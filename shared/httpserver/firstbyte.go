@@ -13,14 +13,18 @@ import (
 // rest of the answer and the time for the request's body, because these depend on the client's connection.
 type firstByte struct {
 	gin.ResponseWriter
-	begun time.Time
-	until time.Duration // time from begun to the first byte; 0: the answer has not begun
-	body  *awaitedBody  // the body of the request; nil: the request has none
+	progress
+	isTimed bool // the handler has set a time limit for writes
+	isH2    bool
+	begun   time.Time
+	until   time.Duration // time from begun to the first byte; 0: the answer has not begun
+	body    *awaitedBody  // the body of the request; nil: the request has none
 }
 
 // awaitFirst makes the request's writer a firstByte.
 func awaitFirst(c *gin.Context, begun time.Time) *firstByte {
-	w := &firstByte{ResponseWriter: c.Writer, begun: begun}
+	w := &firstByte{ResponseWriter: c.Writer, begun: begun, isH2: c.Request.ProtoMajor == 2}
+	w.progress.to = c.Writer
 	if c.Request.Body != nil && c.Request.Body != http.NoBody {
 		w.body = &awaitedBody{ReadCloser: c.Request.Body}
 		c.Request.Body = w.body
@@ -45,17 +49,31 @@ func (w *firstByte) note() {
 		until -= time.Duration(w.body.waited.Load())
 	}
 	w.until = max(until, 1)
+	if w.isH2 && !w.isTimed {
+		// A stream whose window is shut ends as a connection does whose peer takes nothing.
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(takeWithin))
+	}
+}
+
+// SetWriteDeadline is for an http.ResponseController.
+func (w *firstByte) SetWriteDeadline(end time.Time) error {
+	w.isTimed = true
+	return http.NewResponseController(w.ResponseWriter).SetWriteDeadline(end)
 }
 
 // Write implements io.Writer.
 func (w *firstByte) Write(p []byte) (int, error) {
 	w.note()
+	w.await()
+	defer w.taken()
 	return w.ResponseWriter.Write(p)
 }
 
 // WriteString implements io.StringWriter.
 func (w *firstByte) WriteString(s string) (int, error) {
 	w.note()
+	w.await()
+	defer w.taken()
 	return w.ResponseWriter.WriteString(s)
 }
 
@@ -68,6 +86,8 @@ func (w *firstByte) WriteHeaderNow() {
 // Flush implements http.Flusher.
 func (w *firstByte) Flush() {
 	w.note()
+	w.await()
+	defer w.taken()
 	w.ResponseWriter.Flush()
 }
 

@@ -27,6 +27,7 @@ var errCrowdedOut = errors.New("the answer took too long, and others need its me
 
 // Sender sends a large answer and cuts off a client that is slower than a Pace.
 type Sender struct {
+	progress
 	w       http.ResponseWriter
 	control *http.ResponseController
 	pace    Pace
@@ -37,7 +38,9 @@ type Sender struct {
 // NewSender returns a sender that writes to w. The time for the whole answer
 // begins now.
 func NewSender(w http.ResponseWriter, pace Pace) *Sender {
-	return &Sender{w: w, control: http.NewResponseController(w), pace: pace, end: time.Now().Add(pace.All)}
+	s := &Sender{w: w, control: http.NewResponseController(w), pace: pace, end: time.Now().Add(pace.All)}
+	s.to = w
+	return s
 }
 
 // Write sends a part of the answer. It returns an error if the client left or is
@@ -45,7 +48,7 @@ func NewSender(w http.ResponseWriter, pace Pace) *Sender {
 func (s *Sender) Write(p []byte) (sent int, err error) {
 	for len(p) > 0 {
 		s.extend()
-		n, err := s.w.Write(p[:min(len(p), s.left)])
+		n, err := s.WriteNow(p[:min(len(p), s.left)])
 		sent += n
 		s.left -= n
 		if err != nil {
@@ -54,6 +57,13 @@ func (s *Sender) Write(p []byte) (sent int, err error) {
 		p = p[n:]
 	}
 	return sent, nil
+}
+
+// WriteNow sends a small answer. It sets no deadline.
+func (s *Sender) WriteNow(p []byte) (sent int, err error) {
+	s.await()
+	defer s.taken()
+	return s.w.Write(p)
 }
 
 // extend sets the next deadline when it is due.

@@ -18,6 +18,7 @@ import (
 const (
 	maxHeaderBytes = 32 << 10
 	drainTimeout   = 15 * time.Second
+	maxStreams     = 100 // of one connection; RFC 9113, section 6.5.2, advises no fewer
 )
 
 // timeouts limit how long a server waits for a client.
@@ -63,13 +64,14 @@ func serve(
 ) error {
 	draining := &drainHandler{next: handler}
 	server := &http.Server{
-		Handler:           lingering(draining),
+		Handler:           ending(lingering(draining)),
 		TLSConfig:         o.TLS.Clone(), // net/http changes it; nil stays nil
 		ReadHeaderTimeout: t.header,
 		ReadTimeout:       t.read,
 		WriteTimeout:      t.write,
 		IdleTimeout:       t.idle,
 		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	if o.Refusals == nil {

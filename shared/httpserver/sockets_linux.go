@@ -2,7 +2,6 @@ package httpserver
 
 import (
 	"net"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,10 +10,6 @@ const (
 	// maxUnsent is the maximum number of unsent bytes that the kernel holds for a connection. The kernel's default is
 	// megabytes. In a control group these bytes count as the process's memory.
 	maxUnsent = 128 << 10
-	// ackWithin is the time in which the peer must acknowledge or accept bytes.
-	// Otherwise the connection ends. The kernel's default is a quarter of an hour;
-	// streams of a client that has vanished would stay open so long.
-	ackWithin = 15 * time.Second
 )
 
 // tune applies both limits to a connection. A setting of the listener would not reach
@@ -27,6 +22,6 @@ func tune(conn *net.TCPConn) {
 	_ = raw.Control(func(fd uintptr) {
 		// Old kernels and Multipath TCP do not have these options.
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsent)
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(ackWithin.Milliseconds()))
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(takeWithin.Milliseconds()))
 	})
 }

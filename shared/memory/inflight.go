@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"hash/maphash"
 	"sync"
+
+	"asset-registry/shared/fair"
 )
 
 // InFlight is a Budget for answers that are being sent. Equal large answers share
@@ -14,6 +16,8 @@ type InFlight struct {
 
 	mu     sync.Mutex
 	shared map[uint64]*shared
+
+	held fair.Held
 }
 
 // shared is a large answer.
@@ -27,9 +31,21 @@ func NewInFlight(size int64) *InFlight {
 	return &InFlight{Budget: NewBudget(size), seed: maphash.MakeSeed(), shared: map[uint64]*shared{}}
 }
 
-// Keep holds an answer until the function `release` is called. It returns the bytes to send. They may belong to an
-// equal answer, so the caller must no longer use the argument `body`. If the answer does not fit, Keep returns false.
-func (a *InFlight) Keep(body []byte) (kept []byte, release func(), ok bool) {
+// Keep holds the body of an answer to a caller until the function `release` is called. It returns the bytes to send.
+// They may belong to an equal answer, so the argument `body` must not be used any more. While the body does not fit,
+// Keep ends answers whose clients take nothing. If it still does not fit, Keep returns false.
+func (a *InFlight) Keep(by string, answer fair.Answer, body []byte) (kept []byte, release func(), ok bool) {
+	for {
+		if kept, release, ok = a.keep(body); ok {
+			return kept, a.held.Add(by, answer, release), true
+		}
+		if !a.held.Take() {
+			return nil, nil, false
+		}
+	}
+}
+
+func (a *InFlight) keep(body []byte) (kept []byte, release func(), ok bool) {
 	n := int64(cap(body))
 	if n <= Small {
 		return body, func() { a.Release(n) }, a.Hold(n)

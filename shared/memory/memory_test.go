@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -74,13 +75,54 @@ func TestLargeHoldersLeaveRoomForSmallOnes(t *testing.T) {
 	}
 }
 
+// taken is an answer whose client takes everything, and stuck is one whose client takes nothing.
+type taken struct{}
+
+func (taken) Waits() time.Duration { return 0 }
+func (taken) Cut()                 {}
+
+type stuck struct{ *int }
+
+func (stuck) Waits() time.Duration { return time.Minute }
+func (s stuck) Cut()               { *s.int++ }
+
+// TestAStuckAnswerLeavesItsBytesToOthers fills the budget with answers, small and large, whose clients take nothing. A
+// further answer gets its bytes, as many answers end as it needs, and the answers that end later release nothing twice.
+// Promises: stuck-answers
+func TestAStuckAnswerLeavesItsBytesToOthers(t *testing.T) {
+	for _, size := range []int{Small, 1 << 20} {
+		a, cut := NewInFlight(4<<20), 0
+		var releases []func()
+		for i := 0; ; i++ {
+			body := bytes.Repeat([]byte{byte(i)}, size)
+			_, release, ok := a.keep(body)
+			if !ok {
+				break
+			}
+			releases = append(releases, a.held.Add("attacker", stuck{&cut}, release))
+		}
+		_, release, ok := a.Keep("other", taken{}, bytes.Repeat([]byte("x"), size))
+		if !ok || cut != 1 {
+			t.Errorf("%d bytes: got %t after %d cuts, want the bytes of one answer", size, ok, cut)
+			continue
+		}
+		release()
+		for _, release := range releases {
+			release()
+		}
+		if got := a.Used(); got != 0 {
+			t.Errorf("%d bytes: got %d bytes held at the end, want 0", size, got)
+		}
+	}
+}
+
 func TestEqualLargeAnswersShareTheirBytes(t *testing.T) {
 	a := NewInFlight(4 << 20)
 	first := bytes.Repeat([]byte("x"), 1<<20)
 	want := int64(cap(first))
 	var releases []func()
 	for range 100 {
-		kept, release, ok := a.Keep(bytes.Clone(first))
+		kept, release, ok := a.Keep("caller", taken{}, bytes.Clone(first))
 		if !ok || !bytes.Equal(kept, first) {
 			t.Fatal("an equal answer: got it refused or changed, want it kept")
 		}
@@ -90,16 +132,16 @@ func TestEqualLargeAnswersShareTheirBytes(t *testing.T) {
 		t.Errorf("100 equal answers: got %d bytes held, want at most %d", got, 2*want)
 	}
 	for n := range 2 {
-		if _, release, ok := a.Keep([]byte(strings.Repeat(string(rune('a'+n)), 1<<20))); ok {
+		if _, release, ok := a.Keep("caller", taken{}, []byte(strings.Repeat(string(rune('a'+n)), 1<<20))); ok {
 			releases = append(releases, release)
 		} else {
 			t.Errorf("large answer %d: got it refused, want it held", n)
 		}
 	}
-	if _, _, ok := a.Keep([]byte(strings.Repeat("z", 1<<20))); ok {
+	if _, _, ok := a.Keep("caller", taken{}, []byte(strings.Repeat("z", 1<<20))); ok {
 		t.Error("a fourth large answer: got it held, want its space left to small answers")
 	}
-	if _, release, ok := a.Keep([]byte("small")); ok {
+	if _, release, ok := a.Keep("caller", taken{}, []byte("small")); ok {
 		releases = append(releases, release)
 	} else {
 		t.Error("a small answer: got it refused, want it held")

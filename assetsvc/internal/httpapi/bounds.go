@@ -184,10 +184,10 @@ func isReading(c *gin.Context) bool {
 
 // send sends a body. It limits the memory that answers use, and the time that the client takes to read.
 func (a *API) send(c *gin.Context, status int, body []byte) error {
-	kept, release := body, func() {}
+	kept, release, sender := body, func() {}, httpserver.NewSender(c.Writer, a.pace)
 	if isReading(c) {
 		var ok bool
-		if kept, release, ok = a.memory.Answers.Keep(body); !ok {
+		if kept, release, ok = a.memory.Answers.Keep(c.GetHeader(httpserver.CallerHeader), sender, body); !ok {
 			c.Writer.Header().Del("ETag")
 			return overloaded()
 		}
@@ -197,9 +197,9 @@ func (a *API) send(c *gin.Context, status int, body []byte) error {
 	c.Status(status)
 	var err error
 	if len(kept) <= memory.Small {
-		_, err = c.Writer.Write(kept)
+		_, err = sender.WriteNow(kept)
 	} else {
-		err = httpserver.NewSender(c.Writer, a.pace).SendAll(c.Request.Context(), kept, a.memory.Answers.IsCrowded)
+		err = sender.SendAll(c.Request.Context(), kept, a.memory.Answers.IsCrowded)
 	}
 	if err != nil {
 		_ = c.Error(fmt.Errorf("send answer: %w", err)) // for the log: the client does not get this error

@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/cells"
 	"asset-registry/shared/fault"
 )
 
@@ -137,7 +138,7 @@ func (t table) write(e adminapi.Entry) error {
 		shown.By, shown.ByID, e.From, strings.Join(changes, "\n"), e.RequestID, e.Hash,
 	}
 	for i := range row {
-		row[i] = harmless(row[i])
+		row[i] = cells.Harmless(row[i])
 	}
 	return t.to.Write(row)
 }
@@ -145,13 +146,4 @@ func (t table) write(e adminapi.Entry) error {
 func (t table) flush() error {
 	t.to.Flush()
 	return t.to.Error()
-}
-
-// harmless returns a text that no spreadsheet reads as a formula. If the first character could begin a formula,
-// it puts an apostrophe in front.
-func harmless(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(text)[0]) {
-		return "'" + text
-	}
-	return text
 }

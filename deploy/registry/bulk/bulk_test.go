@@ -1,6 +1,8 @@
 package bulk
 
 import (
+	"bytes"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 
 	"asset-registry/assetsvc"
+	"asset-registry/shared/cells"
 )
 
 // rules is a mapping whose rows need a reference, a title and a quantity.
@@ -115,6 +118,27 @@ func folder(t testing.TB) *Folder {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f
+}
+
+// TestExportedTextsDoNotGrow reads texts as exports write them. They must be as before, and the reference as it stands.
+// Promises: export-undone
+func TestExportedTextsDoNotGrow(t *testing.T) {
+	for _, text := range []string{"=1+1", "Склад;=1", "Склад;-гараж\n+підвал\t@а", "＝1", `a;"=1`, "- гараж", "об'єкт", "'так'"} {
+		var file bytes.Buffer
+		w := csv.NewWriter(&file)
+		w.Comma = ';'
+		_ = w.WriteAll([][]string{ // it writes to a buffer
+			strings.Split(strings.TrimSpace(header), ";"), {"'+A7", cells.Harmless(text), "1", "2026-11-20", "", ""},
+		})
+		table, faults, err := newTable(&file, mapping(t, rules))
+		if err != nil || len(faults) > 0 {
+			t.Fatalf("%q: got %v, %v", text, faults, err)
+		}
+		row, faults, err := table.next()
+		if err != nil || len(faults) > 0 || row.Asset["title"] != text || row.Reference != "2026/'+A7" {
+			t.Errorf("%q: got %q of %q, %v, %v, want the text of 2026/'+A7", text, row.Asset["title"], row.Reference, faults, err)
+		}
+	}
 }
 
 func TestFaultsOfATable(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"asset-registry/shared/cells"
 )
 
 // value returns the value that the cells of a row give to the node n, or nil if they give none. The result `filled`
@@ -49,9 +51,9 @@ func (m Mapping) value(n *node, cells []string) (v any, filled, mapped bool) {
 // decimals are the fields whose values may have a decimal comma.
 var decimals = []string{"quantity", "latitude", "longitude", "elevation"}
 
-// text returns the text of a cell in the form that the API needs for the field.
+// text returns the text of a cell in the form that the API needs for the field. The cell may come from an export.
 func (m Mapping) text(field, cell string) string {
-	text := strings.TrimSpace(cell)
+	text := strings.TrimSpace(cells.Plain(cell))
 	switch {
 	case m.Decimal == "," && slices.Contains(decimals, field):
 		return strings.ReplaceAll(strings.Map(withoutSpace, text), ",", ".")

@@ -56,7 +56,11 @@ func start(t *testing.T, name, addr, binary string, args ...string) member {
 	t.Logf("%s has a limit of %d MiB; the kernel enforces it: %t", name, hardLimit>>20, c.IsHard())
 	output, metrics := &processes.Output{}, freeAddr(t)
 	command, args := c.Command(binary, append(args, "--metrics-addr", metrics)...)
-	p, err := processes.Start(t.Context(), addr, output, command, args...)
+	begin := processes.Start
+	if slices.Contains(args, "--tls-cert") { // it is asked for /readyz without TLS otherwise
+		begin = processes.StartAny
+	}
+	p, err := begin(t.Context(), addr, output, command, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,10 +92,10 @@ const tableMedia = "text/csv"
 
 // formulas says how tables differ from the records (docs/contract.md, "Exports"). GeoJSON and JSON do not differ.
 var formulas = both(
-	"Перед текстом, який починається з =, @, табуляції чи повернення каретки, стоїть ', щоб таблиця не прочитала його як "+
-		"формулу. Так само перед текстом, який починається з + чи -, якщо він не схожий на число чи телефон.",
-	"A text that begins with =, @, a tab or a carriage return has a ' in front, so that no spreadsheet reads it as a "+
-		"formula. So has a text that begins with + or -, unless it looks like a number or a telephone.")
+	"Перед =, @, + і - на початку тексту чи одразу після крапки з комою, табуляції або нового рядка стоїть ', щоб "+
+		"таблиця не прочитала формулу. Перед + і - перед цифрою чи пропуском його немає.",
+	"A ' stands before =, @, + and - at the beginning of a text, and directly after a semicolon, a tab or a line break, "+
+		"so that no spreadsheet reads a formula. It does not stand before + and - before a digit or a blank.")
 
 // zipped is the media type of gzip files.
 const zipped = "application/gzip"

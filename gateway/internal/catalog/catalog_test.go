@@ -78,7 +78,7 @@ func TestTheCatalogueHasEachFile(t *testing.T) {
 				t.Errorf("%s: %s: got %v, want %v", f.Name, path, got, want)
 			}
 		}
-		for n, want := range []string{"uk: Перед текстом, який починається з =, @,", "en: A text that begins with =, @,"} {
+		for n, want := range []string{"uk: Перед =, @, + і - на початку тексту", "en: A ' stands before =, @, + and -"} {
 			of := at(list[i], "dct:description", n)
 			got := fmt.Sprintf("%v: %v", at(of, "@language"), at(of, "@value"))
 			if strings.HasPrefix(got, want) != strings.HasSuffix(f.Name, ".csv") {

@@ -2,7 +2,11 @@
 // the least important requests first (docs/contract.md, "Overload").
 package concurrency
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"asset-registry/shared/fair"
+)
 
 // Priority is the percentage of the limit up to which requests of one kind are admitted.
 type Priority int64
@@ -19,26 +23,61 @@ type Limiter struct {
 	limit   int64
 	current atomic.Int64
 	whole   *Limiter // counts each request of this part, too; nil: this is no part
+	parts   []*Limiter
+	held    fair.Held // the admitted requests, without those of the parts
 }
 
 // New returns a limiter that admits up to `limit` requests at the same time.
 func New(limit int) *Limiter { return &Limiter{limit: int64(limit)} }
 
 // Part returns a limiter for the requests to one back end. These requests also count in l, and take at most the given
-// percentage of it. So a back end that hangs leaves the rest to the others.
+// percentage of it. So a back end that hangs leaves the rest to the others. Make all parts before the first request.
 func (l *Limiter) Part(percent int64) *Limiter {
-	return &Limiter{limit: l.limit * percent / 100, whole: l}
+	part := &Limiter{limit: l.limit * percent / 100, whole: l}
+	l.parts = append(l.parts, part)
+	return part
 }
 
 // Enter reports whether a request is admitted. An admitted request must call Leave when it ends. If no other
 // request is being processed, one request of any priority is admitted.
 func (l *Limiter) Enter(p Priority) bool {
-	if l.current.Add(1) > max(1, l.limit*int64(p)/100) || l.whole != nil && !l.whole.Enter(p) {
+	if l.current.Add(1) > l.most(p) || l.whole != nil && !l.whole.Enter(p) {
 		l.current.Add(-1)
 		return false
 	}
 	return true
 }
+
+// Admit gives a place to the request of a caller, as Enter does. If there is none, it takes the place of an answer
+// whose client takes nothing. An admitted request must call the function `leave` before its handler returns. Another
+// call of it does nothing.
+func (l *Limiter) Admit(p Priority, by string, answer fair.Answer) (leave func(), admitted bool) {
+	for !l.Enter(p) {
+		if !l.makeRoom(p) {
+			return func() {}, false
+		}
+	}
+	return l.held.Add(by, answer, l.Leave), true
+}
+
+// makeRoom ends a waiting answer in this part. If the whole is full, and not this part, it ends any waiting answer.
+func (l *Limiter) makeRoom(p Priority) bool {
+	if l.held.Take() {
+		return true
+	}
+	if l.whole != nil {
+		return l.current.Load() < l.most(p) && l.whole.makeRoom(p)
+	}
+	for _, part := range l.parts {
+		if part.held.Take() {
+			return true
+		}
+	}
+	return false
+}
+
+// most returns how many requests there may be when one of this priority is admitted.
+func (l *Limiter) most(p Priority) int64 { return max(1, l.limit*int64(p)/100) }
 
 // Leave ends an admitted request.
 func (l *Limiter) Leave() {

@@ -80,8 +80,21 @@ func (a *API) reserveBody(next handler) handler {
 }
 
 // readBody reads the whole body before the request goes to the asset service, so that a slow client does not
-// occupy the asset service. The request must have passed reserveBody.
+// occupy the asset service. Meanwhile the request has no place, so slow bodies leave the places to others. The request
+// must have passed reserveBody.
 func (a *API) readBody(c *gin.Context) error {
+	v := visitorOf(c)
+	v.leave()
+	if err := a.receive(c); err != nil {
+		return err
+	}
+	if !v.enter() {
+		return a.crowded(c)
+	}
+	return nil
+}
+
+func (a *API) receive(c *gin.Context) error {
 	r := c.Request
 	if end, ok := r.Context().Deadline(); ok && r.Body != http.NoBody {
 		_ = http.NewResponseController(c.Writer).SetReadDeadline(end) // fails only without a connection, as in tests

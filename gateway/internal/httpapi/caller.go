@@ -30,7 +30,11 @@ type visitor struct {
 	addr    netip.Addr // invalid if the request did not come over a network
 	known   bool       // the request has a valid API key
 	key     authapi.Key
-	refusal error // why the API key is not accepted
+	refusal error  // why the API key is not accepted
+	name    string // what nameOf returns; "": not known yet
+
+	enter func() bool // takes a place, if there is one (admit)
+	leave func()      // gives the place back, if there is one
 }
 
 // Verifying the API key may take only a part of the request's time limit: the limit divided by one of these
@@ -61,13 +65,15 @@ func caller(c *gin.Context) identity.Identity {
 func (a *API) nameOf(c *gin.Context) string {
 	v := visitorOf(c)
 	switch {
+	case v.name != "":
 	case v.key.Identity.KeyID != "":
-		return "key " + v.key.Identity.KeyID
+		v.name = "key " + v.key.Identity.KeyID
 	case v.addr.IsValid():
-		return a.nameOfAddress(v.addr)
+		v.name = a.nameOfAddress(v.addr)
 	default:
-		return c.GetHeader(httpserver.CallerHeader)
+		v.name = c.GetHeader(httpserver.CallerHeader)
 	}
+	return v.name
 }
 
 // nameOfAddress returns the name of a caller without an API key. All addresses of an IPv6 /64 have the same name.

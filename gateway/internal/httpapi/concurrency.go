@@ -5,6 +5,7 @@ import (
 
 	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
 )
 
@@ -51,10 +52,15 @@ func (a *API) admit(c *gin.Context, r route, next handler) error {
 	case !caller(c).IsAnonymous():
 		priority = concurrency.KeyedRead
 	}
-	if !current.Enter(priority) {
+	v := visitorOf(c)
+	v.enter = func() (admitted bool) {
+		v.leave, admitted = current.Admit(priority, a.nameOf(c), httpserver.Sending(c.Writer))
+		return admitted
+	}
+	if !v.enter() {
 		return a.crowded(c)
 	}
-	defer current.Leave()
+	defer func() { v.leave() }()
 	return next(c)
 }
 

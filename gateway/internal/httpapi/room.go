@@ -32,7 +32,7 @@ type share struct {
 }
 
 // newRoom returns a room that takes its memory from budget. It is for bodies of up to maxBody bytes, and for
-// the given number of concurrent requests. A single body always fits into a share.
+// the given number of bodies at once. A single body always fits into a share.
 func newRoom(budget *memory.Budget, maxBody int64, requests int) *room {
 	r := &room{memory: budget}
 	for _, kind := range []struct {
@@ -46,7 +46,7 @@ func newRoom(budget *memory.Budget, maxBody int64, requests int) *room {
 		r.shares = append(r.shares, share{
 			of:       kind.of,
 			bytes:    concurrency.NewShares(bytes, math.MaxInt), // all callers together are limited only by the memory
-			requests: concurrency.NewShares(max(requests/kind.part, 1), math.MaxInt),
+			requests: concurrency.NewShares(max(requests/kind.part, 1), requests),
 		})
 	}
 	return r
@@ -62,8 +62,11 @@ func (r *room) hold(of identity.Identity, bytes int64) (release func(), err erro
 			shares *concurrency.Shares
 			amount int
 		}{{s.requests, 1}, {s.bytes, int(bytes)}} {
-			if part.shares.Take(name, part.amount) != concurrency.Admitted {
+			if refusal := part.shares.Take(name, part.amount); refusal != concurrency.Admitted {
 				held.release()
+				if refusal == concurrency.AllUsed {
+					return nil, noRoom()
+				}
 				return nil, tooManyBodies()
 			}
 			held.add(func() { part.shares.Return(name, part.amount) })
@@ -71,11 +74,14 @@ func (r *room) hold(of identity.Identity, bytes int64) (release func(), err erro
 	}
 	if !r.memory.Hold(bytes) {
 		held.release()
-		return nil, fault.New(fault.Unavailable, fault.URL, "registry",
-			"There are too many large requests now; repeat this one.")
+		return nil, noRoom()
 	}
 	held.add(func() { r.memory.Release(bytes) })
 	return held.release, nil
+}
+
+func noRoom() error {
+	return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many large requests now; repeat this one.")
 }
 
 func tooManyBodies() error {

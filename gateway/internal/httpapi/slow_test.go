@@ -21,6 +21,29 @@ import (
 	"asset-registry/shared/memory"
 )
 
+// TestASlowBodyHoldsNoPlace opens as many connections as a broker may, which send half of a body each. Meanwhile all places
+// are free for others.
+// Promises: body-places
+func TestASlowBodyHoldsNoPlace(t *testing.T) {
+	a, engine := open(t, http.HandlerFunc(ok), func(c *Config) { c.Settings.MaxConcurrent, c.Timeout = 40, 3*time.Second })
+	server := httptest.NewServer(engine)
+	defer server.Close()
+	most := a.places.assets.Limit() / brokerPart
+	var all sync.WaitGroup
+	defer all.Wait()
+	for i := range most {
+		all.Go(func() { _, _, _ = sendHalf(server.Listener.Addr().String(), i, 100) }) // the answer says nothing here
+	}
+	bodies, taken := 0, int64(0)
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		bodies, taken = a.room.shares[0].requests.Held(), a.places.assets.Current()
+		if bodies == most && taken == 0 {
+			return
+		}
+	}
+	t.Errorf("got %d bodies under way that hold %d places, want %d that hold none", bodies, taken, most)
+}
+
 // TestBodiesThatComeSlowly opens 1,000 connections that each send only half of a body. Each must be answered
 // when its time is over, or immediately if there is no room. Afterwards nothing may remain of them.
 func TestBodiesThatComeSlowly(t *testing.T) {

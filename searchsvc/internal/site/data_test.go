@@ -27,7 +27,7 @@ func TestThePageOfWholeCopies(t *testing.T) {
 	}
 	mustHave(t, body, `<a href="/data/assets.csv" download>assets.csv</a>`, "1,234", "2.5\u00a0MB", "/data/assets.csv-metadata.json",
 		`<a href="https://licence.example/4.0" rel="license">`, "Фонд &lt;i&gt;", "abc&lt;b&gt;", "22 November 2026, 15:00",
-		"a text that begins as a formula has an apostrophe in front")
+		"an apostrophe stands before a sign that could begin a formula")
 	if strings.Contains(body, "evil") || strings.Contains(body, "elsewhere") {
 		t.Errorf("got\n%s\nwant no file that the page does not know", body)
 	}

@@ -232,8 +232,9 @@ func (s *Site) send(w http.ResponseWriter, r request, status int, contentType st
 		h.Set("Cache-Control", "no-cache")
 	}
 	r.end()
+	sender := httpserver.NewSender(w, httpserver.DefaultPace)
 	if status == http.StatusOK { // a page about an error is small, so it needs no budget
-		kept, release, ok := s.config.Answers.Keep(page)
+		kept, release, ok := s.config.Answers.Keep(r.Header.Get(httpserver.CallerHeader), sender, page)
 		if !ok {
 			return errBusy()
 		}
@@ -243,7 +244,6 @@ func (s *Site) send(w http.ResponseWriter, r request, status int, contentType st
 	h.Set("Content-Length", fmt.Sprint(len(page)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		sender := httpserver.NewSender(w, httpserver.DefaultPace)
 		_ = sender.SendAll(r.Context(), page, s.config.Answers.IsCrowded) // the client may have left
 	}
 	return nil

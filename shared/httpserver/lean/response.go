@@ -335,7 +335,9 @@ func (w *response) SetReadDeadline(end time.Time) error {
 
 // SetWriteDeadline is for an http.ResponseController.
 func (w *response) SetWriteDeadline(end time.Time) error {
-	w.conn.writeBy = time.Time{} // so that extendWrite sets its own deadline again
+	if end.After(time.Now()) { // otherwise the connection ends; another goroutine may have called this
+		w.conn.writeBy = time.Time{} // so that extendWrite sets its own deadline again
+	}
 	return w.conn.net.SetWriteDeadline(end)
 }
 

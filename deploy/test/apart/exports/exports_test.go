@@ -25,6 +25,7 @@ var bin = flag.String("bin", "", "folder of the programs")
 // texts has titles to send, and for each title the text that an exported file must have.
 var texts = []struct{ sent, want string }{
 	{"=HYPERLINK(\"http://a.example\";\"b\")", "'=HYPERLINK(\"http://a.example\";\"b\")"},
+	{"Готель;\t=1+1", "Готель;\t'=1+1"},
 	{"@SUM(1)", "'@SUM(1)"},
 	{"+380 (44) 123-45-67", "+380 (44) 123-45-67"},
 	{"-cmd|' /C calc'!A0", "'-cmd|' /C calc'!A0"},
