@@ -62,6 +62,7 @@ func newUpstream(t *testing.T, key translog.Key, serverID string, assets int) *u
 // RoundTrip answers a request as the registry does. It has neither snapshots nor a stream.
 func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", "application/json")
 	http.SetCookie(w, &http.Cookie{Name: "SERVER_ID", Value: u.serverID})
 	part, has := u.parts[r.URL.Path]
 	switch query := r.URL.Query(); {
