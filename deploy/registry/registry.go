@@ -129,7 +129,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	defer on.close() // it does no harm if the listeners are closed already
-	secure, err := c.TLS.Config(logger)
+	secure, err := c.certificate().Config(logger)
 	if err != nil {
 		return err
 	}
@@ -199,6 +199,13 @@ type process struct {
 	filesURL  string // beginning of the addresses of files; "": the registry takes no files
 	observer  observer
 	places    *fair.Semaphore // shared by the services
+}
+
+// certificate returns the operator's certificate, with what it is compared with.
+func (c Config) certificate() httpserver.Certificate {
+	own := c.TLS
+	own.BaseURL, own.Proxied = c.BaseURL, len(c.TrustedProxies) > 0
+	return own
 }
 
 // scheme returns the scheme of the public listener.
@@ -412,8 +419,7 @@ func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Check returns everything that is wrong with the configuration, and prints warnings. It opens nothing.
 func (c Config) Check(warnings io.Writer) error {
 	log := slog.New(slog.DiscardHandler)
-	_, badCertificate := c.TLS.Config(log)
-	return errors.Join(c.validate(log), badCertificate, private.Print(warnings, c.places()...))
+	return errors.Join(c.validate(log), c.certificate().Check(warnings), private.Print(warnings, c.places()...))
 }
 
 // places returns the directories of the data, each of which may be a volume of its own.
