@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -19,7 +18,10 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-const readTimeout = 10 * time.Second // for reading a page of the feed, or completing documents
+const (
+	readTimeout = 10 * time.Second // for reading a page of the feed, or completing documents
+	maxPage     = 512 << 20        // bytes of a page of the feed, which has 100 assets
+)
 
 // feed reads the feed of the asset service, and asks the service to complete documents. It implements file.Feed
 // and file.Documents.
@@ -109,11 +111,8 @@ func (f feed) ask(ctx context.Context, method, address string, body []byte, into
 		return err
 	}
 	defer resp.Body.Close()
-	if err := faulthttp.Read(resp); err != nil || into == nil {
-		return err
+	if into == nil {
+		return faulthttp.Read(resp)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		return fmt.Errorf("decode a page of the feed: %w", err)
-	}
-	return nil
+	return faulthttp.Decode(resp, maxPage, into)
 }

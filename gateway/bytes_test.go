@@ -52,6 +52,7 @@ func retryAfter(t *testing.T, got *httptest.ResponseRecorder) time.Duration {
 // twoKeys answers as an auth service that knows the keys "key" and "key2" of one broker, and the key "else" of
 // another broker.
 func twoKeys(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
 	body, _ := io.ReadAll(r.Body)
 	for _, c := range []struct {
 		key    string

@@ -208,6 +208,7 @@ func TestAFloodOfTheDocumentationIsBounded(t *testing.T) {
 
 func TestThePageSendsRequestsInASandboxOnly(t *testing.T) {
 	sandbox := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		body, _ := io.ReadAll(r.Body)
 		if !strings.Contains(string(body), authapi.Hash("broker")) {
 			w.WriteHeader(http.StatusUnauthorized)

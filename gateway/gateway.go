@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 
 	"asset-registry/gateway/internal/apikey"
@@ -125,6 +126,7 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 	}
 	s.handler, err = edge.New(handler, edge.Config{
 		TrustedProxies: c.TrustedProxies, CORSOrigins: c.Settings.CORSOrigins, Encoders: encoders,
+		HSTS: c.Settings.HSTS, Secure: strings.HasPrefix(c.BaseURL, "https://"),
 	})
 	if err != nil {
 		return err

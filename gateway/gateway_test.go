@@ -19,6 +19,7 @@ import (
 
 // known answers as an auth service that is ready and knows one key, "key".
 func known(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/readyz" {
 		return
 	}

@@ -63,6 +63,7 @@ func newRegistry(t *testing.T, replies ...reply) *registry {
 		if next.status == 0 {
 			panic(http.ErrAbortHandler)
 		}
+		w.Header().Set("Content-Type", "application/json")
 		for name, value := range next.header {
 			w.Header().Set(name, value)
 		}

@@ -18,6 +18,7 @@ func exampleRegistry() *httptest.Server {
 	mux := http.NewServeMux()
 	answer := func(pattern string, status int, body string) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("ETag", `"1763640000123456-2.5"`)
 			w.WriteHeader(status)
 			io.WriteString(w, body)
@@ -31,6 +32,7 @@ func exampleRegistry() *httptest.Server {
 	answer("GET /api/2.5/assets/none", 404,
 		`{"status":"error","errors":[{"location":"url","name":"asset_id","description":"Not Found"}]}`)
 	mux.HandleFunc("GET /api/2.5/assets", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("offset") == "" {
 			io.WriteString(w, `{"data":[{"id":"8f6a"},{"id":"91bc"}],"next_page":{"offset":"2026-11-22T00:32:46.881553+00:00"}}`)
 			return

@@ -140,11 +140,13 @@ func (c *Client) ReadFile(ctx context.Context, id string, to io.Writer) error {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		if _, err := readAnswer(r, resp); err != nil {
-			return err
-		}
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNoContent:
 		return fmt.Errorf("%s %s: got %d, want the file: its bytes have not come", r.method, r.path, resp.StatusCode)
+	default:
+		_, err := readAnswer(r, resp) // no such answer is the registry's
+		return err
 	}
 	if _, err := io.Copy(to, resp.Body); err != nil {
 		return fmt.Errorf("%s %s: the answer ended early: %w", r.method, r.path, err)

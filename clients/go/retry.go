@@ -93,7 +93,7 @@ func endOf(err error) end {
 		return final
 	}
 	if errors.Is(err, errTooLarge) || errors.Is(err, errLongMessage) || errors.Is(err, errForeign) ||
-		errors.Is(err, errNoPage) || errors.Is(err, ErrSegment) {
+		errors.Is(err, errNoPage) || errors.Is(err, errNotOurs) || errors.Is(err, ErrSegment) {
 		return final
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -158,8 +159,24 @@ func readAnswer(r request, resp *http.Response) (answer, error) {
 		return answer{}, fmt.Errorf("%s %s: %w", r.method, r.path, errTooLarge)
 	case resp.StatusCode >= 300 && (resp.StatusCode != http.StatusFound || !r.redirected):
 		return answer{}, newError(r, resp, text)
+	case resp.StatusCode != http.StatusFound && !isOurs(r, resp):
+		return answer{}, fmt.Errorf("%s %s: %w: %s with the type %.80q", r.method, r.path, errNotOurs, resp.Status,
+			resp.Header.Get("Content-Type"))
 	}
 	return answer{resp.Header, text}, nil
+}
+
+// isOurs reports whether an answer has a status of success that a registry gives to such a request, and is JSON. A page
+// of a proxy is no success: a caller would take a write for done.
+func isOurs(r request, resp *http.Response) bool {
+	switch {
+	case resp.StatusCode == http.StatusNoContent && r.method == http.MethodDelete:
+		return true
+	case resp.StatusCode != http.StatusOK && (resp.StatusCode != http.StatusCreated || r.method != http.MethodPost):
+		return false
+	}
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
 }
 
 var errNotOurs = errors.New("the answer is not the registry's")

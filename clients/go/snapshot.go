@@ -184,6 +184,10 @@ func (c *Client) readFrom(ctx context.Context, s Segment, file []byte) ([]byte, 
 	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusPartialContent:
+		part, want := resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-%d/%d", len(file), s.Bytes-1, s.Bytes)
+		if len(file) == 0 || part != want {
+			return file, fmt.Errorf("%w: %s answers with the range %.80q, want %q", ErrSegment, s.Path, part, want)
+		}
 	case http.StatusOK:
 		file = file[:0]
 	case http.StatusRequestedRangeNotSatisfiable:

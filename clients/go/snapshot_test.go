@@ -39,6 +39,7 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
 		return
 	case first > 0:
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, len(f.content)-1, len(f.content)))
 		w.WriteHeader(http.StatusPartialContent)
 	}
 	w.Write(rest[:min(f.most, len(rest))])

@@ -31,6 +31,7 @@ func newStreams(t *testing.T, handlers ...http.HandlerFunc) *streams {
 		next := handlers[min(len(s.sent), len(handlers)-1)]
 		s.sent = append(s.sent, r)
 		s.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
 		next(w, r)
 	}))
 	t.Cleanup(s.Close)

@@ -47,6 +47,9 @@ type Config struct {
 	daemon.Process
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 
+	// With ACME the address is that of Authority. If the port is taken, the registry starts without it.
+	PlainAddr string `placeholder:"ADDR" help:"Address of plain HTTP that redirects to --base-url, with --tls-cert."`
+
 	// The certificate is for the host of BaseURL, and for no other name.
 	ACME      bool                  `name:"acme" help:"Get the certificate by ACME, and accept the authority's terms."`
 	Authority certificate.Authority `embed:"" prefix:"acme-"`
@@ -124,12 +127,12 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := errors.Join(c.validate(logger), private.Check(logger, c.places()...)); err != nil {
 		return err
 	}
-	on, err := c.listen()
+	on, err := c.listen(logger)
 	if err != nil {
 		return err
 	}
 	defer on.close() // it does no harm if the listeners are closed already
-	secure, err := c.TLS.Config(logger)
+	secure, err := c.certificate().Config(logger)
 	if err != nil {
 		return err
 	}
@@ -162,6 +165,8 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		}
 		opened = append(opened, stop)
 		secure, acme = m.TLS(), m.State
+	} else if on.plain != nil {
+		opened = append(opened, c.servePlain(ctx, on.plain, new(certificate.Manager), logger))
 	}
 	err = errors.Join(httpserver.MeasureCertificate(t.Meter(), secure), measureBackup(t.Meter(), c.Data))
 	if err != nil {
@@ -199,6 +204,13 @@ type process struct {
 	filesURL  string // beginning of the addresses of files; "": the registry takes no files
 	observer  observer
 	places    *fair.Semaphore // shared by the services
+}
+
+// certificate returns the operator's certificate, with what it is compared with.
+func (c Config) certificate() httpserver.Certificate {
+	own := c.TLS
+	own.BaseURL, own.Proxied = c.BaseURL, len(c.TrustedProxies) > 0
+	return own
 }
 
 // scheme returns the scheme of the public listener.
@@ -254,7 +266,7 @@ func (c closers) close() error {
 type listeners struct{ public, admin, plain net.Listener }
 
 // listen opens the listeners.
-func (c Config) listen() (on listeners, err error) {
+func (c Config) listen(log *slog.Logger) (on listeners, err error) {
 	for _, l := range []struct {
 		at   *net.Listener
 		flag string
@@ -271,6 +283,12 @@ func (c Config) listen() (on listeners, err error) {
 		if *l.at, err = command.Listen(l.flag, l.addr); err != nil {
 			on.close()
 			return listeners{}, err
+		}
+	}
+	if c.PlainAddr != "" {
+		if on.plain, err = command.Listen("--plain-addr", c.PlainAddr); err != nil {
+			log.Warn("plain HTTP is not redirected", "error", err)
+			on.plain = nil
 		}
 	}
 	return on, nil
@@ -412,8 +430,7 @@ func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Check returns everything that is wrong with the configuration, and prints warnings. It opens nothing.
 func (c Config) Check(warnings io.Writer) error {
 	log := slog.New(slog.DiscardHandler)
-	_, badCertificate := c.TLS.Config(log)
-	return errors.Join(c.validate(log), badCertificate, private.Print(warnings, c.places()...))
+	return errors.Join(c.validate(log), c.certificate().Check(warnings), private.Print(warnings, c.places()...))
 }
 
 // places returns the directories of the data, each of which may be a volume of its own.
@@ -440,6 +457,8 @@ func (c Config) validate(log *slog.Logger) error {
 	}
 	if c.ACME {
 		faults = append(faults, c.validateACME())
+	} else if c.PlainAddr != "" && (c.TLS.Cert == "" || !strings.HasPrefix(c.BaseURL, "https://")) {
+		faults = append(faults, errors.New("--plain-addr needs --tls-cert, and --base-url with https"))
 	}
 	_, err := config.Zone(c.Zone)
 	p := process{secrets: keyring.Ring{make([]byte, keyring.MinLength)}, log: log}

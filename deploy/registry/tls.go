@@ -23,6 +23,9 @@ func (c Config) validateACME() error {
 	if c.TLS.Cert != "" || c.TLS.Key != "" {
 		faults = append(faults, errors.New("--acme and --tls-cert exclude each other"))
 	}
+	if c.PlainAddr != "" {
+		faults = append(faults, errors.New("--acme and --plain-addr exclude each other: use --acme-addr"))
+	}
 	return errors.Join(faults...)
 }
 
@@ -44,18 +47,32 @@ func (c Config) keepCertificate(ctx context.Context, plain net.Listener, log *sl
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	kept, served := make(chan struct{}), make(chan error, 1)
+	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
 		m.Keep(ctx)
 	}()
+	served := c.servePlain(ctx, plain, m, log)
+	return m, func() error {
+		cancel()
+		<-kept
+		return served()
+	}, nil
+}
+
+// servePlain answers plain HTTP until the function `stop` is called: it redirects to the base URL, and answers the
+// challenges of the manager.
+func (c Config) servePlain(
+	ctx context.Context, plain net.Listener, m *certificate.Manager, log *slog.Logger,
+) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
 	go func() {
 		bounded := netutil.LimitListener(plain, maxPlain)
 		served <- httpserver.Serve(ctx, bounded, m.Plain(c.BaseURL), log, httpserver.ServeOptions{Std: true})
 	}()
-	return m, func() error {
+	return func() error {
 		cancel()
-		<-kept
 		return <-served
-	}, nil
+	}
 }

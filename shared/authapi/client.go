@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -189,17 +188,12 @@ func (c *Client) send(ctx context.Context, path string, request, answer any, rep
 		return unavailable(err)
 	}
 	defer resp.Body.Close()
-	if err := faulthttp.Read(resp); err != nil {
-		f, ok := errors.AsType[*fault.Error](err)
-		if !ok || f.Details[0].Name == identity.Header { // our signature was refused; the caller cannot change that
-			return unavailable(err)
-		}
-		return err
+	err = faulthttp.Decode(resp, maxAnswer, answer)
+	f, isFault := errors.AsType[*fault.Error](err)
+	if err != nil && (!isFault || f.Details[0].Name == identity.Header) {
+		return unavailable(err) // not an answer, or our signature was refused, which the caller cannot change
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(answer); err != nil {
-		return unavailable(err)
-	}
-	return nil
+	return err
 }
 
 // unavailable returns the fault for a call to which the auth service gave no usable

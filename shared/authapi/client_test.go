@@ -25,6 +25,7 @@ type answering struct {
 func (a *answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	a.last = r
 	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(a.status)
 	_, _ = io.WriteString(w, a.body)
 	return w.Result(), nil
@@ -43,7 +44,8 @@ func newClient(t *testing.T, to http.RoundTripper) *Client {
 // TestCallsWithAnAuditEntryAreSentOnce checks the header field that lets package upstream retry a request. Requests
 // that make an entry of the audit log must not have this field. Each call must have a deadline.
 func TestCallsWithAnAuditEntryAreSentOnce(t *testing.T) {
-	service := &answering{status: 200, body: "{}"}
+	service := &answering{status: 200, body: `{"broker":"b","key_id":"k","role":"broker","levels":"","token":"t",` +
+		`"transfer":"u","sealed":"s","owner":"b"}`}
 	c := newClient(t, service)
 	for _, call := range []struct {
 		name   string
@@ -84,6 +86,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		{"a refused signature", answering{status: 401, body: refusal(identity.Header)}, fault.Unavailable},
 		{"a page of a proxy", answering{status: 502, body: "<html>"}, fault.Unavailable},
 		{"half an answer", answering{status: 200, body: `{"broker":"b"`}, fault.Unavailable},
+		{"an answer that names nobody", answering{status: 200, body: "{}"}, fault.Unavailable},
 		{"an answer that is too long", answering{status: 200, body: `{"broker":"` + strings.Repeat("b", maxAnswer) + `"}`},
 			fault.Unavailable},
 	} {

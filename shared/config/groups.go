@@ -10,7 +10,7 @@ import (
 // groups sort the settings in --help and in docs/configuration.md. The settings that nearly everybody sets have no
 // group, and come first. A name has the same group in every program.
 var groups = []struct{ title, names string }{
-	{"TLS", "tls-cert tls-key acme-directory acme-contact acme-roots acme-addr"},
+	{"TLS", "tls-cert tls-key hsts plain-addr acme-directory acme-contact acme-roots acme-addr"},
 	{"Keys", "keys-file transfer-lifetime key-ttl"},
 	{"Public log", "log-key-file log-policy public-key"},
 	{"Assets", "server-id zone asset-types code-lists hide"},

@@ -9,7 +9,9 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"asset-registry/shared/fault"
@@ -83,10 +85,11 @@ func Write(w http.ResponseWriter, err error) {
 const maxErrorBody = 64 << 10
 
 // Read returns the fault that one of our services wrote as resp. Only kind, details and RetryAfter survive
-// HTTP. For a status below 400 it returns nil. For an answer with a higher status that lacks our error body, it
-// returns an internal error.
+// HTTP. For 200, 201 and 204 it returns nil. For an answer with another status that lacks our error body, it returns an
+// internal error.
 func Read(resp *http.Response) error {
-	if resp.StatusCode < http.StatusBadRequest {
+	switch resp.StatusCode {
+	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
 		return nil
 	}
 	var b body
@@ -105,4 +108,43 @@ func Read(resp *http.Response) error {
 		return f
 	}
 	return fmt.Errorf("unexpected answer: status %d: %s", resp.StatusCode, b.Errors[0].Description)
+}
+
+// Decode decodes the JSON object with which one of our services answered, or returns the fault in the answer. The
+// argument `most` is the maximum number of bytes. The object must have each member that the service always writes, so
+// that nobody takes a page of a proxy for an empty answer: the members of the struct behind `into` without omitempty.
+func Decode(resp *http.Response, most int64, into any) error {
+	if err := Read(resp); err != nil {
+		return err
+	}
+	if kind := resp.Header.Get("Content-Type"); kind != "application/json" {
+		return fmt.Errorf("unexpected answer: status %d with the type %.80q", resp.StatusCode, kind)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read an answer: %w", err)
+	case int64(len(text)) > most:
+		return fmt.Errorf("unexpected answer: it has more than %d bytes", most)
+	}
+	var has map[string]present
+	if err := errors.Join(json.Unmarshal(text, &has), json.Unmarshal(text, into)); err != nil {
+		return fmt.Errorf("decode an answer: %w", err)
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name != "" && options != "omitempty" && !has[name] {
+			return fmt.Errorf("unexpected answer: it has no %s", name)
+		}
+	}
+	return nil
+}
+
+// present is true for a member of an object that is not null.
+type present bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *present) UnmarshalJSON(text []byte) error {
+	*p = string(text) != "null"
+	return nil
 }

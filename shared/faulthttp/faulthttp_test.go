@@ -115,3 +115,48 @@ func TestReadTakesNothingForAFaultThatIsNone(t *testing.T) {
 		})
 	}
 }
+
+// TestDecodeTakesNoOtherAnswer decodes answers that lack what the service always writes.
+func TestDecodeTakesNoOtherAnswer(t *testing.T) {
+	type inner struct {
+		Owner string `json:"owner"`
+	}
+	for _, c := range []struct {
+		name, kind string
+		status     int
+		body       string
+		isOurs     bool
+	}{
+		{"whole", "application/json", 200, `{"valid":false,"owner":"","new":1}`, true},
+		{"created", "application/json", 201, `{"valid":true,"owner":"b","more":2}`, true},
+		{"a page", "text/html", 200, "<html>", false},
+		{"JSON as a page", "text/html", 200, `{"valid":true,"owner":"b"}`, false},
+		{"without a type", "", 200, `{"valid":true,"owner":"b"}`, false},
+		{"empty", "application/json", 200, `{}`, false},
+		{"null", "application/json", 200, `null`, false},
+		{"a list", "application/json", 200, `[]`, false},
+		{"without a member", "application/json", 200, `{"valid":true}`, false},
+		{"a member in capitals", "application/json", 200, `{"Valid":true,"owner":"b"}`, false},
+		{"a member that is null", "application/json", 200, `{"valid":null,"owner":"b"}`, false},
+		{"two objects", "application/json", 200, `{"valid":true,"owner":"b"}{}`, false},
+		{"half", "application/json", 200, `{"valid":true,"owner":"b"`, false},
+		{"too long", "application/json", 200, `{"valid":true,"owner":"` + strings.Repeat("b", 100) + `"}`, false},
+		{"a part", "application/json", 206, `{"valid":true,"owner":"b"}`, false},
+		{"accepted", "application/json", 202, `{"valid":true,"owner":"b"}`, false},
+		{"a redirect", "application/json", 302, `{"valid":true,"owner":"b"}`, false},
+		{"no content", "application/json", 204, "", false},
+	} {
+		recorder := httptest.NewRecorder()
+		recorder.Header().Set("Content-Type", c.kind)
+		recorder.WriteHeader(c.status)
+		recorder.WriteString(c.body)
+		var into struct {
+			inner
+			Valid bool `json:"valid"`
+			More  int  `json:"more,omitempty"`
+		}
+		if err := Decode(recorder.Result(), 100, &into); (err == nil) != c.isOurs {
+			t.Errorf("%s: got %+v and %v, want that it is an answer: %t", c.name, into, err, c.isOurs)
+		}
+	}
+}

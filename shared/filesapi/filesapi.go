@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -97,11 +96,5 @@ func (c *Client) Claim(ctx context.Context, id string, claim Claim) (answer Clai
 		return Claimed{}, fmt.Errorf("%w: %w", away, err)
 	}
 	defer resp.Body.Close()
-	if err := faulthttp.Read(resp); err != nil {
-		return Claimed{}, err
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&answer); err != nil {
-		return Claimed{}, fmt.Errorf("read the answer to a claim: %w", err)
-	}
-	return answer, nil
+	return answer, faulthttp.Decode(resp, maxAnswer, &answer)
 }

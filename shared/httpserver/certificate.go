@@ -19,6 +19,9 @@ import (
 type Certificate struct {
 	Cert string `placeholder:"FILE" help:"Certificate chain (PEM), for HTTPS and HTTP/2. A changed file is loaded again."`
 	Key  string `placeholder:"FILE" help:"Private key of the certificate (PEM)."`
+
+	BaseURL string `kong:"-"` // the public address; "": the certificate may have any host
+	Proxied bool   `kong:"-"` // clients reach the listener through a proxy that is named as trusted
 }
 
 // checkFilesEvery is the least time between two checks whether a certificate's files have changed.
@@ -27,6 +30,23 @@ const checkFilesEvery = time.Second
 // Config returns a listener's TLS configuration, or nil without a certificate.
 // The certificate is loaded again when its files change.
 func (c Certificate) Config(log *slog.Logger) (*tls.Config, error) {
+	r, err := c.open(log)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	faults, warnings := c.look(r.current.Leaf, time.Now())
+	for _, err := range append(faults, warnings...) {
+		log.Warn("clients may refuse the certificate", "error", err)
+	}
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"h2", "http/1.1"},
+		GetCertificate: r.get,
+	}, nil
+}
+
+// open loads the certificate. Without one it returns nil.
+func (c Certificate) open(log *slog.Logger) (*certReloader, error) {
 	if c.Cert == "" && c.Key == "" {
 		return nil, nil
 	}
@@ -34,14 +54,7 @@ func (c Certificate) Config(log *slog.Logger) (*tls.Config, error) {
 		return nil, errors.New("give both the certificate and its key, or neither")
 	}
 	r := &certReloader{files: c, log: log}
-	if err := r.load(); err != nil {
-		return nil, err
-	}
-	return &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		NextProtos:     []string{"h2", "http/1.1"},
-		GetCertificate: r.get,
-	}, nil
+	return r, r.load()
 }
 
 // MeasureCertificate registers a metric: the time when the first certificate of a chain expires. The value is 0 as long
@@ -86,8 +99,8 @@ func firstExpiry(chain *tls.Certificate) (first time.Time, err error) {
 	return first, nil
 }
 
-// certReloader loads a certificate again when its files change. If that fails,
-// it keeps the old certificate.
+// certReloader loads a certificate again when its files change. If that fails, or if a good certificate would be
+// replaced by one that is not, it keeps the old certificate, and looks again while the files do not fit.
 type certReloader struct {
 	files Certificate
 	log   *slog.Logger
@@ -95,6 +108,7 @@ type certReloader struct {
 	mu       sync.Mutex
 	current  *tls.Certificate
 	modified [2]time.Time // when Cert and Key were changed
+	refused  [2]time.Time // times of the files that could not be used; they are told once
 	checked  time.Time    // when the files were last checked for changes
 }
 
@@ -106,11 +120,15 @@ func (r *certReloader) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return r.current, nil
 	}
 	r.checked = now
-	if times, err := r.times(); err == nil && times == r.modified {
+	times, err := r.times()
+	if err == nil && times == r.modified {
 		return r.current, nil
 	}
 	if err := r.load(); err != nil {
-		r.log.Error("the changed certificate cannot be loaded; the old one stays in use", "error", err)
+		if times != r.refused {
+			r.log.Error("the changed certificate cannot be used; the old one stays in use", "error", err)
+		}
+		r.refused = times
 	} else {
 		r.log.Info("the changed certificate is in use")
 	}
@@ -137,6 +155,9 @@ func (r *certReloader) load() error {
 	if err != nil {
 		const text = "read certificate: %s and %s must be a certificate and its key in PEM: %w"
 		return fmt.Errorf(text, r.files.Cert, r.files.Key, err)
+	}
+	if err := r.files.mayReplace(r.current, &read, time.Now()); err != nil {
+		return err
 	}
 	r.current, r.modified, r.checked = &read, times, time.Now()
 	return nil

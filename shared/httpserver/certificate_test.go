@@ -26,13 +26,18 @@ import (
 // files, and a pool that trusts the certificate.
 func certify(t testing.TB, dir string, number int64) (Certificate, *x509.CertPool) {
 	t.Helper()
+	return certifyAs(t, dir, &x509.Certificate{
+		SerialNumber: big.NewInt(number), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	})
+}
+
+// certifyAs does the same as certify, with a template.
+func certifyAs(t testing.TB, dir string, template *x509.Certificate) (Certificate, *x509.CertPool) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(number), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {

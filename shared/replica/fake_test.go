@@ -112,6 +112,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	cookie, err := r.Cookie("SERVER_ID")
 	other := err == nil && cookie.Value != f.data
+	w.Header().Set("Content-Type", "application/json")
 	http.SetCookie(w, &http.Cookie{Name: "SERVER_ID", Value: f.data})
 	switch offset := r.URL.Query().Get("offset"); {
 	case f.files[r.URL.Path] != nil:

@@ -24,6 +24,7 @@ import (
 func hostile(t *testing.T, answers map[string]string) Source {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		http.SetCookie(w, &http.Cookie{Name: "SERVER_ID", Value: "first"})
 		text, ok := answers[r.URL.Path]
 		if !ok {

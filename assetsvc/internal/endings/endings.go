@@ -39,6 +39,7 @@ type Keeper struct {
 const (
 	wait  = time.Second            // time that the auth service waits for an ending
 	pause = 250 * time.Millisecond // time between two questions after a failure
+	least = 20 * time.Millisecond  // least time between two questions
 )
 
 // Start starts a keeper.
@@ -50,8 +51,10 @@ func Start(store Store, auth Auth, log *slog.Logger) *Keeper {
 		defer close(k.done)
 		defer failures.Close()
 		for ctx.Err() == nil {
+			began := time.Now()
 			if err := k.exchange(ctx); err == nil {
 				failures.Worked()
+				sleep.For(ctx, least-time.Since(began)) // the auth service may not wait, although it should
 			} else if ctx.Err() == nil {
 				failures.Failed(err)
 				sleep.For(ctx, pause)

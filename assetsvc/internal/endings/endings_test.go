@@ -58,11 +58,11 @@ func TestAKeeperSendsAllEndingsToAStoreThatIsBehind(t *testing.T) {
 		began := time.Now()
 		k := Start(s, auth, slog.New(slog.DiscardHandler))
 		synctest.Wait()
-		time.Sleep(pause)
+		time.Sleep(least + pause)
 		synctest.Wait()
 		k.Close()
-		if took := time.Since(began); took != pause || len(auth.asked) != 5 {
-			t.Fatalf("got %d questions in %v, want 5 and one pause of %v", len(auth.asked), took, pause)
+		if took := time.Since(began); took != least+pause || len(auth.asked) != 5 {
+			t.Fatalf("got %d questions in %v, want 5, one after %v and one after %v", len(auth.asked), took, least, pause)
 		}
 		var sent []authapi.Ending
 		for i, last := range []bool{false, true} {
@@ -78,6 +78,34 @@ func TestAKeeperSendsAllEndingsToAStoreThatIsBehind(t *testing.T) {
 		}
 		if at, err := s.Ending(t.Context(), authapi.HeadID); err != nil || at.Hash != "seven" {
 			t.Errorf("got the newest entry %v, %v; want the one of the new chain", at, err)
+		}
+	})
+}
+
+// restless is an auth service that answers at once, and counts the questions.
+type restless int
+
+func (r *restless) Endings(context.Context, authapi.EndingsRequest) (authapi.EndingsResponse, error) {
+	*r++
+	return authapi.EndingsResponse{}, nil
+}
+
+// TestAnAnswerAtOnceIsNoLoop has an auth service that does not wait.
+func TestAnAnswerAtOnceIsNoLoop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "assets.db")
+	synctest.Test(t, func(t *testing.T) {
+		s, err := boltstore.Open(path, boltstore.Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		var asked restless
+		k := Start(s, &asked, slog.New(slog.DiscardHandler))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		k.Close()
+		if want := restless(time.Second/least) + 1; asked > want || asked < want-1 {
+			t.Errorf("got %d questions in a second, want %d", asked, want)
 		}
 	})
 }

@@ -23,8 +23,7 @@ func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 	failures := failurelog.NewState(k.o.Log, "no snapshot can be made; it is tried again")
 	tick := time.NewTicker(min(max(k.o.Interval/looks, leastLook), mostLook))
 	defer tick.Stop()
-	next := k.discard
-	for {
+	for next, isFirst := k.discard, true; ; isFirst = false {
 		switch err := next(ctx); {
 		case ctx.Err() != nil:
 			return
@@ -38,7 +37,7 @@ func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 			return
 		default:
 			failures.Worked()
-			if next = k.makeDue; k.isDue() || k.lacksCopies() {
+			if next = k.makeDue; isFirst && (k.isDue() || k.lacksCopies()) {
 				continue
 			}
 		}

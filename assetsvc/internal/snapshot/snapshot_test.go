@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -599,6 +600,37 @@ func TestASnapshotOfAWrongClockIsReplaced(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestASnapshotThatStaysDueIsNotMadeAtOnce has a clock that is always ahead, so that each new snapshot is due at once.
+func TestASnapshotThatStaysDueIsNotMadeAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := copying(t, openStore(t), t.TempDir())
+		mustMake(t, k)
+		k.o.Interval = time.Hour
+		now, made := time.Now(), 0
+		k.o.Now = func() time.Time { now = now.Add(k.o.Interval); return now }
+		k.o.Log = slog.New(slog.NewTextHandler(writer(func(line string) {
+			if strings.Contains(line, "a snapshot was made") {
+				made++
+			}
+		}), nil))
+		ctx, end := context.WithTimeout(t.Context(), 10*mostLook)
+		defer end()
+		k.Run(ctx, func(err error) { t.Error(err) })
+		if made < 9 || made > 11 {
+			t.Errorf("got %d snapshots in the time of 10 looks, want 10", made)
+		}
+	})
+}
+
+// writer calls the function for each line of a log.
+type writer func(line string)
+
+// Write implements io.Writer.
+func (w writer) Write(p []byte) (int, error) {
+	w(string(p))
+	return len(p), nil
 }
 
 func TestMakingTakesLittleMemory(t *testing.T) {

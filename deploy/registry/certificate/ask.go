@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/acme"
@@ -35,6 +36,9 @@ func (m *Manager) ask(ctx context.Context) (*tls.Certificate, error) {
 	order, err := client.AuthorizeOrder(ctx, acme.DomainIDs(m.host))
 	if err != nil {
 		return nil, fmt.Errorf("order a certificate: %w", err)
+	}
+	if len(order.Identifiers) != 1 || !strings.EqualFold(order.Identifiers[0].Value, m.host) {
+		return nil, fmt.Errorf("order a certificate: the order of the authority is for %.200v", order.Identifiers)
 	}
 	for _, at := range order.AuthzURLs {
 		if err := m.prove(ctx, client, at); err != nil {
@@ -94,6 +98,9 @@ func (m *Manager) prove(ctx context.Context, client *acme.Client, at string) err
 	z, err := client.GetAuthorization(ctx, at)
 	if err != nil {
 		return fmt.Errorf("ask how to prove the host: %w", err)
+	}
+	if !strings.EqualFold(z.Identifier.Value, m.host) {
+		return fmt.Errorf("ask how to prove the host: the authority asks about %.200q", z.Identifier.Value)
 	}
 	if z.Status == acme.StatusValid {
 		return nil

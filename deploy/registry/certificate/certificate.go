@@ -81,7 +81,8 @@ const (
 	within     = 5 * time.Minute     // longest time for one attempt
 	firstPause = 2 * time.Minute     // pause after the first failure; Let's Encrypt allows five failures an hour
 	longPause  = 6 * time.Hour
-	lookEvery  = time.Hour // interval of reading the clock: the machine may have slept, or its clock was set
+	least      = 10 * time.Second // least pause after a success, for certificates that live for seconds
+	lookEvery  = time.Hour        // interval of reading the clock: the machine may have slept, or its clock was set
 )
 
 // Manager keeps the certificate of one host valid. Its methods may be called concurrently.
@@ -98,6 +99,7 @@ type Manager struct {
 	mu       sync.Mutex
 	current  *tls.Certificate
 	failures int
+	early    int       // certificates in a row whose renewal was due as soon as they came
 	cause    error     // why the last attempt failed
 	next     time.Time // when the next attempt is due
 }
@@ -184,7 +186,14 @@ func (m *Manager) note(ctx context.Context, got *tls.Certificate, err error) {
 		m.failures++
 		m.cause = err
 	}
-	m.next = m.due(time.Now(), err)
+	now := time.Now()
+	m.next = m.due(now, err)
+	if err == nil && m.next.Before(now.Add(least)) { // the authority gives old certificates, or the clock is wrong
+		m.early++
+		m.next = now.Add(pauseAfter(m.early))
+	} else if err == nil {
+		m.early = 0
+	}
 	next := m.next
 	m.mu.Unlock()
 	m.renewals.Add(ctx, 1, metric.WithAttributes(attribute.String("result", result)))
@@ -195,14 +204,19 @@ func (m *Manager) note(ctx context.Context, got *tls.Certificate, err error) {
 	m.log.Info("there is a new certificate", "host", m.host, "expires", got.Leaf.NotAfter, "renewal", next)
 }
 
+// pauseAfter returns the pause after so many attempts in a row that gave no certificate that lasts.
+func pauseAfter(attempts int) time.Duration {
+	if attempts < 8 {
+		return min(firstPause<<(attempts-1), longPause)
+	}
+	return longPause
+}
+
 // due returns when the next attempt is due. Its arguments are the time at which the last attempt ended, and the error
 // of that attempt.
 func (m *Manager) due(now time.Time, err error) time.Time {
 	if m.failures > 0 {
-		pause := longPause
-		if m.failures < 8 {
-			pause = min(firstPause<<(m.failures-1), longPause)
-		}
+		pause := pauseAfter(m.failures)
 		if wait, told := acme.RateLimit(err); told {
 			pause = max(pause, min(wait, 24*time.Hour))
 		}

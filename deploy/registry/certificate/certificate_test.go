@@ -102,6 +102,43 @@ func TestFailuresAreRepeatedLessAndLess(t *testing.T) {
 	})
 }
 
+// TestASuccessIsNotRepeatedAtOnce has an authority whose certificates are due for renewal as soon as they come, and
+// later one that gives good certificates.
+func TestASuccessIsNotRepeatedAtOnce(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, life := range []struct{ before, after time.Duration }{
+		{89 * day, day}, {20 * time.Second, time.Second}, {300 * day, 0}, {0, 19 * time.Second},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			m, _ := open(t, dir)
+			begin := time.Now()
+			var at []string
+			m.obtain = func(context.Context) (*tls.Certificate, error) {
+				at = append(at, time.Since(begin).String())
+				from, to := time.Now().Add(-life.before), time.Now().Add(life.after)
+				if len(at) >= 11 {
+					from, to = time.Now(), time.Now().Add(90*day)
+				}
+				key, chain := signed(t, host, from, to)
+				return read(append(key, pemOf(chain)...), host)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { m.Keep(ctx); close(done) }()
+			time.Sleep(70 * day)
+			synctest.Wait()
+			cancel()
+			<-done
+			// The last two are good: they are renewed when they have 30 days left.
+			want := strings.Fields("0s 2m0s 6m0s 14m0s 30m0s 1h2m0s 2h6m0s 4h14m0s 10h14m0s 16h14m0s 22h14m0s 1462h14m0s")
+			if diff := cmp.Diff(want, at); diff != "" {
+				t.Errorf("%v: orders (-want +got):\n%s", life, diff)
+			}
+		})
+	}
+}
+
 func pemOf(chain [][]byte) (text []byte) {
 	for _, der := range chain {
 		text = append(text, blockOf(der)...)

@@ -56,7 +56,9 @@ type mirror struct {
 	count     func(outcome)           // counts comparisons of assets with the log
 	doing     atomic.Value            // string: a sentence that says why the mirror serves nothing
 
-	isBeside bool                // this mirror only makes the next copy, which another mirror will serve
+	isBeside bool      // this mirror only makes the next copy, which another mirror will serve
+	renewed  time.Time // when a copy last replaced another; with renewals, the number since they were rare
+	renewals int
 	head     translog.Checkpoint // if isBeside: checkpoint of the copy, once it is verified
 }
 
@@ -76,6 +78,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	}
 	defer listener.Close() // closing it a second time does no harm
 	c.Addr = listener.Addr().String()
+	c.TLS.BaseURL, c.TLS.Proxied = c.BaseURL, len(c.TrustedProxies) > 0
 	certificate, err := c.TLS.Config(logger)
 	if err != nil {
 		return err
@@ -190,6 +193,10 @@ func (m *mirror) work(ctx context.Context) {
 		}
 		if errors.Is(err, errRenewed) {
 			m.log.Info("the copy is replaced", "reason", err)
+			if time.Since(m.renewed) > anewRest {
+				m.renewals = 0
+			}
+			m.renewed, m.renewals = time.Now(), min(m.renewals+1, 16)
 			if err := m.swap(); err != nil {
 				m.failures.Failed(err)
 			}

@@ -147,7 +147,7 @@ func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 		return away(err)
 	}
 	defer resp.Body.Close()
-	if !late.Stop() || !isAnswer(resp) {
+	if !late.Stop() || !isAnswer(out, resp) {
 		return away(fmt.Errorf("%w: status %d with %.80q", errAnswer, resp.StatusCode, resp.Header.Get("Content-Type")))
 	}
 	pass(w.Header(), resp.Header, passedBack)
@@ -168,10 +168,13 @@ func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 }
 
 // isAnswer reports whether the mirror may pass an answer on. The status must depend only on the request, unlike 429
-// and 503. The body must be JSON. An answer with the status 304 has no body, and may be passed on.
-func isAnswer(resp *http.Response) bool {
-	if resp.StatusCode == http.StatusNotModified {
-		return true
+// and 503, and fit its conditions. The body must be JSON. An answer with the status 304 has no body.
+func isAnswer(asked *http.Request, resp *http.Response) bool {
+	switch isGuarded := asked.Header.Get("If-Match") != ""; {
+	case resp.StatusCode == http.StatusNotModified:
+		return asked.Header.Get("If-None-Match") != ""
+	case resp.StatusCode == http.StatusPreconditionFailed && !isGuarded:
+		return false
 	}
 	kind, parameters, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	charset := parameters["charset"]

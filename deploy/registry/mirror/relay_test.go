@@ -33,6 +33,7 @@ func get(r *relay, path string) *httptest.ResponseRecorder {
 	req.Header.Set("Authorization", "secret")
 	req.Header.Set("X-Access-Token", "secret")
 	req.Header.Set("If-None-Match", `"tag"`)
+	req.Header.Set("If-Match", "*")
 	r.ServeHTTP(w, req)
 	return w
 }
@@ -81,6 +82,14 @@ func TestTroublesOfTheOriginAreUnavailable(t *testing.T) {
 		})
 		if got := get(r, "/api/2.5/transfers/x"); got.Code != want {
 			t.Errorf("the origin answers %d: got %d, want %d", status, got.Code, want)
+		}
+		if status == 304 || status == 412 { // answers to a condition
+			want = 503
+		}
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/2.5/transfers/x", nil))
+		if w.Code != want {
+			t.Errorf("the origin answers %d without a condition: got %d, want %d", status, w.Code, want)
 		}
 	}
 	r := stage(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })

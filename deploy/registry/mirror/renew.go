@@ -107,6 +107,9 @@ func (k *keeper) lacksLog() bool {
 func (k *keeper) renew(ctx context.Context) error {
 	next := k.mirror.beside()
 	pause := anewFirst
+	if m := k.mirror; m.renewals > 0 { // this copy has replaced another
+		sleep.For(ctx, min(anewFirst<<m.renewals, anewMost)-time.Since(m.renewed))
+	}
 	for ctx.Err() == nil {
 		if !k.doubts.any() {
 			sleep.For(ctx, time.Second)

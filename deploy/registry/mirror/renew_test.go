@@ -62,6 +62,7 @@ func newUpstream(t *testing.T, key translog.Key, serverID string, assets int) *u
 // RoundTrip answers a request as the registry does. It has neither snapshots nor a stream.
 func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", "application/json")
 	http.SetCookie(w, &http.Cookie{Name: "SERVER_ID", Value: u.serverID})
 	part, has := u.parts[r.URL.Path]
 	switch query := r.URL.Query(); {
@@ -194,4 +195,36 @@ func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRenewalsOfACopyArePaused has a registry that shows other data every few seconds. Each new copy is as good as the
+// one before, and replaces it.
+func TestRenewalsOfACopyArePaused(t *testing.T) {
+	key, err := translog.GenerateKey(translog.ForLog, "registry.example/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		to, output := &switched{}, &lines{}
+		to.to.Store(newUpstream(t, key, "first", 5))
+		config := Config{Of: "http://registry.example", Data: t.TempDir(), Timeout: time.Minute,
+			PublicKey: []string{key.Public().String()}}
+		m, err := newMirror(config, slog.New(slog.NewTextHandler(output, nil)), telemetry.New(nil, nil, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.transport, m.relay.to = to, to
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); m.work(ctx) }()
+		for n := range 3600 / 20 {
+			time.Sleep(20 * time.Second)
+			to.to.Store(newUpstream(t, key, fmt.Sprint(n), 5))
+		}
+		end()
+		<-ended
+		if got := strings.Count(fmt.Sprint(output), "the copy is replaced"); got < 3 || got > 15 {
+			t.Errorf("got %d new copies in an hour, want from 3 to 15", got)
+		}
+	})
 }

@@ -27,6 +27,7 @@ func newPublicAPI(t *testing.T, answers map[string]string) *publicAPI {
 	t.Helper()
 	api := &publicAPI{answers: answers}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
@@ -296,6 +297,7 @@ func TestFollowStartsAtOnePlace(t *testing.T) {
 
 func TestAWriteTellsWhatWasIgnored(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Registry-Ignored", "documents, owner")
 		io.WriteString(w, `{"data":{"id":"a1"},"access":{"token":"t"}}`)
 	}))

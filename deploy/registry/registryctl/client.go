@@ -64,7 +64,8 @@ func send(ctx context.Context, method, address, key string, body []byte) ([]byte
 	if err != nil {
 		return nil, fmt.Errorf("the answer ended early: %w", err)
 	}
-	if resp.StatusCode < http.StatusBadRequest {
+	switch resp.StatusCode {
+	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
 		return text, nil
 	}
 	return nil, refusal(resp, text)

@@ -22,6 +22,7 @@ const refusedBody = `{"status":"error","errors":[{"location":"url","name":"NAME"
 func TestExitCodesTellWhoMustAct(t *testing.T) {
 	server := func(status int, name string) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(status)
 			if name != "" {
@@ -109,6 +110,7 @@ func TestAnInterruptedCreationGetsItsTokens(t *testing.T) {
 	var keys []string
 	lost := true
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		keys = append(keys, r.Header.Get("Idempotency-Key"))
 		if lost {
 			w.WriteHeader(http.StatusInternalServerError)

@@ -207,6 +207,7 @@ func dataOf(data any) string {
 
 // ServeHTTP implements http.Handler.
 func (r *testRegistry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if status := r.empty[request.URL.String()]; status > 0 {

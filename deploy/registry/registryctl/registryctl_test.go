@@ -101,6 +101,7 @@ func adminAPI(t *testing.T, text string) (flags []string, requests *[]string) {
 			t.Error(err)
 		}
 		*requests = append(*requests, r.Method+" "+r.URL.Path+" "+string(body))
+		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, text)
 	}))
 	t.Cleanup(server.Close)

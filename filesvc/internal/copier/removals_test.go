@@ -190,11 +190,17 @@ func TestLyingRemovals(t *testing.T) {
 	r.mustCatchUp()
 	pages := 0
 	for name, lie := range map[string]http.HandlerFunc{
-		"paths":          has(`{"data":[{"id":"` + id(1) + rest + `../../../etc/passwd"}]}`),
-		"no order":       has(`{"data":[{"id":"` + id(1) + rest + id(0) + `"}]}`),
-		"twice":          has(`{"data":[{"id":"` + id(1) + rest + id(1) + `"}]}`),
-		"capitals":       has(`{"data":[{"id":"` + id(1) + rest + strings.Repeat("A", 32) + `"}]}`),
-		"no JSON":        has(`{"data":[{"id":"` + id(1) + `"}`),
+		"paths":    has(`{"data":[{"id":"` + id(1) + rest + `../../../etc/passwd"}]}`),
+		"no order": has(`{"data":[{"id":"` + id(1) + rest + id(0) + `"}]}`),
+		"twice":    has(`{"data":[{"id":"` + id(1) + rest + id(1) + `"}]}`),
+		"capitals": has(`{"data":[{"id":"` + id(1) + rest + strings.Repeat("A", 32) + `"}]}`),
+		"no JSON":  has(`{"data":[{"id":"` + id(1) + `"}`),
+		"no list":  has(`{}`),
+		"null":     has(`null`),
+		"another type": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			io.WriteString(w, `{"data":[]}`)
+		},
 		"another status": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
 		"a long page": func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"data":[{"id":"`+id(1)+`"}`)

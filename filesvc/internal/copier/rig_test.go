@@ -105,6 +105,9 @@ func newRig(t *testing.T) *rig {
 		if answer == nil {
 			answer = http.NotFound
 		}
+		if q.URL.Path == "/get/removed" {
+			w.Header().Set("Content-Type", "application/json")
+		}
 		answer(w, q)
 	}))
 	t.Cleanup(server.Close)

@@ -141,8 +141,13 @@ func (s Source) removed(ctx context.Context, after string) (ids []string, more b
 		Data []struct{ ID string }
 		Next *struct{} `json:"next_page"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp, maxPage)).Decode(&list); err != nil {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	err = json.NewDecoder(io.LimitReader(resp, maxPage)).Decode(&list)
+	switch {
+	case err != nil:
 		return nil, false, fmt.Errorf("%w: the removals after %q: %w", errAnswer, after, err)
+	case kind != "application/json" || list.Data == nil:
+		return nil, false, fmt.Errorf("%w: the removals after %q are no list, with the type %.80q", errAnswer, after, kind)
 	}
 	for _, f := range list.Data {
 		if !filelink.IsID(f.ID) || f.ID <= after {

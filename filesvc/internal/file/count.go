@@ -18,7 +18,7 @@ type Counts struct {
 
 	Received atomic.Int64 // bytes of stored uploads
 	Sent     atomic.Int64 // bytes sent to readers
-	Unread   atomic.Int64 // attempts to read a stored file whose bytes could not be opened
+	Unread   atomic.Int64 // readings of a stored file whose bytes cannot be opened, or are others
 
 	Drawn   atomic.Int64 // files whose pictures were made
 	Undrawn atomic.Int64 // files from which no picture can be made

@@ -145,7 +145,8 @@ func (s *Service) checkHeld() error {
 		"The registry does not know yet which files were removed; repeat the request later.")
 }
 
-// Open opens the bytes of a file in the state Stored. The caller closes them.
+// Open opens the bytes of a file in the state Stored. If a store sends other bytes, reading the whole file fails. The
+// caller closes them.
 func (s *Service) Open(ctx context.Context, f File) (blob Blob, err error) {
 	defer func() {
 		if err != nil && ctx.Err() == nil { // the client is still connected
@@ -166,7 +167,7 @@ func (s *Service) Open(ctx context.Context, f File) (blob Blob, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open file %s: %w", f.ID, err), blob.Close())
 	}
-	return blob, nil
+	return verifyWhole(blob, f, &s.Counts.Unread), nil
 }
 
 // Claim describes a document that is about to name a file.

@@ -198,25 +198,3 @@ func (c *counted) Read(p []byte) (int, error) {
 }
 
 func (c *counted) sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
-
-// Verified returns a reader of the bytes of a stored file. If the bytes do not have the file's SHA-256, it
-// returns an error instead of io.EOF.
-func Verified(from io.Reader, f File) io.Reader { return &verified{from, sha256.New(), f.SHA256} }
-
-type verified struct {
-	from io.Reader
-	sum  hash.Hash
-	want string
-}
-
-func (v *verified) Read(p []byte) (int, error) {
-	n, err := v.from.Read(p)
-	v.sum.Write(p[:n])
-	if !errors.Is(err, io.EOF) {
-		return n, err
-	}
-	if got := hex.EncodeToString(v.sum.Sum(nil)); got != v.want {
-		return n, fmt.Errorf("%w: got %s, want %s", ErrSum, got, v.want)
-	}
-	return n, err
-}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -82,6 +83,10 @@ func (a *API) serve(c *gin.Context, f file.File, blob file.Blob, tag string) err
 	h.Set("ETag", `"`+tag+`"`)
 	w := &paced{ResponseWriter: c.Writer, sender: httpserver.NewSender(c.Writer, a.down), sent: &a.Files.Counts.Sent}
 	http.ServeContent(w, c.Request, "", time.Time{}, blob)
+	if w.failed != nil && c.Writer.Written() {
+		_ = c.Error(w.failed)       // for the log; gin returns its argument
+		panic(http.ErrAbortHandler) // ends the connection, so that no client takes a part for the whole
+	}
 	return w.fault(f)
 }
 
@@ -104,6 +109,7 @@ type paced struct {
 	sender  *httpserver.Sender
 	sent    *atomic.Int64 // counts the bytes of files
 	refused int           // status of an error answer that was held back; 0: none
+	failed  error         // why the store gave no more bytes
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -125,9 +131,9 @@ func (p *paced) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// fault returns the fault for an error answer that was held back while f was read, or nil.
+// fault returns the fault for an answer of which nothing was sent while f was read, or nil.
 func (p *paced) fault(f file.File) error {
-	if p.refused == 0 {
+	if p.refused == 0 && p.failed == nil {
 		return nil
 	}
 	for _, name := range []string{
@@ -136,6 +142,9 @@ func (p *paced) fault(f file.File) error {
 		p.Header().Del(name)
 	}
 	switch p.refused {
+	case 0:
+		p.Header().Del("Content-Range")
+		return p.failed
 	case http.StatusRequestedRangeNotSatisfiable:
 		return fault.New(fault.Unsatisfiable, fault.Header, "Range", "The file has %d bytes.", f.Size)
 	case http.StatusPreconditionFailed:
@@ -150,10 +159,27 @@ func (p *paced) ReadFrom(from io.Reader) (int64, error) {
 	if limited, ok := from.(*io.LimitedReader); ok {
 		if kept, ok := limited.R.(interface{ File() *os.File }); ok {
 			limited.R = kept.File()
+		} else {
+			limited.R = &noted{limited.R, &p.failed}
 		}
 	}
 	n, err := p.sender.SendFrom(from)
 	p.sent.Add(n)
+	return n, err
+}
+
+// noted notes why a reader fails, because net/http does not say it.
+type noted struct {
+	from io.Reader
+	err  *error
+}
+
+// Read implements io.Reader.
+func (r *noted) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		*r.err = err
+	}
 	return n, err
 }
 

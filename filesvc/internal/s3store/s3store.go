@@ -107,7 +107,7 @@ func Open(a Address, spool string, timeout time.Duration) (*Store, error) {
 			"or name their file in AWS_SHARED_CREDENTIALS_FILE")
 	}
 	client, err := minio.NewCore(a.host, &minio.Options{
-		Creds: keys, Secure: a.secure, Region: a.region, Transport: transport, MaxRetries: attempts,
+		Creds: keys, Secure: a.secure, Region: a.region, Transport: checked{transport}, MaxRetries: attempts,
 	})
 	if err != nil {
 		return nil, err
@@ -251,16 +251,31 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 
 // Names implements file.Bytes.
 func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, error) {
+	return s.list(ctx, s.prefix, after, limit, file.IsBlob)
+}
+
+// list returns at most limit names of objects that follow the prefix and are greater than the argument `after`. It
+// leaves out names that are not ours, and refuses a list in which our names are not sorted.
+func (s *Store) list(
+	ctx context.Context, prefix, after string, limit int, isOurs func(string) bool,
+) (found []string, err error) {
 	within, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	var found []string
+	last := ""
 	for o := range s.client.ListObjectsIter(within, s.bucket, minio.ListObjectsOptions{
-		Prefix: s.prefix, StartAfter: s.prefix + after, MaxKeys: min(limit, listMost),
+		Prefix: prefix, StartAfter: prefix + after, MaxKeys: min(limit, listMost),
 	}) {
 		if o.Err != nil {
 			return nil, why(ctx, o.Err)
 		}
-		if name := strings.TrimPrefix(o.Key, s.prefix); name > after && file.IsBlob(name) {
+		name, isBelow := strings.CutPrefix(o.Key, prefix)
+		if !isBelow || !isOurs(name) {
+			continue
+		}
+		if name <= last {
+			return nil, why(ctx, fmt.Errorf("%w: the list has %s after %s", errAnswer, name, last))
+		}
+		if last = name; name > after {
 			found = append(found, name)
 		}
 		if len(found) == limit {
@@ -312,24 +327,8 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 }
 
 // Removed implements file.Bytes.
-func (s *Store) Removed(ctx context.Context, after string, limit int) (ids []string, err error) {
-	within, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	prefix := s.prefix + removals
-	for o := range s.client.ListObjectsIter(within, s.bucket, minio.ListObjectsOptions{
-		Prefix: prefix, StartAfter: prefix + after, MaxKeys: min(limit, listMost),
-	}) {
-		if o.Err != nil {
-			return nil, why(ctx, o.Err)
-		}
-		if id := strings.TrimPrefix(o.Key, prefix); id > after && filelink.IsID(id) {
-			ids = append(ids, id)
-		}
-		if len(ids) == limit {
-			return ids, nil
-		}
-	}
-	return ids, why(ctx, within.Err())
+func (s *Store) Removed(ctx context.Context, after string, limit int) ([]string, error) {
+	return s.list(ctx, s.prefix+removals, after, limit, filelink.IsID)
 }
 
 // read returns all bytes of a small object.
@@ -385,8 +384,13 @@ func (o *object) open() error {
 	late := time.AfterFunc(o.store.timeout, end)
 	defer late.Stop()
 	options := minio.GetObjectOptions{}
-	options.Set("Range", fmt.Sprintf("bytes=%d-", o.at))
-	body, _, _, err := o.store.client.GetObject(ctx, o.store.bucket, o.key, options)
+	if o.at > 0 {
+		options.Set("Range", fmt.Sprintf("bytes=%d-", o.at))
+	}
+	body, info, _, err := o.store.client.GetObject(ctx, o.store.bucket, o.key, options)
+	if err == nil && info.Size != o.size-o.at {
+		err = errors.Join(fmt.Errorf("%w: it has %d of %d bytes from %d on", errAnswer, info.Size, o.size, o.at), body.Close())
+	}
 	if err != nil {
 		end()
 		return why(o.ctx, err)

@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	s.Certificate, s.Reloads = s.TLS, true
+	s.Certificate, s.Reloads = s.certificate(), true
 	start := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
 		s, err := parse(args) // parsed again, because the file may have changed before a reload
 		if err != nil {
@@ -117,8 +117,14 @@ func check(args []string) error {
 		// This replaces the missing secret, so that Validate reports the other faults.
 		c.Secrets = keyring.Ring{make([]byte, keyring.MinLength)}
 	}
-	_, badCertificate := s.TLS.Config(c.Log)
-	return errors.Join(malformed, unreadable, c.Validate(), badCertificate)
+	return errors.Join(malformed, unreadable, c.Validate(), s.certificate().Check(os.Stdout))
+}
+
+// certificate returns the operator's certificate, with what it is compared with.
+func (s settings) certificate() httpserver.Certificate {
+	own := s.TLS
+	own.BaseURL, own.Proxied = s.BaseURL, len(s.TrustedProxies) > 0
+	return own
 }
 
 func parse(args []string) (settings, error) {

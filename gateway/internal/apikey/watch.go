@@ -19,6 +19,7 @@ const (
 	watchWait    = 250 * time.Millisecond // how long a call waits for a change; each answer confirms the cache
 	watchTimeout = 500 * time.Millisecond // timeout of a call
 	watchPause   = 100 * time.Millisecond // pause after a failed call
+	watchLeast   = 10 * time.Millisecond  // least time between two calls
 	watchLost    = 3 * time.Second        // time without an answer after which a warning is logged
 )
 
@@ -46,10 +47,12 @@ func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 			c.Forget(answer)
 			since = answer.At
 		}
-		c.Confirm(asked) // the answer was made after the time `asked`, so it has all changes up to that time
-		if !changed && answered.Sub(began) < watchPause {
-			sleep.For(ctx, watchPause) // the watcher did not wait, although it should
+		c.Confirm(asked)    // the answer was made after the time `asked`, so it has all changes up to that time
+		least := watchLeast // the watcher may have another state in each answer
+		if !changed {
+			least = watchPause // the watcher may not wait, although it should
 		}
+		sleep.For(ctx, least-answered.Sub(began))
 	}
 }
 

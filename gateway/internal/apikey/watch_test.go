@@ -153,11 +153,16 @@ func (w ending) WatchKeys(ctx context.Context, since string, wait time.Duration)
 }
 
 // changing is a Watcher that reports a change every 10 ms.
-type changing struct{ calls int }
+type changing struct {
+	calls      int
+	isRestless bool // it answers at once
+}
 
 func (w *changing) WatchKeys(context.Context, string, time.Duration) (authapi.WatchKeysResponse, error) {
 	w.calls++
-	time.Sleep(10 * time.Millisecond)
+	if !w.isRestless {
+		time.Sleep(10 * time.Millisecond)
+	}
 	return authapi.WatchKeysResponse{At: fmt.Sprint(w.calls)}, nil
 }
 
@@ -171,6 +176,13 @@ func TestAWatcherIsAskedAtOnce(t *testing.T) {
 		Cached(&fake{}, time.Hour, time.Now, 1<<30).Watch(ctx, quick, slog.New(slog.DiscardHandler))
 		if quick.calls < 99 {
 			t.Errorf("got %d calls in a second of changes, want 99", quick.calls)
+		}
+		ctx, end = context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		restless := &changing{isRestless: true}
+		Cached(&fake{}, time.Hour, time.Now, 1<<30).Watch(ctx, restless, slog.New(slog.DiscardHandler))
+		if restless.calls < 99 || restless.calls > 101 {
+			t.Errorf("got %d calls in a second of answers at once, want 100", restless.calls)
 		}
 		ctx, end = context.WithTimeout(t.Context(), 4*watchWait+time.Millisecond)
 		defer end()

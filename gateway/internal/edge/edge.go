@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/gzhttp"
 
@@ -22,6 +23,8 @@ type Config struct {
 	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is trusted
 	CORSOrigins    []string           // origins whose web pages may use the API; "*" for all
 	Encoders       *memory.Budget     // memory for compressing answers
+	HSTS           time.Duration      // max-age of Strict-Transport-Security; 0: no such header
+	Secure         bool               // clients use HTTPS, although perhaps not to this listener
 }
 
 // minCompressed is the least size in bytes of an answer that is compressed. A smaller answer fits into one
@@ -43,6 +46,8 @@ type handler struct {
 	encoders   *memory.Budget
 	proxies    clientaddr.Proxies
 	cors       cors
+	hsts       []string // nil: no header
+	isSecure   bool
 }
 
 // isLong reports whether a request may wait until the feed changes (docs/contract.md, "Streams"), or is for a
@@ -69,7 +74,14 @@ func New(next http.Handler, c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compress answers: %w", err)
 	}
-	return handler{next, compress(next), compress, c.Encoders, c.TrustedProxies, newCORS(c.CORSOrigins)}, nil
+	h := handler{
+		plain: next, compressed: compress(next), compress: compress, encoders: c.Encoders, proxies: c.TrustedProxies,
+		cors: newCORS(c.CORSOrigins), isSecure: c.Secure,
+	}
+	if c.HSTS > 0 { // never with includeSubDomains: other hosts are not ours
+		h.hsts = []string{fmt.Sprintf("max-age=%d", c.HSTS/time.Second)}
+	}
+	return h, nil
 }
 
 // vary has the two values of the Vary header. Before an answer that may be compressed, only the first value is set:
@@ -85,6 +97,9 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	header[httpserver.RequestIDHeader] = values[0:1:1]
 	header["X-Content-Type-Options"] = httpserver.NoSniff
+	if h.hsts != nil && (r.TLS != nil || h.isSecure) {
+		header["Strict-Transport-Security"] = h.hsts
+	}
 	header["Vary"] = vary[0:1:1] // limited in capacity, so that appending a value makes a copy
 	if client := h.proxies.Client(r); client.IsValid() {
 		values[1] = client.String()

@@ -241,6 +241,7 @@ func TestARemovalIsAudited(t *testing.T) {
 			})
 			var noted []authapi.NoteRemovalRequest
 			auth := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
 				if r.URL.Path != authapi.NoteRemovalPath {
 					anyKey(w, r)
 					return

@@ -31,6 +31,7 @@ import (
 // anyKey answers as an auth service that is ready and accepts every key. The id of a key contains the key's
 // hash.
 func anyKey(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
 	body, _ := io.ReadAll(r.Body)
 	_, hash, _ := strings.Cut(string(body), `:"`)
 	hash, _, _ = strings.Cut(hash, `"`)

@@ -20,6 +20,7 @@ type Settings struct {
 	CORSOrigins    []string          `name:"cors-origins" default:"*" help:"${cors_origins}"`
 	Deprecated     map[string]string `placeholder:"VERSION=DATE" help:"${deprecated}"`
 	Sunset         map[string]string `placeholder:"VERSION=DATE" help:"${sunset}"`
+	HSTS           time.Duration     `name:"hsts" help:"${hsts}"`
 	Data           catalog.Settings  `embed:""`
 }
 
@@ -33,6 +34,8 @@ func (Settings) HelpTexts() map[string]string {
 		"client_segments": "The most segments of the snapshot that one API key reads at once, " +
 			"or one address without a key.",
 		"cors_origins": "Origins whose web pages may use the API, with commas between them; * for all.",
+		"hsts": "How long browsers use HTTPS only for this host (Strict-Transport-Security); 0: they are not told to. " +
+			"They apply it to every port of the host, the console's too.",
 		"deprecated": "Versions of the API that are deprecated since a date, such as 2.4=2027-01-31. " +
 			"Their answers say so in the header Deprecation (RFC 9745).",
 		"sunset": "Versions of the API that end on a date, such as 2.4=2027-12-31. " +
@@ -46,6 +49,9 @@ func (s Settings) Validate() error {
 	if min(s.MaxConcurrent, s.ClientStreams, s.ClientSegments) < 0 || s.ReadTimeout < 0 || s.ListTimeout < 0 {
 		const says = "the limits of requests, streams and segments and the timeouts must not be negative"
 		faults = append(faults, errors.New(says))
+	}
+	if s.HSTS < 0 || s.HSTS%time.Second != 0 {
+		faults = append(faults, errors.New("--hsts must be whole seconds, and not negative"))
 	}
 	for _, dates := range []map[string]string{s.Deprecated, s.Sunset} {
 		for name, date := range dates {

@@ -89,6 +89,7 @@ type registry struct {
 	hasLog    bool
 	feed      int            // number of entries
 	status    int            // status of every answer; 0: the usual one
+	isPage    string         // path at which a proxy answers with a page
 	pictures  map[string]int // maps paths below /get to the statuses of their answers
 	catalogue string         // the catalogue of whole copies; "": the registry has none
 
@@ -127,10 +128,15 @@ func (r *registry) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (r *registry) answer(w http.ResponseWriter, req *http.Request) {
 	last := r.revisions[len(r.revisions)-1]
+	w.Header().Set("Content-Type", "application/json")
 	switch path := strings.TrimPrefix(req.URL.Path, "/api/2.5/assets"); {
 	case r.status != 0:
 		w.WriteHeader(r.status)
 	case r.pictures[req.URL.Path] != 0 && req.Method == http.MethodHead:
+		w.Header().Set("Content-Type", "image/jpeg")
+		if r.isPage == req.URL.Path {
+			w.Header().Set("Content-Type", "text/html")
+		}
 		w.WriteHeader(r.pictures[req.URL.Path])
 	case req.URL.Path == "/data/catalog.jsonld" && r.catalogue != "":
 		io.WriteString(w, r.catalogue)

@@ -67,5 +67,5 @@ func (r *registry) has(ctx context.Context, path string) bool {
 		return false
 	}
 	defer resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	return resp.StatusCode == http.StatusOK && resp.Header.Get("Content-Type") == "image/jpeg"
 }

@@ -29,14 +29,16 @@ func TestThePageShowsPictures(t *testing.T) {
 			document(1), document(2), document(3, "documentType", "notice"), document(4, "format", "application/pdf"),
 			document(5, "sha256", ""), document(6, "url", "https://registry.example/get/x"),
 			document(7, "id", "8"), document(8), document(9), document(10, "title", "", "title_en", "Facade"),
+			document(11),
 		}
 	}))
 	r.pictures = map[string]int{}
-	for n := range 11 {
+	for n := range 12 {
 		r.pictures["/get/"+file(n)+"/1200"] = 200
 	}
 	r.pictures["/get/"+file(2)+"/1200"] = 404 // no picture could be made of the file
 	r.pictures["/get/"+file(9)+"/1200"] = 410
+	r.isPage = "/get/" + file(11) + "/1200"
 	s := newSite(t, r, newFound(), logKey)
 	_, body := get(t, s, "/en/assets/"+id)
 	got := regexp.MustCompile(`<img [^>]*>`).FindAllString(body, -1)
