@@ -3,6 +3,7 @@
 package cells
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -56,8 +57,11 @@ func edit(text string, change func(rest string) string) string {
 	return edited.String()
 }
 
-// isFormula reports whether a spreadsheet could calculate a cell with this text. A sign before a digit or a blank
-// begins a number or a line of a list. A sign alone is none.
+// call matches what a formula needs to call a function or a program, or to read another sheet or file.
+var call = regexp.MustCompile(`[A-Za-z]\(|\p{Lu}{2}\(|!\$?[A-Za-z]`)
+
+// isFormula reports whether a spreadsheet could calculate a cell that this text begins with. A sign before a digit or a
+// blank begins a number or a line of a list, if the cell calls nothing. A sign alone is no formula.
 func isFormula(text string) bool {
 	first, size := utf8.DecodeRuneInString(text)
 	switch first {
@@ -65,7 +69,14 @@ func isFormula(text string) bool {
 		return true
 	case '+', '-', '＋', '－':
 		next, _ := utf8.DecodeRuneInString(text[size:])
-		return len(text) > size && !unicode.IsDigit(next) && !unicode.IsSpace(next)
+		if !unicode.IsDigit(next) && !unicode.IsSpace(next) {
+			return len(text) > size
+		}
+		cell := text
+		if end := strings.IndexAny(text, ends); end >= 0 {
+			cell = text[:end]
+		}
+		return call.MatchString(cell)
 	}
 	return false
 }

@@ -15,8 +15,10 @@ func TestHarmless(t *testing.T) {
 	begins := []string{"", "x;", "x\t", "x\n", "x\r", "x\r\n", "\n", ";", "x\v", "x\f", "x\u0085", "x\u2028", "x\u2029", `x;"`,
 		`x;""`, "x\n\"", "x;;"}
 	others := []string{"x", " ", "x,", "x|", "x; ", "'", `"`, "x;'", "\ufeff", "x\xff"}
-	formulas := []string{"=1+1", "@SUM(A1)", "＝1", "＠A1", "+A1", "-A1", "＋cmd|' /C calc'!A0", "－(1)", "--1", "-'a'!A1", "-\xff"}
-	texts := []string{"+380 (44) 123-45-67", "-5", "- будинок", "-\u00a0гараж", "－５", "+", "-", "x", "-\n"}
+	formulas := []string{"=1+1", "@SUM(A1)", "＝1", "＠A1", "+A1", "-A1", "＋cmd|' /C calc'!A0", "－(1)", "--1", "-'a'!A1", "-\xff",
+		"-2+3+cmd|' /C calc'!A0", "+1-HYPERLINK(\"x\")", "- ГІПЕРПОСИЛАННЯ(1)", "- 1+'[x.xls]s'!$A$1"}
+	texts := []string{"+380 (44) 123-45-67", "-5", "- будинок", "-\u00a0гараж", "－５", "+", "-", "x", "-\n", "- гараж(1 шт.)",
+		"-5 кв. м (загальна)!", "- увага! A 1"}
 	same := func(text string) {
 		if got := Harmless(text); got != text {
 			t.Errorf("%q: got %q, want no change", text, got)
