@@ -112,7 +112,8 @@ func Read(resp *http.Response) error {
 
 // Decode decodes the JSON object with which one of our services answered, or returns the fault in the answer. The
 // argument `most` is the maximum number of bytes. The object must have each member that the service always writes, so
-// that nobody takes a page of a proxy for an empty answer: the members of the struct behind `into` without omitempty.
+// that nobody takes a page of a proxy for an empty answer: the members of the struct behind `into` without omitempty. A
+// member that a version adds has omitempty, because the version before does not write it.
 func Decode(resp *http.Response, most int64, into any) error {
 	if err := Read(resp); err != nil {
 		return err
