@@ -240,7 +240,11 @@ func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 			}
 		})
 	})
-	s.running.Go(func() { s.collect(ctx, collects) })
+	every := collectEvery
+	if s.files.IsHeld() {
+		every = retryEvery
+	}
+	s.running.Go(func() { s.collect(ctx, every, collects) })
 	if len(s.config.Draw) > 0 {
 		draws := s.note("pictures of illustrations are missing; it is tried again")
 		s.running.Go(func() { s.files.Draw(ctx, picture.Drawer{Command: s.config.Draw}, draws) })
@@ -269,12 +273,8 @@ func (s *Server) tellAgain(files int) {
 	}
 }
 
-// collect runs the collector until ctx is done.
-func (s *Server) collect(ctx context.Context, tell func(error)) {
-	every := collectEvery
-	if s.files.IsHeld() {
-		every = retryEvery
-	}
+// collect runs the collector until ctx is done, first after the time `every`.
+func (s *Server) collect(ctx context.Context, every time.Duration, tell func(error)) {
 	ticker, begun := time.NewTicker(every), time.Now()
 	defer ticker.Stop()
 	for {

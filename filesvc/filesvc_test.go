@@ -53,9 +53,10 @@ func start(t *testing.T, change func(*Config), started ...func(*Server)) *rig {
 		Now: func() time.Time { return time.Now().Add(time.Duration(r.now.Load())) },
 		Assets: httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			if q.URL.Query().Get("offset") != "" {
-				io.WriteString(w, `{"data":[]}`)
+				emptyPage(w, q)
 				return
 			}
+			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, r.feed.Load().(string))
 		})),
 	}

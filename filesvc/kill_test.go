@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	empty := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"data":[]}`) })
+	empty := http.HandlerFunc(emptyPage)
 	s, err := New(context.Background(), Config{
 		Store: "file:" + dir + "/files.db", Bytes: dir + "/files", Secrets: secrets, BaseURL: base,
 		Assets: httpserver.InProcess(empty), Log: slog.New(slog.DiscardHandler),
@@ -52,6 +52,12 @@ func TestMain(m *testing.M) {
 	}
 	fmt.Println(httptest.NewServer(s.Handler()).URL)
 	select {}
+}
+
+// emptyPage answers as an asset service without changes.
+func emptyPage(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	io.WriteString(w, `{"data":[]}`)
 }
 
 // child is a process of this program that serves files.

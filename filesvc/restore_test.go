@@ -1,12 +1,12 @@
 package filesvc
 
 import (
-	"bytes"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"asset-registry/shared/identity"
@@ -40,8 +40,8 @@ func TestARestoreBringsNoRemovedFileBack(t *testing.T) {
 	if n, err := CopyRemovals(t.Context(), filepath.Join(former, "files"), files); n != 1 || err != nil {
 		t.Fatalf("got %d, %v, want one removal", n, err)
 	}
-	var log bytes.Buffer
-	r := start(t, func(c *Config) { here(c); c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	log := &lines{}
+	r := start(t, func(c *Config) { here(c); c.Log = slog.New(slog.NewTextHandler(log, nil)) })
 	r.get(broker, bare).is(t, "the removed file", 410, "url/doc_id/The operator has removed this file.")
 	r.upload(broker, "/upload", "a.txt", "text/plain", "content").
 		is(t, "the same bytes", 403, "body/file/The operator has removed this file; it cannot be uploaded again.")
@@ -49,6 +49,24 @@ func TestARestoreBringsNoRemovedFileBack(t *testing.T) {
 		t.Errorf("got the bytes %q, %v, want none", left, err)
 	}
 	if !strings.Contains(log.String(), "files were removed again") {
-		t.Errorf("got the log %s, want the removal", log.String())
+		t.Errorf("got the log %s, want the removal", log)
 	}
+}
+
+// lines is a log that goroutines write while the test reads it.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

@@ -19,7 +19,8 @@ import (
 func TestASignalIsNoVerdict(t *testing.T) {
 	arguments := []string{fatal}
 	for _, signal := range []syscall.Signal{
-		syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGSEGV,
+		// Without SIGHUP and SIGINT: who starts the tests may have switched them off.
+		syscall.SIGKILL, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGSEGV,
 		syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS,
 	} {
 		arguments = append(arguments, hit+strconv.Itoa(int(signal)))

@@ -11,7 +11,8 @@ import (
 // Headers in the contract that a script in a web page need not send, or need not read.
 var (
 	neverSent = []string{"Accept-Language", "Content-Encoding", "Content-Length", "Expect", "Origin", "Transfer-Encoding"}
-	neverRead = []string{"Cache-Control", "Content-Length", "Content-Type"} // a page may read these anyway
+	// A page may read some of these anyway, and the last one is for the browser alone.
+	neverRead = []string{"Cache-Control", "Content-Length", "Content-Type", "Strict-Transport-Security"}
 )
 
 // TestAPageMayUseEveryHeaderOfTheContract checks each header that the contract names. Pages must be allowed to send
