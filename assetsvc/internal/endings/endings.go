@@ -54,7 +54,7 @@ func Start(store Store, auth Auth, log *slog.Logger) *Keeper {
 			began := time.Now()
 			if err := k.exchange(ctx); err == nil {
 				failures.Worked()
-				sleep.For(ctx, least-time.Since(began)) // the auth service may not wait, although it should
+				sleep.For(ctx, least-time.Since(began)) // perhaps the auth service does not wait
 			} else if ctx.Err() == nil {
 				failures.Failed(err)
 				sleep.For(ctx, pause)

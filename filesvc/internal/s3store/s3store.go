@@ -389,7 +389,8 @@ func (o *object) open() error {
 	}
 	body, info, _, err := o.store.client.GetObject(ctx, o.store.bucket, o.key, options)
 	if err == nil && info.Size != o.size-o.at {
-		err = errors.Join(fmt.Errorf("%w: it has %d of %d bytes from %d on", errAnswer, info.Size, o.size, o.at), body.Close())
+		short := fmt.Errorf("%w: it has %d of %d bytes from %d on", errAnswer, info.Size, o.size, o.at)
+		err = errors.Join(short, body.Close())
 	}
 	if err != nil {
 		end()

@@ -50,7 +50,7 @@ func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 		c.Confirm(asked)    // the answer was made after the time `asked`, so it has all changes up to that time
 		least := watchLeast // the watcher may have another state in each answer
 		if !changed {
-			least = watchPause // the watcher may not wait, although it should
+			least = watchPause // perhaps the watcher does not wait
 		}
 		sleep.For(ctx, least-answered.Sub(began))
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // TestHSTSIsASetting asks by HTTP and by HTTPS. Only a registry whose operator says so tells browsers to use HTTPS only,
-// and never for other hosts. Promises: hsts
+// and never for other hosts.
+// Promises: hsts
 func TestHSTSIsASetting(t *testing.T) {
 	for _, c := range []struct {
 		hsts        time.Duration
