@@ -547,14 +547,14 @@ func TestAStoreThatTakesNothing(t *testing.T) {
 				return
 			}
 			for range 4 {
-				time.Sleep(200 * time.Millisecond)
+				time.Sleep(700 * time.Millisecond)
 				_, _ = io.CopyN(io.Discard, r.Body, 8<<20)
 			}
 			w.Header().Set("ETag", `"x"`)
 		}))
 		s := openAt(t, server)
-		s.timeout = 500 * time.Millisecond
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		s.timeout = 2 * time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err := s.Put(ctx, blob(1), io.LimitReader(zeros{}, 32<<20))
 		want := map[bool]fault.Kind{false: fault.Unavailable}[takes]
 		if fault.KindOf(err) != want || (err == nil) != takes {
