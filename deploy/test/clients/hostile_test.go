@@ -75,8 +75,11 @@ func repeats(text, piece string, pause time.Duration) reaction {
 	}
 }
 
-// answer returns an HTTP answer with the right Content-Length.
+// answer returns an HTTP answer with the right Content-Length, as JSON unless it is a page.
 func answer(status, headers, body string) string {
+	if body != htmlPage {
+		headers += jsonType
+	}
 	return fmt.Sprintf("HTTP/1.1 %s\r\nContent-Length: %d\r\n%s\r\n%s", status, len(body), headers, body)
 }
 
@@ -94,7 +97,8 @@ const (
 	foundBody = `{"data":{"id":"a","title":"found"}}`
 	ok        = "200 OK"
 	gzipped   = "Content-Encoding: gzip\r\n"
-	headless  = "HTTP/1.1 200 OK\r\n"
+	jsonType  = "Content-Type: application/json\r\n"
+	headless  = "HTTP/1.1 200 OK\r\n" + jsonType
 )
 
 var (
