@@ -3,6 +3,7 @@
 #
 #   MONGODB_URI='mongodb://USER:PASSWORD@HOST:PORT,HOST:PORT/?replicaSet=NAME' mongo.sh
 #
+# With MONGOD instead, the path of a mongod, it starts a replica set of three for itself.
 # MONGO_TEST_ELECTIONS=1 makes primaries step down while the feed is checked, which disturbs
 # others who use the replica set. CHANGES is how many changes the feed check makes, 2,000 by
 # default. The user needs the roles readWriteAnyDatabase and dbAdminAnyDatabase, for elections
@@ -10,8 +11,11 @@
 # end, also if a test fails.
 set -eu
 cd "$(dirname "$0")/../.."
+if [ -z "${MONGODB_URI:-}" ] && [ -n "${MONGOD:-}" ]; then
+	exec go run ./deploy/test/cmd/mongoset deploy/test/mongo.sh
+fi
 if [ -z "${MONGODB_URI:-}" ]; then
-	echo "usage: make test-mongo MONGODB_URI=mongodb://HOST:PORT/?replicaSet=NAME" >&2
+	echo "usage: make test-mongo MONGODB_URI=mongodb://HOST:PORT/?replicaSet=NAME, or MONGOD=PATH" >&2
 	exit 2
 fi
 MONGODB_RUN=run$(od -An -N4 -tx1 /dev/urandom | tr -d ' ')

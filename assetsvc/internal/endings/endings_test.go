@@ -41,11 +41,7 @@ func (a *talk) Endings(ctx context.Context, r authapi.EndingsRequest) (answer au
 func TestAKeeperSendsAllEndingsToAStoreThatIsBehind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	synctest.Test(t, func(t *testing.T) {
-		s, err := boltstore.Open(path, boltstore.Options{Now: time.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		s := open(t, path)
 		var told []authapi.Ending
 		for i := range authapi.MaxEndings {
 			told = append(told, authapi.Ending{ID: "key " + string(rune('A'+i)), Seq: 1})
@@ -82,6 +78,16 @@ func TestAKeeperSendsAllEndingsToAStoreThatIsBehind(t *testing.T) {
 	})
 }
 
+func open(t *testing.T, path string) *boltstore.Store {
+	t.Helper()
+	s, err := boltstore.Open(path, boltstore.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 // restless is an auth service that answers at once, and counts the questions.
 type restless int
 
@@ -94,11 +100,7 @@ func (r *restless) Endings(context.Context, authapi.EndingsRequest) (authapi.End
 func TestAnAnswerAtOnceIsNoLoop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	synctest.Test(t, func(t *testing.T) {
-		s, err := boltstore.Open(path, boltstore.Options{Now: time.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		s := open(t, path)
 		var asked restless
 		k := Start(s, &asked, slog.New(slog.DiscardHandler))
 		time.Sleep(time.Second)
