@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 
 	"asset-registry/shared/cells"
@@ -79,7 +80,7 @@ func (s *sheet) addRow(row []cell) error {
 			s.line.WriteString(`<c t="inlineStr"><is><t xml:space="preserve">`)
 			text := c.text
 			if !c.isNumber {
-				text = shortened(cells.Harmless(text))
+				text = shortened(cells.Harmless(strings.Map(inXML, text)))
 			}
 			if code.MatchString(text) {
 				text = strings.ReplaceAll(text, "_x", "_x005F_x")
@@ -98,6 +99,14 @@ func (s *sheet) close() error {
 		return err
 	}
 	return s.file.Close()
+}
+
+// inXML returns the character that xml.EscapeText puts in the place of r. Harmless needs the text as the sheet shows it.
+func inXML(r rune) rune {
+	if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+		return unicode.ReplacementChar
+	}
+	return r
 }
 
 // code matches an escaped character, such as _x0041_, which a spreadsheet would show as A.

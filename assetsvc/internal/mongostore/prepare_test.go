@@ -114,8 +114,8 @@ func TestAnIndexIsBuiltWithoutTheTimeoutOfAnOperation(t *testing.T) {
 	if limit, limited := asked[0].raw.Lookup("maxTimeMS").AsInt64OK(); limited && limit < time.Hour.Milliseconds() {
 		t.Errorf("got a limit of %d ms, want an hour at least", limit)
 	}
-	if indexes, err := asked[0].raw.Lookup("indexes").Array().Values(); err != nil || len(indexes) != 3 {
-		t.Errorf("got %d indexes in one command, %v; want all three of the assets", len(indexes), err)
+	if indexes, err := asked[0].raw.Lookup("indexes").Array().Values(); err != nil || len(indexes) != 5 {
+		t.Errorf("got %d indexes in one command, %v; want all five of the assets", len(indexes), err)
 	}
 	close(build)
 	eventually(t, func() bool { return strings.Contains(log.String(), errNoIndex.Error()) }, "a refused hint in the log")
