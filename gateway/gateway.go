@@ -125,7 +125,7 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 		handler = c.Mirror.aged(engine)
 	}
 	s.handler, err = edge.New(handler, edge.Config{
-		TrustedProxies: c.TrustedProxies, CORSOrigins: c.Settings.CORSOrigins, Encoders: encoders,
+		TrustedProxies: c.TrustedProxies, CORSOrigins: c.Settings.CORSOrigins, Encoders: encoders, Places: c.Places,
 		HSTS: c.Settings.HSTS, Secure: strings.HasPrefix(c.BaseURL, "https://"),
 	})
 	if err != nil {

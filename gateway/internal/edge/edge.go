@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"asset-registry/shared/clientaddr"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
@@ -23,6 +24,7 @@ type Config struct {
 	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is trusted
 	CORSOrigins    []string           // origins whose web pages may use the API; "*" for all
 	Encoders       *memory.Budget     // memory for compressing answers
+	Places         *fair.Semaphore    // places for compressing long answers
 	HSTS           time.Duration      // max-age of Strict-Transport-Security; 0: no such header
 	Secure         bool               // clients use HTTPS, although perhaps not to this listener
 }
@@ -40,14 +42,14 @@ const encoderSize = 1 << 20
 
 // handler serves requests as the package comment describes.
 type handler struct {
-	plain      http.Handler
-	compressed http.Handler                        // does the same as plain, with compressed answers to GET
-	compress   func(http.Handler) http.HandlerFunc // makes a handler that compresses the answers of the given handler
-	encoders   *memory.Budget
-	proxies    clientaddr.Proxies
-	cors       cors
-	hsts       []string // nil: no header
-	isSecure   bool
+	plain    http.Handler
+	compress func(http.Handler) http.HandlerFunc // makes a handler that compresses the answers of the given handler
+	places   *fair.Semaphore
+	encoders *memory.Budget
+	proxies  clientaddr.Proxies
+	cors     cors
+	hsts     []string // nil: no header
+	isSecure bool
 }
 
 // isLong reports whether a request may wait until the feed changes (docs/contract.md, "Streams"), or is for a
@@ -75,7 +77,7 @@ func New(next http.Handler, c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("compress answers: %w", err)
 	}
 	h := handler{
-		plain: next, compressed: compress(next), compress: compress, encoders: c.Encoders, proxies: c.TrustedProxies,
+		plain: next, compress: compress, places: c.Places, encoders: c.Encoders, proxies: c.TrustedProxies,
 		cors: newCORS(c.CORSOrigins), isSecure: c.Secure,
 	}
 	if c.HSTS > 0 { // never with includeSubDomains: other hosts are not ours
@@ -127,9 +129,18 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.serveHead(w, r)
 			return
 		}
-		h.compressed.ServeHTTP(w, r)
+		h.serveCompressed(w, r)
 		return
 	}
 	header["Vary"] = vary
 	h.plain.ServeHTTP(w, r)
+}
+
+func (h handler) serveCompressed(w http.ResponseWriter, r *http.Request) {
+	t := &turns{places: h.places, memory: h.encoders, asked: r}
+	h.compress(http.HandlerFunc(func(compressor http.ResponseWriter, r *http.Request) {
+		u := &unpacked{compressor, t, w}
+		defer u.end()
+		h.plain.ServeHTTP(u, r)
+	})).ServeHTTP(packed{w, t}, r)
 }

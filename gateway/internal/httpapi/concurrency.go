@@ -61,6 +61,7 @@ func (a *API) admit(c *gin.Context, r route, next handler) error {
 		return a.crowded(c)
 	}
 	defer func() { v.leave() }()
+	c.Request.Header.Set(httpserver.CallerHeader, a.nameOf(c)) // for the edge, which compresses the answer
 	return next(c)
 }
 
