@@ -101,7 +101,7 @@ func (s *sheet) close() error {
 	return s.file.Close()
 }
 
-// inXML returns the character that xml.EscapeText puts in the place of r. Harmless needs the text as the sheet shows it.
+// inXML returns the character that xml.EscapeText puts in the place of r. Harmless needs the text that a sheet shows.
 func inXML(r rune) rune {
 	if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
 		return unicode.ReplacementChar
