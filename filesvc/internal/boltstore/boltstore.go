@@ -34,6 +34,7 @@ var (
 	stateBucket = []byte("state")
 	awaitBucket = []byte("await") // id of a file, "/" and id of an asset -> empty value
 	goneBucket  = []byte("gone")  // SHA-256 of a removed file -> empty value
+	ownBucket   = []byte("own")   // broker, a zero byte and id of a file -> empty value
 )
 
 // Keys in stateBucket.
@@ -45,12 +46,35 @@ type Store struct{ file *boltfile.File }
 // Open opens the file at the given path, and creates it if it does not exist. The file must belong to one of the
 // secrets.
 func Open(path string, secrets [][]byte, log *slog.Logger) (*Store, error) {
-	f, err := boltfile.Open(path, options(secrets, log))
+	return open(path, options(secrets, log))
+}
+
+func open(path string, o boltfile.Options) (*Store, error) {
+	f, err := boltfile.Open(path, o)
 	if err != nil {
 		return nil, err
 	}
+	if err := f.Update(listOwn); err != nil {
+		return nil, errors.Join(fmt.Errorf("list files by their brokers: %w", err), f.Close())
+	}
 	return &Store{f}, nil
 }
+
+// listOwn fills ownBucket in a file that was made without it.
+func listOwn(tx *bbolt.Tx) error {
+	if first, _ := tx.Bucket(ownBucket).Cursor().First(); first != nil {
+		return nil
+	}
+	return tx.Bucket(filesBucket).ForEach(func(id, value []byte) error {
+		f, err := decode(id, value)
+		if err != nil {
+			return nil // each read of the file reports it
+		}
+		return tx.Bucket(ownBucket).Put(ownKey(f.Broker, f.ID), []byte{})
+	})
+}
+
+func ownKey(broker, id string) []byte { return []byte(broker + "\x00" + id) }
 
 // OpenCopies does what Open does, for a file with the copies of another registry's files. Such a file belongs to no
 // secret. Open refuses a file of OpenCopies, and OpenCopies refuses a file of Open, because a mirror removes files
@@ -58,17 +82,13 @@ func Open(path string, secrets [][]byte, log *slog.Logger) (*Store, error) {
 func OpenCopies(path string) (*Store, error) {
 	o := options(nil, nil)
 	o.Format = copiesFormat
-	f, err := boltfile.Open(path, o)
-	if err != nil {
-		return nil, err
-	}
-	return &Store{f}, nil
+	return open(path, o)
 }
 
 func options(secrets [][]byte, log *slog.Logger) boltfile.Options {
 	return boltfile.Options{
 		Format: format, Buckets: [][]byte{filesBucket, usageBucket, stateBucket, awaitBucket, goneBucket},
-		Secrets: secrets, Log: log,
+		Added: [][]byte{ownBucket}, Secrets: secrets, Log: log,
 	}
 }
 
@@ -115,7 +135,8 @@ func get(tx *bbolt.Tx, id string) (file.File, error) {
 // `old` or `f` stands for no file.
 func put(tx *bbolt.Tx, old, f file.File) error {
 	if f.ID == "" {
-		if err := tx.Bucket(filesBucket).Delete([]byte(old.ID)); err != nil {
+		if err := errors.Join(tx.Bucket(filesBucket).Delete([]byte(old.ID)),
+			tx.Bucket(ownBucket).Delete(ownKey(old.Broker, old.ID))); err != nil {
 			return err
 		}
 	} else {
@@ -125,6 +146,11 @@ func put(tx *bbolt.Tx, old, f file.File) error {
 		}
 		if err := tx.Bucket(filesBucket).Put([]byte(f.ID), value); err != nil {
 			return err
+		}
+		if old.ID == "" {
+			if err := tx.Bucket(ownBucket).Put(ownKey(f.Broker, f.ID), []byte{}); err != nil {
+				return err
+			}
 		}
 	}
 	if f.State == file.Removed && f.SHA256 != "" {
@@ -137,14 +163,10 @@ func put(tx *bbolt.Tx, old, f file.File) error {
 
 // count adds a file to the counts of its broker if the number `by` is 1, and subtracts it if the number is -1.
 func count(tx *bbolt.Tx, f file.File, by int64) error {
-	if f.ID == "" || f.State == file.Removed {
+	if f.ID == "" {
 		return nil
 	}
-	has := usage(tx, f.Broker)
-	if f.State == file.Registered {
-		has.Waiting += by
-	}
-	has.Bytes += by * f.Size
+	has := usage(tx, f.Broker).Add(by, f.Usage())
 	value := binary.BigEndian.AppendUint64(nil, uint64(has.Waiting))
 	return tx.Bucket(usageBucket).Put(usageKey(f.Broker), binary.BigEndian.AppendUint64(value, uint64(has.Bytes)))
 }
@@ -238,6 +260,32 @@ func (s *Store) Page(ctx context.Context, after string, limit int) (found []file
 	})
 	return found, err
 }
+
+// Own implements file.Files.
+func (s *Store) Own(ctx context.Context, broker, after string, limit int) (found []file.File, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		prefix, from := ownKey(broker, ""), ownKey(broker, after)
+		cursor := tx.Bucket(ownBucket).Cursor()
+		for key, _ := cursor.Seek(from); bytes.HasPrefix(key, prefix) && len(found) < limit; key, _ = cursor.Next() {
+			if bytes.Equal(key, from) {
+				continue
+			}
+			f, err := get(tx, string(key[len(prefix):]))
+			if err != nil {
+				return err
+			}
+			found = append(found, f)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Recount implements file.Files. A transaction changes a file and its count, so there is nothing to do.
+func (s *Store) Recount(context.Context) error { return nil }
 
 // Usage implements file.Files.
 func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err error) {

@@ -1,9 +1,13 @@
 package boltstore
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
+	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/storetest"
 )
 
@@ -27,5 +31,35 @@ func TestConformance(t *testing.T) {
 	storetest.RunMetadata(t, open, open)
 	if err := last.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAStoreWithoutListsOfBrokersGetsThem opens a store of a version that had no such lists.
+func TestAStoreWithoutListsOfBrokersGetsThem(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "files.db")
+	open := func() *Store {
+		s, err := Open(path, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	for i, broker := range []string{"a", "b", "a"} {
+		f := file.File{ID: fmt.Sprint(i), Broker: broker, State: file.Stored, Revision: 1}
+		if err := s.Create(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.file.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(ownBucket) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open()
+	defer s.Close()
+	if own, err := s.Own(t.Context(), "a", "", 10); err != nil || len(own) != 2 || own[1].ID != "2" {
+		t.Errorf("got %v, %v; want the files 0 and 2", own, err)
 	}
 }

@@ -21,14 +21,7 @@ func Check(path string, secrets [][]byte, check func(file.File) error) []error {
 		for id, value := cursor.First(); id != nil && len(faults) < maxFaults; id, value = cursor.Next() {
 			f, err := decode(id, value)
 			if err == nil {
-				if f.State != file.Removed {
-					has := counted[f.Broker]
-					has.Bytes += f.Size
-					if f.State == file.Registered {
-						has.Waiting++
-					}
-					counted[f.Broker] = has
-				}
+				counted[f.Broker] = counted[f.Broker].Add(1, f.Usage())
 				err = check(f)
 			}
 			if err != nil {

@@ -35,7 +35,7 @@ type Collection struct {
 func (s *Service) Collect(ctx context.Context, steady func() time.Duration) (done Collection, err error) {
 	var again, swept error
 	done.Again, again = s.RemoveAgain(ctx)
-	err = errors.Join(again, s.countHour(ctx, steady), s.collectAll(ctx, &done))
+	err = errors.Join(again, s.countHour(ctx, steady), s.collectAll(ctx, &done), s.files.Recount(ctx))
 	done.Blobs, swept = s.sweep(ctx, steady())
 	if err = errors.Join(err, swept); err != nil {
 		err = fmt.Errorf("collect: %w", err)

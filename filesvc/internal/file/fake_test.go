@@ -113,17 +113,27 @@ func (m *memory) Page(_ context.Context, after string, limit int) (found []File,
 	return found, err
 }
 
+func (m *memory) Own(_ context.Context, broker, after string, limit int) (found []File, err error) {
+	defer m.mu.Unlock()
+	err = m.begin("page")
+	own := maps.Clone(m.files)
+	maps.DeleteFunc(own, func(_ string, f File) bool { return f.Broker != broker })
+	for _, id := range first(maps.Keys(own), after, limit) {
+		found = append(found, own[id])
+	}
+	return found, err
+}
+
+func (m *memory) Recount(context.Context) error { return nil }
+
 func (m *memory) Usage(_ context.Context, broker string) (u Usage, err error) {
 	defer m.mu.Unlock()
 	if err := m.begin("usage"); err != nil {
 		return u, err
 	}
 	for _, f := range m.files {
-		if f.Broker == broker && f.State != Removed {
-			u.Bytes += f.Size
-			if f.State == Registered {
-				u.Waiting++
-			}
+		if f.Broker == broker {
+			u = u.Add(1, f.Usage())
 		}
 	}
 	return u, nil

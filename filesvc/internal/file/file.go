@@ -100,8 +100,13 @@ type Files interface {
 	Delete(ctx context.Context, f File) error
 	// Page returns at most limit files whose id is greater than the argument `after`, in the order of ids.
 	Page(ctx context.Context, after string, limit int) ([]File, error)
-	// Usage returns how many files and bytes a broker has.
+	// Own does what Page does, for the files of one broker.
+	Own(ctx context.Context, broker, after string, limit int) ([]File, error)
+	// Usage returns how many files and bytes a broker has. A process that was killed may leave one more in the count,
+	// until Recount.
 	Usage(ctx context.Context, broker string) (Usage, error)
+	// Recount counts the files of all brokers again. It lasts longer than a change of a file may.
+	Recount(ctx context.Context) error
 	// IsRemoved reports whether a file with this SHA-256 is in the state Removed. It sees every change that was
 	// acknowledged before.
 	IsRemoved(ctx context.Context, sha256 string) (bool, error)
@@ -111,6 +116,23 @@ type Files interface {
 type Usage struct {
 	Waiting int64 // files in the state Registered
 	Bytes   int64 // size of all files, except removed files
+}
+
+// Usage returns the part of f in the usage of its broker.
+func (f File) Usage() (u Usage) {
+	switch f.State {
+	case Removed:
+		return Usage{}
+	case Registered:
+		u.Waiting = 1
+	}
+	u.Bytes = f.Size
+	return u
+}
+
+// Add returns the sum of u and n times v.
+func (u Usage) Add(n int64, v Usage) Usage {
+	return Usage{u.Waiting + n*v.Waiting, u.Bytes + n*v.Bytes}
 }
 
 // Readings stores how far the feed of assets was read.

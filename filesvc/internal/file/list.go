@@ -28,8 +28,8 @@ func (s *Service) ListRemoved(ctx context.Context, after string, limit int) (ids
 	return ids, next, nil
 }
 
-// lookedAt is the largest number of files that a call of List reads. It is larger than a page, because files of
-// other brokers lie between the files of one broker.
+// lookedAt is the largest number of files that a call of List reads. It is larger than a page, because files that are
+// being deleted lie between the others.
 const lookedAt = 5 * page
 
 // List returns at most `limit` files whose ids are greater than the argument `after`, sorted by id. They are files
@@ -48,13 +48,19 @@ func (s *Service) List(ctx context.Context, by identity.Identity, broker, after 
 		broker = by.Broker
 	}
 	for seen := 0; seen < lookedAt; {
-		files, err := s.files.Page(ctx, after, page)
+		var files []File
+		var err error
+		if broker == "" {
+			files, err = s.files.Page(ctx, after, page)
+		} else {
+			files, err = s.files.Own(ctx, broker, after, page)
+		}
 		if err != nil {
 			return nil, "", fmt.Errorf("list files: %w", err)
 		}
 		for _, f := range files {
 			after = f.ID
-			if f.State == Collected || broker != "" && f.Broker != broker {
+			if f.State == Collected {
 				continue
 			}
 			if found = append(found, f); len(found) == limit {

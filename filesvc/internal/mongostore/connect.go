@@ -30,10 +30,14 @@ const (
 // errAddress hides the driver's error, which may quote a password.
 var errAddress = errors.New("the address of the MongoDB store is malformed")
 
+func newStore(uri string, timeout time.Duration) *Store {
+	return &Store{uri: uri, timeout: timeout, settled: 4*timeout + time.Second, stop: func() {}}
+}
+
 // Open connects to the database at the address `uri`, and creates indexes that are missing. Each operation takes at
 // most the time `timeout`.
 func Open(ctx context.Context, uri string, timeout time.Duration) (*Store, error) {
-	s := &Store{uri: uri, timeout: timeout, stop: func() {}}
+	s := newStore(uri, timeout)
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -43,7 +47,7 @@ func Open(ctx context.Context, uri string, timeout time.Duration) (*Store, error
 // OpenLater does what Open does. But if the database does not answer, it returns a store nevertheless, and tries again
 // until Close. After each try it calls the function `failed`, at the end with nil.
 func OpenLater(ctx context.Context, uri string, timeout time.Duration, failed func(error)) (*Store, error) {
-	s := &Store{uri: uri, timeout: timeout, stop: func() {}}
+	s := newStore(uri, timeout)
 	first, cancel := context.WithTimeout(ctx, firstTry)
 	defer cancel()
 	err := s.prepare(first)
@@ -90,6 +94,7 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 	}
 	_, err = s.opened.Load().files.Indexes().CreateMany(ctx, []mongo.IndexModel{
 		{Keys: bson.D{{Key: "broker", Value: 1}, {Key: "state", Value: 1}, {Key: "size", Value: 1}}},
+		{Keys: bson.D{{Key: "broker", Value: 1}, {Key: "_id", Value: 1}}},
 		{Keys: bson.D{{Key: "sha256", Value: 1}, {Key: "state", Value: 1}}},
 	})
 	if err != nil {
@@ -128,5 +133,7 @@ func connect(ctx context.Context, uri string, timeout time.Duration) (*database,
 		return nil, fmt.Errorf("set up MongoDB client: %w", err)
 	}
 	db := client.Database(cmp.Or(parsed.Database, defaultDatabase))
-	return &database{client, db.Collection("files"), db.Collection("files.state"), db.Collection("files.await")}, nil
+	return &database{
+		client, db.Collection("files"), db.Collection("files.usage"), db.Collection("files.state"), db.Collection("files.await"),
+	}, nil
 }

@@ -22,11 +22,12 @@ import (
 
 const readingID = "reading"
 
-// Store keeps files in three collections: files, files.state and files.await. While MongoDB is away, its methods return
+// Store keeps files in four collections: files, files.usage, files.state and files.await. While MongoDB is away, its methods return
 // faults of kind Unavailable.
 type Store struct {
 	uri     string
 	timeout time.Duration
+	settled time.Duration            // by then, a change of a file has ended or was given up
 	opened  atomic.Pointer[database] // nil until DNS has told the servers of the address
 	unready atomic.Pointer[error]    // the reason why the indexes are not known to be there; nil: they are there
 
@@ -36,8 +37,8 @@ type Store struct {
 
 // database has the collections.
 type database struct {
-	client              *mongo.Client
-	files, state, await *mongo.Collection
+	client                     *mongo.Client
+	files, usage, state, await *mongo.Collection
 }
 
 // Ready returns nil if the indexes are there and MongoDB answers.
@@ -84,6 +85,8 @@ func (s *Store) Close() error {
 	}
 	return nil
 }
+
+func withID(id string) bson.D { return bson.D{{Key: "_id", Value: id}} }
 
 // document is a file.File as it is stored.
 type document struct {
@@ -135,22 +138,11 @@ func (d document) file() file.File {
 	}
 }
 
-// Create implements file.Files.
-func (s *Store) Create(ctx context.Context, f file.File) error {
-	return s.do(func(d *database) error {
-		_, err := d.files.InsertOne(ctx, documentOf(f))
-		if mongo.IsDuplicateKeyError(err) {
-			return file.ErrExists
-		}
-		return err
-	})
-}
-
 // Get implements file.Files.
 func (s *Store) Get(ctx context.Context, id string) (found file.File, err error) {
 	err = s.do(func(d *database) error {
 		var doc document
-		err := d.files.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Decode(&doc)
+		err := d.files.FindOne(ctx, withID(id)).Decode(&doc)
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			return file.ErrNotFound
 		}
@@ -162,37 +154,11 @@ func (s *Store) Get(ctx context.Context, id string) (found file.File, err error)
 	return found, err
 }
 
-// The function `of` returns a filter that matches the file with this id only if the file has this revision.
-func of(id string, revision int64) bson.D {
-	return bson.D{{Key: "_id", Value: id}, {Key: "revision", Value: revision}}
-}
-
-// Replace implements file.Files.
-func (s *Store) Replace(ctx context.Context, f file.File) error {
-	return s.do(func(d *database) error {
-		done, err := d.files.ReplaceOne(ctx, of(f.ID, f.Revision-1), documentOf(f))
-		if err == nil && done.MatchedCount == 0 {
-			return file.ErrStale
-		}
-		return err
-	})
-}
-
-// Delete implements file.Files.
-func (s *Store) Delete(ctx context.Context, f file.File) error {
-	return s.do(func(d *database) error {
-		done, err := d.files.DeleteOne(ctx, of(f.ID, f.Revision))
-		if err == nil && done.DeletedCount == 0 {
-			return file.ErrStale
-		}
-		return err
-	})
-}
-
-// after reads the documents of a collection whose ids are greater than the argument `id`, in their order.
-func after(ctx context.Context, c *mongo.Collection, id string, limit int, into any) error {
-	cursor, err := c.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: id}}}},
-		options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)))
+// after reads the documents that match a filter and whose ids are greater than the argument `id`, in their order.
+func after(ctx context.Context, c *mongo.Collection, filter bson.D, id string, limit int, into any) error {
+	filter = append(filter, bson.E{Key: "_id", Value: bson.D{{Key: "$gt", Value: id}}})
+	cursor, err := c.Find(ctx, filter,
+		options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)).SetBatchSize(int32(limit)+1))
 	if err != nil {
 		return err
 	}
@@ -200,43 +166,22 @@ func after(ctx context.Context, c *mongo.Collection, id string, limit int, into 
 }
 
 // Page implements file.Files.
-func (s *Store) Page(ctx context.Context, from string, limit int) (files []file.File, err error) {
+func (s *Store) Page(ctx context.Context, from string, limit int) ([]file.File, error) {
+	return s.page(ctx, bson.D{}, from, limit)
+}
+
+// Own implements file.Files.
+func (s *Store) Own(ctx context.Context, broker, from string, limit int) ([]file.File, error) {
+	return s.page(ctx, bson.D{{Key: "broker", Value: broker}}, from, limit)
+}
+
+func (s *Store) page(ctx context.Context, filter bson.D, from string, limit int) (files []file.File, err error) {
 	var documents []document
-	err = s.do(func(d *database) error { return after(ctx, d.files, from, limit, &documents) })
+	err = s.do(func(d *database) error { return after(ctx, d.files, filter, from, limit, &documents) })
 	for _, d := range documents {
 		files = append(files, d.file())
 	}
 	return files, err
-}
-
-// Usage implements file.Files.
-func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err error) {
-	mine := bson.D{{Key: "broker", Value: broker}}
-	waiting := append(mine, bson.E{Key: "state", Value: string(file.Registered)})
-	stored := append(mine, bson.E{Key: "state", Value: bson.D{{Key: "$ne", Value: string(file.Removed)}}})
-	err = s.do(func(d *database) (err error) {
-		if u.Waiting, err = d.files.CountDocuments(ctx, waiting); err != nil {
-			return err
-		}
-		cursor, err := d.files.Aggregate(ctx, mongo.Pipeline{
-			{{Key: "$match", Value: stored}},
-			{{Key: "$group", Value: bson.D{
-				{Key: "_id", Value: nil}, {Key: "bytes", Value: bson.D{{Key: "$sum", Value: "$size"}}},
-			}}},
-		})
-		if err != nil {
-			return err
-		}
-		var sums []struct {
-			Bytes int64 `bson:"bytes"`
-		}
-		if err := cursor.All(ctx, &sums); err != nil || len(sums) == 0 {
-			return err
-		}
-		u.Bytes = sums[0].Bytes
-		return nil
-	})
-	return u, err
 }
 
 // IsRemoved implements file.Files.
@@ -263,7 +208,7 @@ type reading struct {
 func (s *Store) Reading(ctx context.Context) (found file.Reading, err error) {
 	err = s.do(func(d *database) error {
 		var r reading
-		err := d.state.FindOne(ctx, bson.D{{Key: "_id", Value: readingID}}).Decode(&r)
+		err := d.state.FindOne(ctx, withID(readingID)).Decode(&r)
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			return nil
 		}
@@ -285,7 +230,7 @@ func (s *Store) SetReading(ctx context.Context, r file.Reading) error {
 		}})
 	}
 	return s.do(func(d *database) error {
-		_, err := d.state.UpdateOne(ctx, bson.D{{Key: "_id", Value: readingID}}, change, options.UpdateOne().SetUpsert(true))
+		_, err := d.state.UpdateOne(ctx, withID(readingID), change, options.UpdateOne().SetUpsert(true))
 		return err
 	})
 }
@@ -332,7 +277,7 @@ func (s *Store) Awaiting(ctx context.Context, from file.Naming, limit int) (foun
 	var documents []struct {
 		ID string `bson:"_id"`
 	}
-	err = s.do(func(d *database) error { return after(ctx, d.await, awaitID(from), limit, &documents) })
+	err = s.do(func(d *database) error { return after(ctx, d.await, bson.D{}, awaitID(from), limit, &documents) })
 	for _, d := range documents {
 		id, asset, _ := strings.Cut(d.ID, "/")
 		found = append(found, file.Naming{File: id, Asset: asset})

@@ -3,8 +3,11 @@ package mongostore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/storetest"
@@ -23,6 +26,7 @@ func TestConformance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.settled = 0
 		t.Cleanup(func() {
 			if err := s.Close(); err != nil {
 				t.Error(err)
@@ -42,6 +46,8 @@ var operations = map[string]func(context.Context, *Store) error{
 	"replace": func(ctx context.Context, s *Store) error { return s.Replace(ctx, file.File{ID: "there"}) },
 	"delete":  func(ctx context.Context, s *Store) error { return s.Delete(ctx, file.File{ID: "there"}) },
 	"page":    func(ctx context.Context, s *Store) error { _, err := s.Page(ctx, "", 1); return err },
+	"own":     func(ctx context.Context, s *Store) error { _, err := s.Own(ctx, "b", "", 1); return err },
+	"recount": func(ctx context.Context, s *Store) error { return s.Recount(ctx) },
 	"usage":   func(ctx context.Context, s *Store) error { _, err := s.Usage(ctx, "b"); return err },
 	"removed": func(ctx context.Context, s *Store) error { _, err := s.IsRemoved(ctx, "s"); return err },
 	"reading": func(ctx context.Context, s *Store) error { _, err := s.Reading(ctx); return err },
@@ -118,6 +124,136 @@ func TestAWrongAddressEndsTheStart(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Errorf("%s: close: got %v, want no error", uri, err)
+		}
+	}
+}
+
+// TestTheCountErrsToTheSafeSide leaves out the last step of changes, as a kill does, and takes the counts away, as an
+// older store has none. A count is never too small, and Recount corrects it unless a change came between.
+func TestTheCountErrsToTheSafeSide(t *testing.T) {
+	server, ctx := mongotest.Start(t), t.Context()
+	s, err := Open(ctx, server.URI(t, "counts"), rigTimeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.settled = 0
+	d := s.opened.Load()
+	has := func(when string, want file.Usage) {
+		t.Helper()
+		if got, err := s.Usage(ctx, "b"); err != nil || got != want {
+			t.Errorf("%s: got %v, %v; want %v", when, got, err, want)
+		}
+	}
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := file.File{ID: "1", Broker: "b", State: file.Registered, Revision: 1}
+	do(s.Create(ctx, f))
+	do(s.Recount(ctx))
+	has("after a registration", file.Usage{Waiting: 1})
+	f.State, f.Size, f.Revision = file.Stored, 7, 2
+	do(d.add(ctx, 1, f)) // killed before the file is replaced
+	has("after a kill", file.Usage{Waiting: 1, Bytes: 7})
+	do(s.Replace(ctx, f))
+	has("after the upload", file.Usage{Bytes: 14})
+	do(s.Recount(ctx))
+	has("after a count", file.Usage{Bytes: 7})
+	f.State, f.Revision = file.Removed, 3
+	do(s.Replace(ctx, f))
+	f.Revision = 4
+	do(s.Replace(ctx, f))
+	has("after two removals", file.Usage{})
+
+	_, err = d.usage.DeleteMany(ctx, bson.D{})
+	do(err)
+	g := file.File{ID: "2", Broker: "b", State: file.Stored, Size: 5, Revision: 1}
+	_, err = d.files.InsertOne(ctx, documentOf(g))
+	do(err)
+	has("without a count", file.Usage{Bytes: 5})
+	do(s.Create(ctx, file.File{ID: "3", Broker: "b", State: file.Registered, Revision: 1}))
+	has("with a count of changes only", file.Usage{Waiting: 1, Bytes: 5})
+	do(d.correct(ctx, count{Broker: "b", Changes: 0}, "b", file.Usage{}))
+	do(d.correct(ctx, count{}, "b", file.Usage{}))
+	has("after a correction that a change has overtaken", file.Usage{Waiting: 1, Bytes: 5})
+	do(s.Recount(ctx))
+	g.Revision = 1
+	do(s.Delete(ctx, g))
+	has("after a deletion", file.Usage{Waiting: 1})
+}
+
+// TestOperationsReadWhatTheyReturn counts the keys and documents that MongoDB reads, beside 10,000 files of others.
+func TestOperationsReadWhatTheyReturn(t *testing.T) {
+	server, ctx := mongotest.Start(t), t.Context()
+	if !server.Real {
+		t.Skip("the stand-in counts no keys")
+	}
+	s, err := Open(ctx, server.URI(t, "costs"), rigTimeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.settled = 0
+	d := s.opened.Load()
+	var files []any
+	for i := range 10_100 {
+		f := file.File{ID: fmt.Sprintf("%032x", i), Broker: "another", State: file.Stored, Size: 1, Revision: 1}
+		if i%101 == 7 {
+			f.Broker = "one"
+		}
+		f.SHA256 = f.ID + f.ID
+		files = append(files, documentOf(f))
+	}
+	if _, err := d.files.InsertMany(ctx, files); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Recount(ctx); err != nil {
+		t.Fatal(err)
+	}
+	read := func() (n int64) {
+		var status struct {
+			Metrics struct {
+				QueryExecutor struct {
+					Scanned        int64 `bson:"scanned"`
+					ScannedObjects int64 `bson:"scannedObjects"`
+				} `bson:"queryExecutor"`
+			} `bson:"metrics"`
+		}
+		if err := d.client.Database("admin").RunCommand(ctx, bson.D{{Key: "serverStatus", Value: 1}}).Decode(&status); err != nil {
+			t.Fatal(err)
+		}
+		return status.Metrics.QueryExecutor.Scanned + status.Metrics.QueryExecutor.ScannedObjects
+	}
+	one := files[7].(document).file()
+	for name, c := range map[string]struct {
+		do   func() error
+		most int64 // keys and documents
+	}{
+		"a page":         {func() error { _, err := s.Page(ctx, "", 100); return err }, 202},
+		"a broker's own": {func() error { _, err := s.Own(ctx, "one", one.ID, 50); return err }, 102},
+		"nobody's":       {func() error { _, err := s.Own(ctx, "nobody", "", 100); return err }, 2},
+		"usage":          {func() error { _, err := s.Usage(ctx, "another"); return err }, 2},
+		"a removed sum":  {func() error { _, err := s.IsRemoved(ctx, one.SHA256); return err }, 2},
+		"a file":         {func() error { _, err := s.Get(ctx, one.ID); return err }, 2},
+	} {
+		const others = 20 // what the set reads for itself meanwhile
+		before := read()
+		if err := c.do(); err != nil {
+			t.Fatal(err)
+		}
+		if got := read() - before; got > c.most+others {
+			t.Errorf("%s: got %d keys and documents read, want at most %d", name, got, c.most)
 		}
 	}
 }

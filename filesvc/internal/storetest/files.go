@@ -169,18 +169,42 @@ func testPages(t *testing.T, s Metadata) {
 	} {
 		files, err := s.Page(ctx, c.after, c.limit)
 		must(t, err)
-		var got []string
-		for _, f := range files {
-			var n int
-			_, err := fmt.Sscanf(f.ID, "%x", &n)
-			must(t, err)
-			got = append(got, fmt.Sprint(n))
-		}
-		equal(t, strings.Join(got, " "), c.want)
+		equal(t, numbers(t, files), c.want)
 	}
+	other := waiting(16, "pages 2")
+	must(t, s.Create(ctx, other))
+	for _, c := range []struct {
+		broker, after string
+		limit         int
+		want          string
+	}{
+		{"pages", "", 2, "11 12"}, {"pages", id(12), 2, "13 14"}, {"pages", id(14), 9, "15"}, {"pages", id(15), 2, ""},
+		{"pages 2", "", 2, "16"}, {"page", "", 2, ""}, {"", "", 2, ""}, {"pages", id(10), 9, "11 12 13 14 15"},
+	} {
+		files, err := s.Own(ctx, c.broker, c.after, c.limit)
+		must(t, err)
+		equal(t, numbers(t, files), c.want)
+	}
+	must(t, s.Delete(ctx, other))
 	for n := 11; n <= 15; n++ {
 		must(t, s.Delete(ctx, waiting(n, "pages")))
 	}
+	files, err := s.Own(ctx, "pages", "", 10)
+	must(t, err)
+	equal(t, len(files), 0)
+}
+
+// numbers returns the numbers of which the function id has made the ids of files.
+func numbers(t *testing.T, files []file.File) string {
+	t.Helper()
+	var all []string
+	for _, f := range files {
+		var n int
+		_, err := fmt.Sscanf(f.ID, "%x", &n)
+		must(t, err)
+		all = append(all, fmt.Sprint(n))
+	}
+	return strings.Join(all, " ")
 }
 
 func testUsage(t *testing.T, s Metadata) {
@@ -208,6 +232,9 @@ func testUsage(t *testing.T, s Metadata) {
 	has("usage", file.Usage{})
 	has("usage of another", file.Usage{Waiting: 1})
 	must(t, s.Delete(ctx, other))
+	must(t, s.Recount(ctx))
+	has("usage", file.Usage{})
+	has("usage of another", file.Usage{})
 }
 
 func testReadings(t *testing.T, s Metadata) {
