@@ -143,12 +143,14 @@ func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err err
 func (d *database) sums(ctx context.Context, filter bson.D) (map[string]file.Usage, error) {
 	all := map[string]file.Usage{}
 	waiting := append(slices.Clone(filter), bson.E{Key: "state", Value: string(file.Registered)})
-	err := d.sum(ctx, waiting, 1, func(broker string, n int64) { all[broker] = all[broker].Add(1, file.Usage{Waiting: n}) })
+	err := d.sum(ctx, waiting, 1, func(broker string, n int64) { all[broker] = file.Usage{Waiting: n} })
 	if err != nil {
 		return nil, err
 	}
 	kept := append(slices.Clone(filter), bson.E{Key: "state", Value: bson.D{{Key: "$ne", Value: string(file.Removed)}}})
-	err = d.sum(ctx, kept, "$size", func(broker string, n int64) { all[broker] = all[broker].Add(1, file.Usage{Bytes: n}) })
+	err = d.sum(ctx, kept, "$size", func(broker string, n int64) {
+		all[broker] = file.Usage{Waiting: all[broker].Waiting, Bytes: n}
+	})
 	return all, err
 }
 
