@@ -134,6 +134,7 @@ func connect(ctx context.Context, uri string, timeout time.Duration) (*database,
 	}
 	db := client.Database(cmp.Or(parsed.Database, defaultDatabase))
 	return &database{
-		client, db.Collection("files"), db.Collection("files.usage"), db.Collection("files.state"), db.Collection("files.await"),
+		client, db.Collection("files"), db.Collection("files.usage"), db.Collection("files.state"),
+		db.Collection("files.await"),
 	}, nil
 }

@@ -22,8 +22,8 @@ import (
 
 const readingID = "reading"
 
-// Store keeps files in four collections: files, files.usage, files.state and files.await. While MongoDB is away, its methods return
-// faults of kind Unavailable.
+// Store keeps files in the collections files, files.usage, files.state and files.await. While MongoDB is away, its
+// methods return faults of kind Unavailable.
 type Store struct {
 	uri     string
 	timeout time.Duration
