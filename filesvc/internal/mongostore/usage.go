@@ -96,7 +96,8 @@ func (d *database) fill(ctx context.Context, filter bson.D, f file.File) error {
 	if err := d.add(ctx, 1, f); err != nil {
 		return err
 	}
-	done, err := d.files.ReplaceOne(ctx, append(filter, bson.E{Key: "state", Value: string(file.Registered)}), documentOf(f))
+	filter = append(filter, bson.E{Key: "state", Value: string(file.Registered)})
+	done, err := d.files.ReplaceOne(ctx, filter, documentOf(f))
 	switch {
 	case err != nil:
 		return err
