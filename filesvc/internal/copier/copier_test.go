@@ -118,6 +118,10 @@ func TestALyingUpstream(t *testing.T) {
 			io.WriteString(z, text)
 			z.Close()
 		},
+		"called compressed": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			io.WriteString(w, text)
+		},
 		"a redirect": http.RedirectHandler("/elsewhere", http.StatusFound).ServeHTTP,
 		"none":       http.NotFound,
 		"removed":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) },
