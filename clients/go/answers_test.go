@@ -11,6 +11,7 @@ import (
 func TestAForeignAnswerIsNoSuccess(t *testing.T) {
 	get := func(c *Client) error { _, err := c.Get(t.Context(), "a1"); return err }
 	create := func(c *Client) error { _, err := c.Create(t.Context(), Asset{}); return err }
+	page := func(c *Client) error { _, err := c.Page(t.Context(), Feed{}); return err }
 	health := func(c *Client) error { return c.Health(t.Context()) }
 	remove := func(c *Client) error { return c.Remove(t.Context(), "a1", Write{Token: "tok"}) }
 	html := map[string]string{"Content-Type": "text/html"}
@@ -29,6 +30,10 @@ func TestAForeignAnswerIsNoSuccess(t *testing.T) {
 		{"a read: accepted", get, reply{202, assetBody, nil}, false},
 		{"a read: created", get, reply{201, assetBody, nil}, false},
 		{"a read: no content", get, reply{204, "", nil}, false},
+		{"a read: no data", get, reply{200, `{}`, nil}, false},
+		{"a read: null", get, reply{200, `{"data":null}`, nil}, false},
+		{"a page: no list", page, reply{200, `{"next_page":{"offset":"1"}}`, nil}, false},
+		{"a page: no offset", page, reply{200, `{"data":[{"id":"a1"}]}`, nil}, false},
 		{"a creation: created", create, reply{201, assetBody, nil}, true},
 		{"a creation: accepted", create, reply{202, assetBody, nil}, false},
 		{"health: a page", health, reply{200, "<html>", html}, false},
@@ -39,7 +44,8 @@ func TestAForeignAnswerIsNoSuccess(t *testing.T) {
 	} {
 		r := newRegistry(t, c.answer)
 		err := c.do(r.client(t))
-		if (err == nil) != c.isOurs || err != nil && !errors.Is(err, errNotOurs) || len(r.sent()) != 1 {
+		isRefused := errors.Is(err, errNotOurs) || errors.Is(err, errNoPage)
+		if (err == nil) != c.isOurs || isRefused == c.isOurs || len(r.sent()) != 1 {
 			t.Errorf("%s: got %v after %d requests, want success: %t", c.name, err, len(r.sent()), c.isOurs)
 		}
 	}
@@ -69,5 +75,12 @@ func TestAnotherPartOfASegmentIsRefused(t *testing.T) {
 	})
 	if got, err := s.client(t).Segment(t.Context(), segmentOf(content)); !errors.Is(err, ErrSegment) {
 		t.Errorf("a part that nobody asked for: got %q and %v, want %v", got, err, ErrSegment)
+	}
+	s = newStreams(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNonAuthoritativeInfo)
+		w.Write(content)
+	})
+	if got, err := s.client(t).Segment(t.Context(), segmentOf(content)); !errors.Is(err, errNotOurs) {
+		t.Errorf("another status: got %q and %v, want %v", got, err, errNotOurs)
 	}
 }

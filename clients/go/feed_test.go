@@ -67,9 +67,11 @@ func TestAPageLinksBack(t *testing.T) {
 }
 
 func TestFollowPausesAtTheEndAndContinues(t *testing.T) {
+	const pause = 20 * time.Millisecond
 	r := newRegistry(t, first, empty, empty, second)
 	var found []string
-	for page, err := range r.client(t).Follow(t.Context(), Feed{}, time.Millisecond) {
+	begun := time.Now()
+	for page, err := range r.client(t).Follow(t.Context(), Feed{}, pause) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,6 +81,14 @@ func TestFollowPausesAtTheEndAndContinues(t *testing.T) {
 	}
 	if len(r.sent()) != 4 || !slices.Equal(found, []string{"a", "b", "c"}) {
 		t.Errorf("got %q in %d requests, want a, b, c in 4", found, len(r.sent()))
+	}
+	if took := time.Since(begun); took < 2*pause {
+		t.Errorf("got to the end in %v, want two pauses of %v", took, pause)
+	}
+	begun = time.Now()
+	live(t, newStreams(t, sends(entry("1")), waits(entry("2"))).client(t), Feed{}, 2)
+	if took := time.Since(begun); took < firstPause {
+		t.Errorf("got the stream after the end of another in %v, want a pause of %v", took, firstPause)
 	}
 }
 

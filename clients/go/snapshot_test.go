@@ -80,20 +80,22 @@ func TestAWrongSegmentIsRefused(t *testing.T) {
 		name    string
 		content []byte
 		segment Segment
+		says    string
 	}{
-		{"another byte", other, segmentOf(content)},
-		{"a byte less", content[:99], segmentOf(content)},
-		{"a byte more", append(bytes.Clone(content), 'x'), segmentOf(content)},
-		{"an empty file", nil, segmentOf(content)},
-		{"a length without a bound", content, longer},
-		{"a path that leaves the registry", content, elsewhere},
+		{"another byte", other, segmentOf(content), "has the hash"},
+		{"a byte less", content[:99], segmentOf(content), "has 99 bytes, want 100"},
+		{"a byte more", append(bytes.Clone(content), 'x'), segmentOf(content), "has more than 100 bytes"},
+		{"an empty file", nil, segmentOf(content), "ended after 0 of 100 bytes"},
+		{"a length without a bound", content, longer, "lists 1099511627776 bytes"},
+		{"a path that leaves the registry", content, elsewhere, "@elsewhere"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStreams(t, (&files{content: c.content, most: 1000}).ServeHTTP)
 			client := s.client(t)
 			got, err := client.Segment(t.Context(), c.segment)
-			if empty := c.name == "an empty file"; err == nil || !empty && !errors.Is(err, ErrSegment) {
-				t.Errorf("got %q, %v; want %v", got, err, ErrSegment)
+			if empty := c.name == "an empty file"; err == nil || !empty && !errors.Is(err, ErrSegment) ||
+				!strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %q, %v; want %v with %q", got, err, ErrSegment, c.says)
 			}
 		})
 	}

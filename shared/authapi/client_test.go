@@ -87,14 +87,15 @@ func TestAnswersThatAreNone(t *testing.T) {
 		{"a page of a proxy", answering{status: 502, body: "<html>"}, fault.Unavailable},
 		{"half an answer", answering{status: 200, body: `{"broker":"b"`}, fault.Unavailable},
 		{"an answer that names nobody", answering{status: 200, body: "{}"}, fault.Unavailable},
-		{"an answer that is too long", answering{status: 200, body: `{"broker":"` + strings.Repeat("b", maxAnswer) + `"}`},
+		{"an answer that is too long", answering{status: 200,
+			body: `{"key_id":"k","role":"broker","levels":"","broker":"` + strings.Repeat("b", maxAnswer) + `"}`},
 			fault.Unavailable},
 	} {
 		if _, err := newClient(t, &c.answering).VerifyKey(t.Context(), "x"); fault.KindOf(err) != c.want {
 			t.Errorf("%s: got %v, want a fault of kind %v", c.name, err, c.want)
 		}
 	}
-	few := &answering{status: 200, body: `{"sealed":["one"]}`}
+	few := &answering{status: 200, body: `{"sealed":["one"],"foreign":0}`}
 	if got, err := newClient(t, few).Reseal(t.Context(), []string{"one", "two"}); err == nil {
 		t.Errorf("one record for two: got %v, want an error", got)
 	}

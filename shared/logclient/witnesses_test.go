@@ -176,6 +176,7 @@ func TestTheQuorumIsReachedWithoutAWitnessThatFails(t *testing.T) {
 		{"another text", answer(plain, 200, "x\n"), translog.ErrCheckpoint},
 		{"nothing", answer(plain, 200, ""), translog.ErrSignature},
 		{"a fork", answer(plain, 409, "a fork\n"), ErrRefused},
+		{"a size that is called a text", answer(plain, 409, "301\n"), ErrRefused},
 		{"a greater size", answer(size, 409, "301\n"), ErrAhead},
 		{"a negative size", answer(size, 409, "-1\n"), ErrRefused},
 		{"another size than it has", answer(size, 409, "7\n"), ErrRefused},

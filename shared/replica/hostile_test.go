@@ -202,6 +202,16 @@ func TestAnAnswerWithoutCookieOrPageIsNone(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 			fmt.Fprint(w, `{"errors":[{"location":"querystring","name":"offset"}]}`)
 		}},
+		{"another status", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Set-Cookie", "SERVER_ID=first")
+			w.WriteHeader(http.StatusNonAuthoritativeInfo)
+			fmt.Fprint(w, `{"data":[],"next_page":{"offset":"`+stampOf(100)+`"}}`)
+		}},
+		{"an entry of the future", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Set-Cookie", "SERVER_ID=first")
+			const far = `"9999-01-01T00:00:00.000000+00:00"`
+			fmt.Fprint(w, `{"data":[{"id":"`+idOf(2)+`","dateModified":`+far+`}],"next_page":{"offset":`+far+`}}`)
+		}},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/there" {
 				w.Header().Set("Set-Cookie", "SERVER_ID=other")
@@ -216,7 +226,10 @@ func TestAnAnswerWithoutCookieOrPageIsNone(t *testing.T) {
 			f.publish(1, 100)
 			mustCatchUp(t, r, f)
 			before := r.State()
-			server := httptest.NewServer(c.give)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				c.give(w, q)
+			}))
 			defer server.Close()
 			if end, err := AskEnd(t.Context(), httpclient.New(nil), server.URL, "test"); err == nil {
 				t.Errorf("got the end %+v, want an error", end)

@@ -239,9 +239,12 @@ func TestNothingIsSentBeforeTheChallengeIsAnswered(t *testing.T) {
 		if e := w.stored(); e.Failures > 1 {
 			t.Errorf("got %d challenges in 30 s, want at most 1", e.Failures)
 		}
-		w.wantHandled(r, -1)
-		w.set(func() { r.fails = 0 })
+		w.set(func() { r.fails, r.status = 0, http.StatusNoContent }) // answers lack the text of the challenge
 		time.Sleep(5 * time.Minute)
+		w.wantState(Unverified, "")
+		w.wantHandled(r, -1)
+		w.set(func() { r.status = 0 })
+		time.Sleep(time.Hour)
 		w.wantState(Active, "")
 		w.wantHandled(r, 1)
 	})

@@ -227,12 +227,16 @@ func TestNoWrongCertificateIsStored(t *testing.T) {
 		host     string
 		from, to time.Time
 	}{
+		"of another key":  {host, now, now.Add(time.Hour)},
 		"of another host": {"other.example", now, now.Add(time.Hour)},
 		"expired":         {host, now.Add(-2 * time.Hour), now.Add(-time.Hour)},
 		"of next year":    {host, now.Add(365 * 24 * time.Hour), now.Add(400 * 24 * time.Hour)},
 	} {
 		m, _ := open(t, t.TempDir())
 		key, chain := signed(t, c.host, c.from, c.to)
+		if name == "of another key" {
+			key, _ = signed(t, c.host, c.from, c.to)
+		}
 		if _, err := m.stored.keep(key, chain, host); err == nil {
 			t.Errorf("%s: got no error, want one", name)
 		}

@@ -58,6 +58,8 @@ func TestExitCodesTellWhoMustAct(t *testing.T) {
 		{"the admin API is down", admin(server(503, "store"), "keys", "list"), 3, "503"},
 		{"the public address", admin(server(404, "not_found"), "keys", "list"), 1, "no admin API"},
 		{"another server", admin(server(404, ""), "keys", "list"), 1, "is not the admin API"},
+		{"another status", admin(server(203, "key"), "keys", "list"), 1, "203"},
+		{"no JSON", admin(server(200, ""), "keys", "list"), 1, "is not the admin API's"},
 		{"an unknown key", admin(server(404, "key"), "keys", "usage", "nope"), 1, "404"},
 		{"an unknown broker", admin(server(404, "broker"), "keys", "list", "--broker", "nope"), 1, "404"},
 		{"a refusal", admin(server(403, "permission"), "keys", "list"), 1, "No??31m"},

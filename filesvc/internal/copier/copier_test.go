@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/fault"
@@ -118,6 +119,10 @@ func TestALyingUpstream(t *testing.T) {
 			io.WriteString(z, text)
 			z.Close()
 		},
+		"called compressed": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			io.WriteString(w, text)
+		},
 		"a redirect": http.RedirectHandler("/elsewhere", http.StatusFound).ServeHTTP,
 		"none":       http.NotFound,
 		"removed":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) },
@@ -155,7 +160,8 @@ func TestALyingUpstream(t *testing.T) {
 	}
 }
 
-// TestABusyUpstream has an upstream that answers 429 at first. The file must be copied nevertheless.
+// TestABusyUpstream has an upstream that answers 429 at first. The file must be copied nevertheless, after pauses of a
+// second. Afterwards the removals are read once in each interval.
 func TestABusyUpstream(t *testing.T) {
 	r := newRig(t)
 	r.serve("/get/"+id(1), func(w http.ResponseWriter, _ *http.Request) {
@@ -167,8 +173,20 @@ func TestABusyUpstream(t *testing.T) {
 		io.WriteString(w, "x")
 	})
 	r.assets.put(1, document(1, "x"))
+	begun := time.Now()
 	r.mustCatchUp()
 	r.has(1, "x")
+	if took := time.Since(begun); took < 2*time.Second {
+		t.Errorf("got the file after %v, want 2 pauses of 1s", took)
+	}
+	begun, before := time.Now(), r.requests("/get/removed")
+	end := r.run()
+	time.Sleep(10 * r.Every)
+	end()
+	got, most := r.requests("/get/removed")-before, int(time.Since(begun)/r.Every)+1
+	if got < 1 || got > most {
+		t.Errorf("got %d readings of the removals, want from 1 to %d", got, most)
+	}
 }
 
 // TestAFileThatNoAssetNamesIsNotServed changes assets until none of them names a file any longer. The file must

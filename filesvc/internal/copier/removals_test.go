@@ -201,7 +201,11 @@ func TestLyingRemovals(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			io.WriteString(w, `{"data":[]}`)
 		},
-		"another status": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+		"another status": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNonAuthoritativeInfo)
+			io.WriteString(w, `{"data":[]}`)
+		},
+		"too many bytes": has(`{"data":[` + strings.Repeat(" ", maxPage) + `]}`),
 		"a long page": func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"data":[{"id":"`+id(1)+`"}`)
 			for {

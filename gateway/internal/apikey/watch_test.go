@@ -156,12 +156,16 @@ func (w ending) WatchKeys(ctx context.Context, since string, wait time.Duration)
 type changing struct {
 	calls      int
 	isRestless bool // it answers at once
+	isSame     bool // it reports no change after the first answer
 }
 
 func (w *changing) WatchKeys(context.Context, string, time.Duration) (authapi.WatchKeysResponse, error) {
 	w.calls++
 	if !w.isRestless {
 		time.Sleep(10 * time.Millisecond)
+	}
+	if w.isSame {
+		return authapi.WatchKeysResponse{At: "1"}, nil
 	}
 	return authapi.WatchKeysResponse{At: fmt.Sprint(w.calls)}, nil
 }
@@ -183,6 +187,13 @@ func TestAWatcherIsAskedAtOnce(t *testing.T) {
 		Cached(&fake{}, time.Hour, time.Now, 1<<30).Watch(ctx, restless, slog.New(slog.DiscardHandler))
 		if restless.calls < 99 || restless.calls > 101 {
 			t.Errorf("got %d calls in a second of answers at once, want 100", restless.calls)
+		}
+		ctx, end = context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		same := &changing{isRestless: true, isSame: true}
+		Cached(&fake{}, time.Hour, time.Now, 1<<30).Watch(ctx, same, slog.New(slog.DiscardHandler))
+		if same.calls != 11 {
+			t.Errorf("got %d calls in a second of answers at once without a change, want 11", same.calls)
 		}
 		ctx, end = context.WithTimeout(t.Context(), 4*watchWait+time.Millisecond)
 		defer end()
