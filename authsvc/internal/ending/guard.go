@@ -245,14 +245,19 @@ func (g *Guard) Hear(
 		return answer, err
 	}
 	entries, err := g.store.Entries(ctx, kept.Seq, authapi.MaxEntries)
+	if err != nil || len(entries) == 0 {
+		return answer, err
+	}
+	// The store may have gone back during the wait. Then these entries follow another one.
+	if there, err = g.has(ctx, kept); err != nil || !there {
+		return authapi.EndingsResponse{Behind: true}, err
+	}
 	for _, e := range entries {
 		answer.Endings = append(answer.Endings, admin.EndingsOf(e)...)
 		kept = adminapi.Head{Seq: e.Seq, Hash: e.Hash}
 	}
-	if len(entries) > 0 {
-		answer.Endings = append(answer.Endings, rowOf(kept))
-	}
-	return answer, err
+	answer.Endings = append(answer.Endings, rowOf(kept))
+	return answer, nil
 }
 
 func rowOf(h adminapi.Head) authapi.Ending {

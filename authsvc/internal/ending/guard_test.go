@@ -482,3 +482,38 @@ func TestAnotherProcessWaitsToo(t *testing.T) {
 		t.Errorf("after it: got %v, want a refusal", err)
 	}
 }
+
+// TestTheStoreGoesBackWhileAServiceWaits lets another process note the loss of an entry that an asset service keeps,
+// while the service waits for a later one. The new chain is no later entry: the service must be asked for its endings.
+func TestTheStoreGoesBackWhileAServiceWaits(t *testing.T) {
+	w := newWorld(t)
+	id, secret := w.key("one")
+	if err := w.hear(endless); err != nil {
+		t.Fatal(err)
+	}
+	goBack := w.keep()
+	if _, err := w.service.RevokeKey(t.Context(), by(), id); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.hear(endless); err != nil {
+		t.Fatal(err)
+	}
+	guard, kept := w.guard, w.kept[authapi.HeadID]
+	answer, err := guard.Hear(t.Context(), authapi.EndingsRequest{At: kept},
+		func(ctx context.Context, _ string, _ time.Duration) (none authapi.WatchKeysResponse, err error) {
+			goBack()
+			w.start(endless)
+			guard.store = w.store
+			_, _, err = w.service.NoteLoss(ctx, adminapi.Head{Seq: kept.Seq, Hash: kept.Hash})
+			return none, err
+		})
+	if err != nil || !answer.Behind || len(answer.Endings) > 0 {
+		t.Errorf("got %+v, %v; want to be asked for the endings", answer, err)
+	}
+	if err := w.hear(endless); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.verifier.Verify(t.Context(), authapi.Hash(secret)); fault.KindOf(err) != fault.Unauthorized {
+		t.Errorf("the revoked key: got %v, want a refusal", err)
+	}
+}

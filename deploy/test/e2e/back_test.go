@@ -129,7 +129,7 @@ func checkEnded(t *testing.T, o *office, ended, others map[string]string) {
 	closed := func() {
 		for name, secret := range ended {
 			if got := o.me(t, secret); got.status == 200 {
-				t.Errorf("a key that is %s: got 200, want a refusal", name)
+				t.Fatalf("a key that is %s: got 200, want a refusal", name)
 			}
 		}
 	}
