@@ -195,13 +195,14 @@ func (s *Store) Recount(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		former := map[string]count{}
 		for _, c := range counts {
-			former[c.Broker] = c
-			all[c.Broker] = all[c.Broker] // a broker without files
+			if err := d.correct(ctx, c, c.Broker, all[c.Broker]); err != nil {
+				return err
+			}
+			delete(all, c.Broker)
 		}
 		for broker, u := range all {
-			if err := d.correct(ctx, former[broker], broker, u); err != nil {
+			if err := d.correct(ctx, count{}, broker, u); err != nil {
 				return err
 			}
 		}
