@@ -23,6 +23,7 @@ const (
 	censusLook    = 15 * time.Second // time between two reads of the census
 	censusAge     = time.Minute      // least time from the beginning of one census to the next
 	censusShare   = 50               // counting takes at most a 50th of the time until the next census
+	censusKey     = time.Millisecond // least time until the next census for each asset that was counted
 	censusTimeout = time.Minute      // limit for the time of one census, from its beginning to its result
 	censusID      = "states"
 )
@@ -150,6 +151,7 @@ func (c *census) take(ctx context.Context) error {
 	begun := c.now()
 	assets := c.db.assets.Clone(options.Collection().SetReadPreference(c.from))
 	var counts bson.A
+	all := int64(0)
 	for _, state := range asset.Statuses { // each count reads only the index
 		count, err := assets.CountDocuments(ctx, bson.D{{Key: "state", Value: state}},
 			options.Count().SetHint(stateIndex))
@@ -157,6 +159,7 @@ func (c *census) take(ctx context.Context) error {
 			return fmt.Errorf("count assets: %w", err)
 		}
 		counts = append(counts, bson.D{{Key: "state", Value: state}, {Key: "count", Value: count}})
+		all += count
 	}
 	reply, err := c.db.assets.Database().RunCommand(ctx, bson.D{{Key: "dbStats", Value: 1}},
 		options.RunCmd().SetReadPreference(c.from)).Raw()
@@ -165,7 +168,7 @@ func (c *census) take(ctx context.Context) error {
 	}
 	use := useOf(reply)
 	ended := c.now()
-	pause := max(censusAge, censusShare*ended.Sub(begun))
+	pause := restAfter(ended.Sub(begun), all)
 	_, err = c.shared().UpdateOne(ctx, withID(censusID), set(
 		bson.E{Key: "due", Value: ended.Add(pause)},
 		bson.E{Key: "rest", Value: pause},
@@ -178,6 +181,11 @@ func (c *census) take(ctx context.Context) error {
 		return fmt.Errorf("write census: %w", err)
 	}
 	return nil
+}
+
+// restAfter returns the time until the next census after one that took a time and counted some assets.
+func restAfter(took time.Duration, assets int64) time.Duration {
+	return max(censusAge, censusShare*took, time.Duration(assets)*censusKey)
 }
 
 // useOf returns the sizes from an answer of MongoDB's command dbStats. The disk is the disk of the server that

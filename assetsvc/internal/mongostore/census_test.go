@@ -180,3 +180,18 @@ func TestLagsOfServersThatAreBehindOrSilent(t *testing.T) {
 		t.Errorf("without a primary: got %v, want nil", lags)
 	}
 }
+
+func TestALargeCensusIsRare(t *testing.T) {
+	for _, c := range []struct {
+		took   time.Duration
+		assets int64
+		want   time.Duration
+	}{
+		{time.Millisecond, 10, time.Minute}, {2 * time.Second, 10, 100 * time.Second},
+		{time.Second, 1_000_000, 1000 * time.Second},
+	} {
+		if got := restAfter(c.took, c.assets); got != c.want {
+			t.Errorf("%v for %d assets: got a rest of %v, want %v", c.took, c.assets, got, c.want)
+		}
+	}
+}

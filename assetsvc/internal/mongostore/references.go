@@ -2,21 +2,26 @@ package mongostore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"asset-registry/shared/sleep"
 )
+
+const referencePause = 5 * time.Millisecond
 
 // reference is the document of a reference. Its id comes from registry.ReferenceKey.
 type reference struct {
 	ID    string `bson:"_id"`
 	Asset string `bson:"asset"`
-	Asked int64  `bson:"asked"` // how often ClaimReference was called for this reference
 }
 
-// ClaimReference implements registry.Store. Each call writes to the document, even if another call has just
-// inserted it. So a majority has acknowledged the id that a call returns.
+// ClaimReference implements registry.Store. A majority has acknowledged the id that it returns: it has inserted the id
+// so, or read it from what a majority has.
 func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id string, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		if from != "" {
@@ -38,16 +43,18 @@ func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id st
 // claimReference inserts a reference unless the database has it, and returns the asset of the stored reference.
 func (d *database) claimReference(ctx context.Context, key, to string) (string, error) {
 	for {
+		_, err := d.references.InsertOne(ctx, reference{key, to})
+		if !isDuplicate(err) {
+			return to, err
+		}
 		var found reference
-		err := d.references.FindOneAndUpdate(ctx, withID(key),
-			bson.D{
-				{Key: "$setOnInsert", Value: bson.D{{Key: "asset", Value: to}}},
-				{Key: "$inc", Value: bson.D{{Key: "asked", Value: int64(1)}}},
-			},
-			options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After),
-		).Decode(&found)
-		if !isDuplicate(err) { // for a duplicate, try again: another call inserted it at the same time
+		err = d.references.FindOne(ctx, withID(key)).Decode(&found)
+		if !errors.Is(err, mongo.ErrNoDocuments) {
 			return found.Asset, err
+		}
+		// A majority does not have the other call's reference yet, and may never have it.
+		if !sleep.For(ctx, referencePause) {
+			return "", ctx.Err()
 		}
 	}
 }
