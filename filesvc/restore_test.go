@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"asset-registry/shared/identity"
+	"asset-registry/shared/logtest"
 )
 
 // TestARestoreBringsNoRemovedFileBack restores metadata and bytes from a backup that was made before a removal.
@@ -40,7 +40,7 @@ func TestARestoreBringsNoRemovedFileBack(t *testing.T) {
 	if n, err := CopyRemovals(t.Context(), filepath.Join(former, "files"), files); n != 1 || err != nil {
 		t.Fatalf("got %d, %v, want one removal", n, err)
 	}
-	log := &lines{}
+	log := &logtest.Log{}
 	r := start(t, func(c *Config) { here(c); c.Log = slog.New(slog.NewTextHandler(log, nil)) })
 	r.get(broker, bare).is(t, "the removed file", 410, "url/doc_id/The operator has removed this file.")
 	r.upload(broker, "/upload", "a.txt", "text/plain", "content").
@@ -51,22 +51,4 @@ func TestARestoreBringsNoRemovedFileBack(t *testing.T) {
 	if !strings.Contains(log.String(), "files were removed again") {
 		t.Errorf("got the log %s, want the removal", log)
 	}
-}
-
-// lines is a log that goroutines write while the test reads it.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

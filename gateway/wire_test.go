@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/base64"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -19,29 +17,8 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/logtest"
 )
-
-// journal is a log that a test can read while others write it.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-func (j *journal) logger() *slog.Logger {
-	return slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
 
 // The function `always` returns a service that does the same as the given one, except that its /readyz always succeeds.
 func always(service http.Handler) http.Handler {
@@ -128,7 +105,7 @@ func TestOneOrderOfRefusalsInProcessAndOnTheWire(t *testing.T) {
 func TestSecretsStayWithTheRequest(t *testing.T) {
 	const canary = "c4n4ry"
 	encoded := base64.StdEncoding.EncodeToString([]byte(canary + ":"))
-	var seen journal // headers and URLs that the access logs of the services would show
+	var seen logtest.Log // headers and URLs that the access logs of the services would show
 	watch := func(next http.HandlerFunc) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(&seen, r.RequestURI+" "+r.Header.Get("Authorization")+"\n")
@@ -145,8 +122,8 @@ func TestSecretsStayWithTheRequest(t *testing.T) {
 		{"the auth service fails", [2]http.HandlerFunc{assets, broken}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var log journal
-			s := startOnWire(t, watch(c.services[0]), watch(c.services[1]), func(c *Config) { c.Log = log.logger() })
+			var log logtest.Log
+			s := startOnWire(t, watch(c.services[0]), watch(c.services[1]), func(c *Config) { c.Log = log.Logger() })
 			var answers strings.Builder
 			for _, method := range []string{"GET", "POST", "PATCH"} {
 				for _, authorization := range []string{
@@ -186,11 +163,11 @@ func TestSecretsStayWithTheRequest(t *testing.T) {
 
 func TestAClientThatLeavesIsNoFault(t *testing.T) {
 	begun := make(chan struct{})
-	var log journal
+	var log logtest.Log
 	s := startOnWire(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(begun)
 		<-r.Context().Done() // the gateway must end its own request when the client leaves
-	}), http.HandlerFunc(known), func(c *Config) { c.Log = log.logger() })
+	}), http.HandlerFunc(known), func(c *Config) { c.Log = log.Logger() })
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {
 		<-begun
@@ -205,10 +182,10 @@ func TestAClientThatLeavesIsNoFault(t *testing.T) {
 // TestAnAbsentAssetServiceIsLoggedOnce sends requests while the asset service does not run. The log must have
 // one warning about this, with the cause.
 func TestAnAbsentAssetServiceIsLoggedOnce(t *testing.T) {
-	var log journal
+	var log logtest.Log
 	s := start(t, func(c *Config) {
 		c.Assets, c.AssetsURLs = nil, []string{"http://127.0.0.1:1"}
-		c.Log = log.logger()
+		c.Log = log.Logger()
 	})
 	const each = 20
 	for range each {

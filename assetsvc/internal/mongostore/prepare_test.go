@@ -1,7 +1,6 @@
 package mongostore
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -13,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"golang.org/x/net/dns/dnsmessage"
 
+	"asset-registry/shared/logtest"
 	"asset-registry/shared/sleep"
 )
 
@@ -27,28 +27,10 @@ func prepared(c command) bson.D {
 	return nil
 }
 
-// lines is a log that a test can read while the store writes to it.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // openQuickly opens a store whose operations have a short timeout.
-func openQuickly(t *testing.T, uri string) (*Store, *lines) {
+func openQuickly(t *testing.T, uri string) (*Store, *logtest.Log) {
 	t.Helper()
-	log := &lines{}
+	log := &logtest.Log{}
 	s, err := Open(t.Context(), uri, Options{
 		Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil)), Timeout: 500 * time.Millisecond,
 	})

@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"asset-registry/shared/logtest"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/translog"
 )
@@ -100,27 +100,6 @@ func (s *switched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.to.Load().RoundTrip(r)
 }
 
-// lines collects the lines of a log.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// String implements fmt.Stringer.
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func (l *lines) has(text string) bool { return strings.Contains(l.String(), text) }
-
 // TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog has a registry that suddenly shows another SERVER_ID and its log at
 // another size, correctly signed. If the log is shorter than the served one and has the same origin, the mirror must
 // keep its copy and say why.
@@ -147,7 +126,7 @@ func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				to, output := &switched{}, &lines{}
+				to, output := &switched{}, &logtest.Log{}
 				to.to.Store(newUpstream(t, key, "first", served))
 				config := Config{Of: "http://registry.example", Data: t.TempDir(), Timeout: time.Minute,
 					PublicKey: []string{key.Public().String(), next.Public().String()}}
@@ -179,8 +158,8 @@ func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
 				to.to.Store(newUpstream(t, c.key, "second", c.size))
 				kept := fmt.Sprintf("the new copy has %d leaves, and the old one %d", c.size, served)
 				const replaced = "the copy is replaced"
-				await("a decision", func() bool { return output.has(kept) || output.has(replaced) })
-				if got := output.has(replaced); got != c.replaces {
+				await("a decision", func() bool { return output.Count(kept) > 0 || output.Count(replaced) > 0 })
+				if got := output.Count(replaced) > 0; got != c.replaces {
 					t.Errorf("got that the copy is replaced: %t, want %t", got, c.replaces)
 				}
 				if c.replaces {
@@ -205,7 +184,7 @@ func TestRenewalsOfACopyArePaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		to, output := &switched{}, &lines{}
+		to, output := &switched{}, &logtest.Log{}
 		to.to.Store(newUpstream(t, key, "first", 5))
 		config := Config{Of: "http://registry.example", Data: t.TempDir(), Timeout: time.Minute,
 			PublicKey: []string{key.Public().String()}}

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"asset-registry/authsvc"
 	"asset-registry/gateway"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/logtest"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/telemetry"
@@ -34,31 +34,13 @@ type registry struct {
 	url     string
 	spans   *tracetest.InMemoryExporter
 	metrics *sdkmetric.ManualReader
-	log     *safeBuffer
-}
-
-// safeBuffer is a buffer that several goroutines may write to at the same time.
-type safeBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
+	log     *logtest.Log
 }
 
 // start starts the services. The parameter `share`, from 0 to 1, says how many requests get a trace.
 func start(t *testing.T, share float64) *registry {
 	t.Helper()
-	r := &registry{spans: tracetest.NewInMemoryExporter(), metrics: sdkmetric.NewManualReader(), log: &safeBuffer{}}
+	r := &registry{spans: tracetest.NewInMemoryExporter(), metrics: sdkmetric.NewManualReader(), log: &logtest.Log{}}
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSyncer(r.spans), sdktrace.WithSampler(telemetry.Sampler()))
 	told := telemetry.New(tracers, sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.metrics)), share)
 	log := slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -7,13 +7,13 @@ import (
 	"log/slog"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/logtest"
 )
 
 // fail sets the result of later reports.
@@ -23,27 +23,9 @@ func (r *taking) fail(err error) {
 	r.err = err
 }
 
-// lockedLog is a log that a test can read while others write it.
-type lockedLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedLog) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 func TestUsageIsReportedEveryTwoSecondsAndAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log lockedLog
+		var log logtest.Log
 		to := &taking{}
 		u := NewUsage(to, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), time.Now)
 		ctx, stop := context.WithCancel(t.Context())

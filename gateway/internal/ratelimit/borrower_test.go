@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,26 +16,9 @@ import (
 	"github.com/ulule/limiter/v3"
 	"pgregory.net/rapid"
 
+	"asset-registry/shared/logtest"
 	"asset-registry/shared/redistest"
 )
-
-// journal is a log that a test can read while others write it.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) count(text string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Count(j.text.String(), text)
-}
 
 // borrowerAt returns a borrower at a Redis server. The argument "clock" replaces the real clock. The function
 // "change" may change the configuration. Both arguments may be nil.
@@ -467,7 +449,7 @@ func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
 
 func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")
-	var log journal
+	var log logtest.Log
 	s := borrowerAt(t, server.URL(), nil, func(c *BorrowerConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	rates := []limiter.Rate{{Limit: 300, Period: time.Second}}
 	ctx, stop := context.WithCancel(t.Context())
@@ -502,9 +484,9 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	}
 	await := func(what string, n int) {
 		t.Helper()
-		for deadline := time.Now().Add(5 * time.Second); log.count(what) < n; {
+		for deadline := time.Now().Add(5 * time.Second); log.Count(what) < n; {
 			if time.Now().After(deadline) {
-				t.Fatalf("%q: got it %d times in the log after 5 s, want %d", what, log.count(what), n)
+				t.Fatalf("%q: got it %d times in the log after 5 s, want %d", what, log.Count(what), n)
 			}
 			time.Sleep(time.Millisecond)
 		}
@@ -519,9 +501,9 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	}
 	stop()
 	wg.Wait()
-	if entered := s.outages.Load(); entered != 3 || log.count("does not answer") != 3 || log.count("answers again") != 3 {
+	if entered := s.outages.Load(); entered != 3 || log.Count("does not answer") != 3 || log.Count("answers again") != 3 {
 		t.Errorf("got %d outages, logged %d and %d times; want 3 each",
-			entered, log.count("does not answer"), log.count("answers again"))
+			entered, log.Count("does not answer"), log.Count("answers again"))
 	}
 	if s.unaided.Load() == 0 {
 		t.Error("got no request decided without Redis, want some")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ulule/limiter/v3"
 
+	"asset-registry/shared/logtest"
 	"asset-registry/shared/telemetry"
 )
 
@@ -52,10 +53,10 @@ func (s *scripted) Close() error { return nil }
 
 // outage returns a borrower that believes that its Redis is down.
 func outage(t *testing.T, fallback Fallback, now func() time.Time, before func(string, int64) error) (
-	*Borrower, *scripted, *journal,
+	*Borrower, *scripted, *logtest.Log,
 ) {
 	t.Helper()
-	server, log := &scripted{before: before, told: map[string]int64{}}, &journal{}
+	server, log := &scripted{before: before, told: map[string]int64{}}, &logtest.Log{}
 	s, err := NewBorrower(&Redis{connections: server, timeout: time.Minute}, BorrowerConfig{
 		Fallback: fallback, Now: now, Log: slog.New(slog.NewJSONHandler(log, nil)),
 	})
@@ -107,7 +108,7 @@ func TestRedisIsDownUntilItAnswers(t *testing.T) {
 	if server.calls != 4 || s.outages.Load() != 1 {
 		t.Errorf("got Redis back after %d calls and %d outages, want 4 calls and 1 outage", server.calls, s.outages.Load())
 	}
-	await(t, "the log tells it", func() bool { return log.count(isBack) == 1 })
+	await(t, "the log tells it", func() bool { return log.Count(isBack) == 1 })
 }
 
 // TestAReportInSeveralCallsLosesNothing uses more keys than one call can report, and makes the first call fail.
@@ -161,7 +162,7 @@ func TestAFailureAfterTheLastReportIsAnotherOutage(t *testing.T) {
 	})
 	mustAdmit(t, s, "before")
 	close(ready)
-	await(t, "Redis is back twice", func() bool { return log.count(isBack) == 2 })
+	await(t, "Redis is back twice", func() bool { return log.Count(isBack) == 2 })
 	server.mu.Lock()
 	defer server.mu.Unlock()
 	if server.told["before"] != 1 || server.told["during"] != 1 || s.outages.Load() != 2 {
@@ -196,7 +197,7 @@ func TestACallUnderWayIsNoOutage(t *testing.T) {
 		return nil
 	})
 	close(ready)
-	await(t, "the log tells that Redis is back", func() bool { return log.count(isBack) == 1 })
+	await(t, "the log tells that Redis is back", func() bool { return log.Count(isBack) == 1 })
 	if s.IsDown() || s.outages.Load() != 1 {
 		t.Errorf("got Redis down: %t, and %d outages; want it in use, and 1", s.IsDown(), s.outages.Load())
 	}
@@ -227,11 +228,11 @@ func TestOneCallUnderWayIsSeenAmongOtherKeys(t *testing.T) {
 func TestCloseIsNoOutageAndNoReturn(t *testing.T) {
 	s, _, log := outage(t, FallbackLocal, time.Now, func(string, int64) error { return errors.New("Redis is away") })
 	const away = "does not answer"
-	await(t, "the log tells the outage", func() bool { return log.count(away) == 1 })
+	await(t, "the log tells the outage", func() bool { return log.Count(away) == 1 })
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if n := log.count(isBack); n > 0 {
+	if n := log.Count(isBack); n > 0 {
 		t.Errorf("without Redis: got %d lines that it answers again, want none", n)
 	}
 	ended, end := context.WithCancel(t.Context())
@@ -244,7 +245,7 @@ func TestCloseIsNoOutageAndNoReturn(t *testing.T) {
 		default:
 		}
 	}
-	if n := log.count(away); n != 1 {
+	if n := log.Count(away); n != 1 {
 		t.Errorf("at the end: got %d lines of an outage, want the first one only", n)
 	}
 }
