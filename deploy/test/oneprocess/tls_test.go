@@ -120,11 +120,11 @@ func TestTheCertificateComesFromAnAuthority(t *testing.T) {
 	stop(t, p, output)
 }
 
-// TestTheCertificateIsRenewed uses an authority whose certificates are valid for 24 seconds, so that they are
-// renewed after 12 seconds. Later the authority is killed, and the registry must report the failed renewal and keep
+// TestTheCertificateIsRenewed uses an authority whose certificates are valid for 40 seconds, so that they are
+// renewed after 20 seconds. Later the authority is killed, and the registry must report the failed renewal and keep
 // its certificate.
 func TestTheCertificateIsRenewed(t *testing.T) {
-	s := newSecured(t, 24)
+	s := newSecured(t, 40)
 	s.authority.start(t)
 	output := &processes.Output{}
 	p := s.start(t, output)
