@@ -60,18 +60,29 @@ func open(path string, o boltfile.Options) (*Store, error) {
 	return &Store{f}, nil
 }
 
-// listOwn fills ownBucket in a file that was made without it.
+// listOwn makes ownBucket again unless it has exactly the files. A former version of the program, which an operator may
+// have gone back to, knows no such bucket.
 func listOwn(tx *bbolt.Tx) error {
-	if first, _ := tx.Bucket(ownBucket).Cursor().First(); first != nil {
-		return nil
-	}
-	return tx.Bucket(filesBucket).ForEach(func(id, value []byte) error {
-		f, err := decode(id, value)
-		if err != nil {
-			return nil // each read of the file reports it
+	var keys [][]byte
+	isWhole := true
+	err := tx.Bucket(filesBucket).ForEach(func(id, value []byte) error {
+		if f, err := decode(id, value); err == nil { // each read of a damaged file reports it
+			keys = append(keys, ownKey(f.Broker, f.ID))
+			isWhole = isWhole && tx.Bucket(ownBucket).Get(keys[len(keys)-1]) != nil
 		}
-		return tx.Bucket(ownBucket).Put(ownKey(f.Broker, f.ID), []byte{})
+		return nil
 	})
+	if err != nil || isWhole && tx.Bucket(ownBucket).Stats().KeyN == len(keys) {
+		return err
+	}
+	if err := tx.DeleteBucket(ownBucket); err != nil {
+		return err
+	}
+	own, err := tx.CreateBucket(ownBucket)
+	for i := 0; err == nil && i < len(keys); i++ {
+		err = own.Put(keys[i], []byte{})
+	}
+	return err
 }
 
 func ownKey(broker, id string) []byte { return []byte(broker + "\x00" + id) }

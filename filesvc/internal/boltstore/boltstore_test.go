@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -55,6 +56,15 @@ func TestAStoreWithoutListsOfBrokersGetsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open()
+	gone := ownKey("a", "of a file that a former version has deleted")
+	err := s.file.Update(func(tx *bbolt.Tx) error {
+		own := tx.Bucket(ownBucket)
+		return errors.Join(own.Delete(ownKey("a", "2")), own.Put(gone, []byte{}))
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	s = open()
