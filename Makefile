@@ -18,23 +18,37 @@ SLOW        := mongostore|s3store|ukrainian/dictionary|deploy/bench|deploy/test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.48.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
-SCENARIOS   := ^(TestStandalone|TestSplit|TestSearch|TestARestartKeepsAllData|TestGoClient)$$
+SCENARIOS   := TestStandalone|TestSplit|TestSearch|TestARestartKeepsAllData|TestGoClient
 HELD        := unread|long
 FUZZCOUNT   ?= 20000
 SOAKTIME    ?= 10m
 ASSETS      ?= 100000
 
+# SEVERAL are the scenarios of several asset services on one database. LATE_... are tests that test-nightly
+# runs instead of test-all: they are slow and rarely fail.
+SEVERAL     := TestSpreadOnMongoAndRedis|TestTwoAssetServicesAgreeOnConditionalWrites|TestARollingRestartLosesNoRequest|TestTheSecretIsRotatedByRollingRestarts|TestMigrateKeepsAllThatClientsSee
+LATE_ATTACK  := ReadersOf|WithstandsUploads
+LATE_BROWSER := Firefox|EveryScreen
+LATE_ALERTS  := LookedAtIsTold
+LATE_RELEASE := Upgraded|TwoVersions
+
 # The lanes of test-all. FIRST runs alone and leaves little to compile or to install; the
 # attacks are in it, because they measure how fast others are answered. Then
 # WAITING, which mostly waits, and WORKING, which needs the processors, run beside each
-# other. The last stages of WAITING are in it so that both end together. Two stages of one lane may share a port or a file of bin; stages of two lanes may
+# other. Two stages of one lane may share a port or a file of bin; stages of two lanes may
 # not. Only WORKING rewrites the programs in bin.
 FIRST       := packages test test-attack
-WAITING     := test-crash test-browser test-feed model-quick fuzz
-WORKING     := tools vuln test-faults test-alerts test-traces test-clients test-stores test-k8s \
+WAITING     := test-crash test-browser test-feed model-quick
+WORKING     := tools vuln test-faults test-stores test-alerts test-traces test-clients \
 	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi check-apart
-# NIGHTLY is slow and rarely fails, so test-all leaves it out.
-NIGHTLY     := test-compose test-steps
+# NIGHTLY is slow and rarely fails, so test-all leaves it out. deploy/test/nightly.txt has the last good
+# runs. STAGES are those that test-nightly runs.
+NIGHTLY     := test-compose test-steps test-k8s test-versions test-fleet test-screens test-generators test-hostile \
+	test-buckets test-readers test-std-whole fuzz
+STAGES      ?= $(NIGHTLY)
+
+# With MONGOD, the path of a mongod, the stores, the scenarios of SEVERAL and the feed run on a real replica set.
+ON_SET      := $(if $(MONGOD),go run ./deploy/test/cmd/mongoset)
 DATA        ?= ./data
 ADDR        ?= 127.0.0.1:8080
 
@@ -62,7 +76,7 @@ SHELL       := bash
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-steps test-nightly \
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-std-whole test-nightly \
 	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-data bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
@@ -93,20 +107,21 @@ quick: ## the shortest loop: vet and the unit tests, without the race detector
 	go vet $(SERVICES)
 	go test $$(go list $(SERVICES) | grep -vE '$(SLOW)')
 
-test: ## before a commit: checks, unit tests, scenarios, short attacks, short fuzzing
-	@exec deploy/test/stages.sh "setup build attack" "e2e check openapi-short fuzz-short" "unit"
+test: ## before a commit: checks, unit tests, scenarios, short attacks
+	@exec deploy/test/stages.sh "setup build attack" "e2e check $(if $(LANDING),fuzz-short,openapi-short)" "unit"
 
+test-all: export LANDING := 1
 test-all: test-stages ## everything, in stages that say their name, time and result
 	@exec deploy/test/stages.sh "$(FIRST)" "$(WAITING)" "$(WORKING)"
 
 test-nightly: ## what test-all leaves out: before a release, and after work on what a stage is about
-	@exec deploy/test/stages.sh "$(NIGHTLY)"
+	@exec deploy/test/nightly.sh $(STAGES)
 
-check: ## format, vet, staticcheck, and each module on its own
+check: ## format and vet; in test-all also staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
 	$(LARGE) go vet $(PACKAGES)
-	$(LARGE) go run $(STATICCHECK) $(PACKAGES)
-	@for m in $(MODULES); do echo "module $$m alone"; deploy/test/alone.sh $$m || exit 1; done
+	$(if $(LANDING),$(LARGE) go run $(STATICCHECK) $(PACKAGES))
+	@$(if $(LANDING),for m in $(MODULES); do echo "module $$m alone"; deploy/test/alone.sh $$m || exit 1; done)
 
 check-apart: ## the same for the modules that only tests need, and no function that nothing calls
 	@dead=$$($(LARGE) go run $(DEADCODE) -test $(PACKAGES)) && test -z "$$dead" || { echo "$$dead"; exit 1; }
@@ -118,13 +133,18 @@ check-apart: ## the same for the modules that only tests need, and no function t
 TESTED := -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}'
 # Many tests wait, so one package more is tested at a time than there are processors.
 AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-unit: ## unit and conformance tests with the race detector
-	packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)') && \
+# RACED are the packages that make test runs with the race detector: those of guards.txt. In test-all it is all.
+RACED := $(if $(LANDING),.,/($(shell sed -nE 's/^([a-z].*)/\1/p' deploy/test/mutants/guards.txt | cut -d' ' -f1 | paste -sd'|'))$$)
+unit: ## unit and conformance tests, the guarded ones with the race detector; in test-all all of them
+	packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)' | grep -E '$(RACED)') && \
 	CGO_ENABLED=1 $(LARGE) go list -race -test -export $$packages >/dev/null && \
 	$(RACE) -p=$(AT_ONCE) -parallel=8 $$packages
+	$(if $(LANDING),,packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)' | grep -vE '$(RACED)') && \
+	$(LARGE) go list -test -export $$packages >/dev/null && \
+	go test -p=$(AT_ONCE) -parallel=8 $$packages)
 
 e2e: ## the scenarios on one process and on three, and a restart
-	go test -count=1 -timeout 10m -run '$(SCENARIOS)' ./deploy/test/e2e
+	go test -count=1 -timeout 10m -run '^($(SCENARIOS))$$' ./deploy/test/e2e
 	go test -count=1 -run '^TestHiddenFieldsAreNowhere$$/^one_process$$' ./deploy/test/e2e
 
 attack: ## hostile clients against one process with 256 MiB of memory, but none by streams and long polls
@@ -152,24 +172,32 @@ test-traces: ## traces, metrics and logs of three services together; the scripts
 test-steps: ## hostile texts, and the steps that programs with counters take for them: a third way to compile
 	$(LARGE) go test -count=1 -timeout 20m ./deploy/test/steps
 
-test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI names
+test-stores: ## the MongoDB stores, on the rig or on the server that MONGODB_URI names; with MONGOD also on a real replica set
 	@deploy/test/tool.sh devmongo
 	$(RACE) -count=1 -timeout 20m ./assetsvc/internal/mongostore ./filesvc/internal/mongostore
+	$(if $(MONGOD),$(ON_SET) go test -count=1 -timeout 20m ./assetsvc/internal/mongostore ./filesvc/internal/mongostore)
 
 test-crash: ## the scenarios on nine processes, kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
 	@deploy/test/setup.sh $@
-	go test -count=1 -timeout 45m -parallel 4 -skip '$(SCENARIOS)' ./deploy/test/e2e
+	go test -count=1 -timeout 45m -parallel 4 -skip '^($(SCENARIOS)|$(SEVERAL))$$' ./deploy/test/e2e
+	$(ON_SET) go test -count=1 -timeout 20m -parallel 2 -run '^($(SEVERAL))$$' ./deploy/test/e2e
 
-test-attack: ## hostile clients against the services as processes, and streams and long polls
+test-attack: ## hostile clients against the services as processes
+	go test -count=1 -timeout 10m -skip 'TestStandaloneWithstandsAttacks|$(LATE_ATTACK)' ./deploy/test/attack
+
+test-hostile: ## hostile clients that stay long: streams, long polls, readers of exports and segments, uploads
 	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$/^($(HELD))' ./deploy/test/attack
-	go test -count=1 -timeout 10m -skip '^TestStandaloneWithstandsAttacks$$' ./deploy/test/attack
+	go test -count=1 -timeout 10m -run '$(LATE_ATTACK)' ./deploy/test/attack
 
-test-openapi: build ## many requests from the OpenAPI document, each documented status, foreign linters and generators of clients
+test-openapi: build ## many requests from the OpenAPI document, each documented status, foreign linters
 	@deploy/test/setup.sh $@
 	@deploy/test/openapi/lint.sh
 	go test -count=1 ./deploy/test/rig/described ./deploy/bench/load
-	go test -count=1 ./deploy/test/openapi/generators -bin $(CURDIR)/bin
 	go test -count=1 -timeout 30m ./deploy/test/openapi -bin $(CURDIR)/bin -rapid.checks=20000 -rapid.nofailfile
+
+test-generators: build ## clients that foreign generators make from the OpenAPI document
+	@deploy/test/setup.sh $@
+	go test -count=1 ./deploy/test/openapi/generators -bin $(CURDIR)/bin
 
 test-k8s: ## the manifests for Kubernetes: with the API server's code and with the programs, without a cluster
 	@deploy/test/tool.sh kubeapi
@@ -182,11 +210,15 @@ test-faults: ## faults between the services and their stores
 
 test-feed: ## what the feed promises, with several writers and crashes
 	@deploy/test/tool.sh devmongo
-	go test -count=1 -timeout 30m ./deploy/test/feed
+	$(ON_SET) go test -count=1 -timeout 30m ./deploy/test/feed
 
-test-browser: ## the admin console, the site and the documentation page in a browser; the screenshots stay in bin/screenshots
+test-browser: ## the admin console, the site and the documentation page in a browser
 	@deploy/test/setup.sh $@
-	cd deploy/test/apart/browser && GOWORK=off go test -count=1 -timeout 20m .
+	cd deploy/test/apart/browser && GOWORK=off go test -count=1 -timeout 20m -skip '$(LATE_BROWSER)' .
+
+test-screens: ## the pages on every screen, and in Firefox; the screenshots stay in bin/screenshots
+	@deploy/test/setup.sh $@
+	cd deploy/test/apart/browser && GOWORK=off go test -count=1 -timeout 20m -run '$(LATE_BROWSER)' .
 
 test-clients: build ## the clients in Go, Python and TypeScript, against one process that is killed and refuses
 	@deploy/test/setup.sh $@
@@ -198,14 +230,21 @@ test-alerts: ## rules, alerts, dashboards and the collector's configuration, aga
 	promtool check config deploy/observability/prometheus.yaml
 	promtool check rules --lint=all --lint-fatal deploy/observability/rules/*.yaml
 	promtool test rules deploy/test/alerts/tests/*.yaml
-	cd deploy/test/alerts && GOWORK=off go test -count=1 -timeout 10m .
+	cd deploy/test/alerts && GOWORK=off go test -count=1 -timeout 10m -skip '$(LATE_ALERTS)' .
+
+test-fleet: ## each alert and each panel of a dashboard has its figures, from services that run
+	@deploy/test/setup.sh $@
+	@deploy/test/tool.sh collector
+	cd deploy/test/alerts && GOWORK=off go test -count=1 -timeout 10m -run '$(LATE_ALERTS)' .
 
 test-log: ## a public log, by verifiers that others wrote: Tessera's, and one in Python from docs/log.md
 	@deploy/test/setup.sh $@
 	cd deploy/test/apart/log && GOWORK=off go test -count=1 -timeout 10m .
 
-test-std: ## the scenarios with --http-server=std
+test-std: ## the server of --http-server=std
 	go test -count=1 ./shared/httpserver -std
+
+test-std-whole: ## the scenarios with --http-server=std
 	REGISTRY_HTTP_SERVER=std GATEWAY_HTTP_SERVER=std ASSETSVC_HTTP_SERVER=std AUTHSVC_HTTP_SERVER=std \
 		go test -count=1 -timeout 10m -run '^(TestStandalone|TestSplit)$$' ./deploy/test/e2e
 
@@ -213,27 +252,36 @@ test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under 
 	go test -count=1 -run Simulation ./assetsvc/internal/webhook -webhook.kills 2000
 	cd deploy/test/apart/webhooks && GOWORK=off go test -count=1 -timeout 15m . -bin $(CURDIR)/bin
 
-test-search: build ## the search: words by a dictionary, kills, hostile clients, files as others read them
+test-search: build ## the search: words by a dictionary, kills, hostile clients
 	@deploy/test/setup.sh $@
 	go test -count=1 ./shared/ukrainian/dictionary -hunspell /usr/share/hunspell
 	go test -count=1 -timeout 20m ./deploy/test/search -bin $(CURDIR)/bin
+
+test-readers: build ## exports and whole copies as other programs read them
+	@deploy/test/setup.sh $@
 	cd deploy/test/apart/exports && GOWORK=off go test -count=1 -timeout 5m . -bin $(CURDIR)/bin
 
 test-compose: ## docker-compose.yml with containers killed and cut off under load, where a Docker engine can run
 	@deploy/test/compose/test.sh
 
-test-release: build ## a release: its files, alone on a bare root; two versions beside each other
+test-release: build ## a release: its files, alone on a bare root
 	@deploy/test/setup.sh $@
-	go test -count=1 -timeout 20m ./deploy/test/releases -bin $(CURDIR)/bin
+	go test -count=1 -timeout 20m -skip '$(LATE_RELEASE)' ./deploy/test/releases -bin $(CURDIR)/bin
+
+test-versions: build ## two versions beside each other, upgrade and return
+	@deploy/test/setup.sh $@
+	go test -count=1 -timeout 20m -run '$(LATE_RELEASE)' ./deploy/test/releases -bin $(CURDIR)/bin
 
 test-oneprocess: build ## one process in production: certificate by an authority that others wrote, backups, units, a mirror that takes over
 	@deploy/test/setup.sh $@
 	@deploy/test/tool.sh pebble
 	go test -count=1 -timeout 10m ./deploy/test/oneprocess -bin $(CURDIR)/bin
 
-test-files: build ## files in an object store that others wrote: its suite, and the registry on it
-	@deploy/test/setup.sh $@
+test-files: ## files in an object store that others wrote
 	go test -count=1 ./filesvc/internal/s3store
+
+test-buckets: build ## the registry on an object store that others wrote: kills, moves, mirrors, trouble
+	@deploy/test/setup.sh $@
 	cd deploy/test/apart/files && GOWORK=off go test -count=1 -timeout 10m . -bin $(CURDIR)/bin
 
 fuzz: ## each fuzz target for FUZZCOUNT inputs
@@ -257,8 +305,9 @@ feed-long: ## the feed through millions of simulated changes, and through 21,000
 model: setup ## the model of the feed's protocol, searched whole, and with each guard left out
 	@deploy/test/model/check.sh
 
-model-quick: setup ## the same in a smaller model
-	@deploy/test/model/check.sh quick
+model-quick: setup ## the same in a smaller model, if the feed, the store or a model has changed since the last good run
+	@if [ "$$(deploy/test/since.sh $@)" = 0 ]; then echo "nothing has changed since the last good run (deploy/test/nightly.txt)"; \
+	else deploy/test/model/check.sh quick; fi
 
 bench: build ## measure the registry beside the limits of what it does
 	go build -o bin/bench-fill ./assetsvc/internal/fill

@@ -47,18 +47,24 @@ for stage in "${stages[@]}"; do
 done
 
 # row prints the row of a stage in the table.
-row() { # STAGE SECONDS RESULT
-	printf '%-14s %5d s  %s\n' "$@"
+row() { # STAGE SECONDS PROCESSOR RESULT
+	printf '%-14s %5d s %6d s of processors  %s\n' "$@"
 }
 
 # show prints the output of a stage, and its row.
-show() { # STAGE SECONDS RESULT
+show() { # STAGE SECONDS PROCESSOR RESULT
 	{
 		flock 9 &&
 			printf '=== %s, output:\n' "$1" &&
 			cat "$work/$1.out" &&
 			printf '=== %s\n' "$(row "$@")"
 	} 9>"$work/lock"
+}
+
+# processor prints the processor seconds of a stage: of its processes that have ended and were waited for.
+TIMEFORMAT='%0U %0S'
+processor() { # STAGE
+	tail -n 1 "$work/$1.processor" | awk '{ print int($1 + $2) }' # lines before it are of the shell
 }
 
 # judge says whether a stage passed that exited with a status, by its output.
@@ -79,18 +85,20 @@ judge() { # STAGE STATUS
 
 # lane runs stages one after another. Any failure fails the lane.
 lane() { # STAGE...
-	local stage status began seconds result bad=0
+	local stage status began seconds processor result bad=0
 	for stage; do
 		printf '=== %s begins\n' "$stage" || bad=1
 		began=$SECONDS
 		echo "$began" >"$work/$stage.began" || bad=1
 		status=0
-		NOT_TESTED=$work/$stage.missing make --no-print-directory SHELL=bash '.SHELLFLAGS=-eo pipefail -c' "$stage" \
-			</dev/null >"$work/$stage.out" 2>&1 || status=$?
+		{
+			time NOT_TESTED=$work/$stage.missing make --no-print-directory SHELL=bash '.SHELLFLAGS=-eo pipefail -c' "$stage" \
+				</dev/null >"$work/$stage.out" 2>&1
+		} 2>"$work/$stage.processor" || status=$?
 		result=$(judge "$stage" "$status")
-		seconds=$((SECONDS - began))
-		show "$stage" "$seconds" "$result" || bad=1
-		echo "$seconds $result" >"$work/$stage.end" || bad=1
+		seconds=$((SECONDS - began)) processor=$(processor "$stage")
+		show "$stage" "$seconds" "$processor" "$result" || bad=1
+		echo "$seconds $processor $result" >"$work/$stage.end" || bad=1
 		[ "$result" = passed ] || bad=1
 	done
 	return "$bad"
@@ -99,21 +107,22 @@ lane() { # STAGE...
 # summarize prints the table and the stages that failed. A stage that has begun and not
 # ended is shown with the result LOST.
 summarize() { # LOST
-	local stage seconds result table= failed=
+	local stage seconds processor result table= failed= all=0
 	for stage in "${stages[@]}"; do
-		seconds=0 result='did not run'
+		seconds=0 processor=0 result='did not run'
 		if [ -s "$work/$stage.end" ]; then
-			read -r seconds result <"$work/$stage.end"
+			read -r seconds processor result <"$work/$stage.end"
 		elif [ -e "$work/$stage.began" ]; then
 			result=$1
 			read -r seconds <"$work/$stage.began"
 			seconds=$((SECONDS - seconds))
-			show "$stage" "$seconds" "$result" || failed+=' output'
+			show "$stage" "$seconds" 0 "$result" || failed+=' output'
 		fi
 		[ "$result" = passed ] || failed+=" $stage"
-		table+=$(row "$stage" "$seconds" "$result")$'\n'
+		table+=$(row "$stage" "$seconds" "$processor" "$result")$'\n'
+		all=$((all + processor))
 	done
-	printf '\n%s' "$table" && row total "$SECONDS" '' || failed+=' output'
+	printf '\n%s' "$table" && row total "$SECONDS" "$all" '' || failed+=' output'
 	for stage in "${stages[@]}"; do
 		[ -s "$work/$stage.missing" ] || continue
 		sed "s/^/not tested here: $stage: /" "$work/$stage.missing" || failed+=' output'

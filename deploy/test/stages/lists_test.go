@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -111,7 +113,7 @@ func targets(t *testing.T) (names []string) {
 // it consists of.
 func staged(t *testing.T) (names []string) {
 	t.Helper()
-	script := regexp.MustCompile(`(?m)^exec deploy/test/stages.sh (.*)$`)
+	script := regexp.MustCompile(`(?m)^exec deploy/test/(?:stages|nightly).sh (.*)$`)
 	for _, run := range []string{"test-all", "test-nightly", "test"} {
 		lanes := words(script.FindStringSubmatch(dryRun(t, run))[1])
 		names = append(names, strings.Fields(strings.Join(lanes, " "))...)
@@ -232,8 +234,8 @@ func TestAListThatNamesNoTestIsFound(t *testing.T) {
 	}
 }
 
-// TestEveryTestIsInAStage checks that a stage of test-all or test-nightly runs the tests of each package. It also checks
-// that each make target test-..., except these two and test-mongo, is a stage.
+// TestEveryTestIsInAStage checks that a stage of test-all or test-nightly runs each test. It also checks that each make
+// target test-..., except these two and test-mongo, is a stage.
 func TestEveryTestIsInAStage(t *testing.T) {
 	stages, others := staged(t), []string{"test-all", "test-nightly", "test-mongo"}
 	for _, name := range targets(t) {
@@ -241,22 +243,47 @@ func TestEveryTestIsInAStage(t *testing.T) {
 			t.Errorf("%s is in no lane", name)
 		}
 	}
-	text := dryRun(t, stages...) + files(t, "deploy/test/compose/test.sh")
-	var covered []string
-	for _, c := range commands(t, text) {
-		covered = append(covered, c.packages...)
-	}
+	all := commands(t, dryRun(t, stages...)+files(t, "deploy/test/compose/test.sh"))
 	seen := 0
 	for dir, p := range packages(t) {
-		if len(p.functions) == 0 {
-			continue
-		}
-		seen++
-		if !slices.ContainsFunc(covered, func(pattern string) bool { return covers(pattern, dir) }) {
-			t.Errorf("the tests of %s are in no stage", dir)
+		for _, name := range p.functions {
+			if !strings.HasPrefix(name, "Test") || name == "TestMain" {
+				continue
+			}
+			seen++
+			if !slices.ContainsFunc(all, func(c testCommand) bool { return c.runs(dir, name) }) {
+				t.Errorf("%s in %s is in no stage", name, dir)
+			}
 		}
 	}
-	if seen < 60 {
-		t.Errorf("got %d packages with tests, want at least 60", seen)
+	if seen < 1000 {
+		t.Errorf("got %d tests, want at least 1000", seen)
+	}
+}
+
+// runs reports whether the command runs a test of a folder, at least some of its subtests.
+func (c testCommand) runs(dir, name string) bool {
+	run, _, _ := strings.Cut(c.patterns["-run"], "/")
+	skip := c.patterns["-skip"]
+	return slices.ContainsFunc(c.packages, func(pattern string) bool { return covers(pattern, dir) }) &&
+		regexp.MustCompile(run).MatchString(name) &&
+		(skip == "" || strings.Contains(skip, "/") || !regexp.MustCompile(skip).MatchString(name))
+}
+
+// TestNightlyStagesRanLately checks that each stage of test-nightly has a row in nightly.txt, and that few commits have
+// changed its subject since its last good run.
+func TestNightlyStagesRanLately(t *testing.T) {
+	const most = 30
+	stages := strings.Fields(regexp.MustCompile(`nightly.sh (.*)`).FindStringSubmatch(dryRun(t, "test-nightly"))[1])
+	for _, stage := range stages {
+		cmd := exec.CommandContext(t.Context(), "../since.sh", stage)
+		text, err := cmd.Output()
+		commits, malformed := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err := errors.Join(err, malformed); err != nil {
+			t.Errorf("%s: got %v, want a row in nightly.txt with a commit of this repository", stage, err)
+		} else if commits > most {
+			t.Errorf("%s: %d commits have changed its subject since its last good run, want at most %d; "+
+				"run make test-nightly STAGES=%s", stage, commits, most, stage)
+		}
 	}
 }

@@ -147,7 +147,8 @@ func table(printed []byte) string {
 	text := string(printed)
 	text = text[strings.LastIndex(text, "\n\n")+1:]
 	var rows []string
-	for _, row := range regexp.MustCompile(`(?m)^(\S+) +\d+ s  (.+)$|^(FAILED:.*)$`).FindAllStringSubmatch(text, -1) {
+	pattern := `(?m)^(\S+) +\d+ s +\d+ s of processors  (.+)$|^(FAILED:.*)$`
+	for _, row := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
 		rows = append(rows, strings.Trim(row[1]+" "+row[2]+row[3], " "))
 	}
 	return strings.Join(rows, ", ")
