@@ -30,6 +30,7 @@ const (
 	anewFirst    = 2 * time.Second  // pause before the index is built anew for the first time; it doubles each time
 	anewMost     = 10 * time.Minute // the longest pause before the index is built anew
 	anewRest     = time.Hour        // after an index was kept for this time, the next pause is anewFirst again
+	askEvery     = time.Second      // pause between requests for the end of the feed
 	refreshEvery = 10 * time.Second // how often the view is refreshed; this closes files that a merge has replaced
 	otherTimes   = 3                // after this many answers in a row with different data, the index is built anew
 )
@@ -225,11 +226,7 @@ func (k *keeper) ask(ctx context.Context, x *index.Index) error {
 				return fmt.Errorf("%w: SERVER_ID is %q there, and %q in the index", replica.ErrOtherData, end.ServerID, known)
 			}
 		}
-		pause := k.config.AskEvery
-		if others > 0 {
-			pause = min(pause, time.Second)
-		}
-		sleep.For(ctx, pause)
+		sleep.For(ctx, askEvery)
 	}
 	return ctx.Err()
 }

@@ -40,7 +40,6 @@ type Config struct {
 
 	Timeout   time.Duration // longest time of a search; 0: DefaultTimeout
 	MaxBehind time.Duration // how far the index may be behind before /readyz fails; 0: no limit
-	AskEvery  time.Duration // pause between requests for the end of the feed; 0: DefaultAskEvery
 	Memory    int64         // bytes that the process may use, a quarter of them for answers; 0: memory.Limit
 
 	Links Links // templates of links from pages to other sites
@@ -54,11 +53,8 @@ type Config struct {
 	Telemetry *telemetry.Telemetry // nil: none
 }
 
-// Defaults of fields of a Config that are zero.
-const (
-	DefaultTimeout  = 2 * time.Second
-	DefaultAskEvery = time.Second
-)
+// DefaultTimeout is the longest time of a search if the Config names none.
+const DefaultTimeout = 2 * time.Second
 
 const (
 	userAgent    = "asset-registry-search"
@@ -83,7 +79,7 @@ type Server struct {
 
 // New starts a service. It answers 503 until the index has reached the end of the feed for the first time.
 func New(ctx context.Context, c Config) (*Server, error) {
-	c.Timeout, c.AskEvery = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.AskEvery, DefaultAskEvery)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	if c.Telemetry == nil {
 		c.Telemetry = &telemetry.Telemetry{}
 	}
@@ -133,7 +129,7 @@ func (c Config) Validate() error {
 	if c.Memory < 0 {
 		faults = append(faults, errors.New("--memory must not be negative"))
 	}
-	if c.Timeout < 0 || c.MaxBehind < 0 || c.AskEvery < 0 {
+	if c.Timeout < 0 || c.MaxBehind < 0 {
 		faults = append(faults, errors.New("times must not be negative"))
 	}
 	if c.Log == nil {

@@ -55,6 +55,9 @@ func Backup(ctx context.Context, dir, file string, o BackupOptions) error {
 
 // takeWhole writes a backup into a new file, completely or not at all.
 func takeWhole(ctx context.Context, dir, file string, o BackupOptions) error {
+	if isWithin(dir, file) {
+		return fmt.Errorf("%s is in the data directory: name another place for the backup", file)
+	}
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("%s is there already: name another file", file)
 	}

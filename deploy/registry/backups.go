@@ -44,11 +44,11 @@ func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOption
 	if err := mustBeOurs(dir, ""); err != nil {
 		return err
 	}
+	if isWithin(dir, into) {
+		return fmt.Errorf("%s is in the data directory: name another directory for backups", into)
+	}
 	if err := makeDirectory(into); err != nil {
 		return fmt.Errorf("create the directory of backups: %w", err)
-	}
-	if isSameDirectory(dir, into) {
-		return fmt.Errorf("%s is the data directory: name another directory for backups", into)
 	}
 	unlock, err := lockBackups(into)
 	if err != nil {
@@ -97,10 +97,26 @@ func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOption
 	return err
 }
 
-func isSameDirectory(a, b string) bool {
-	one, errOne := os.Stat(a)
-	other, errOther := os.Stat(b)
-	return errOne == nil && errOther == nil && os.SameFile(one, other)
+// isWithin reports whether a path is a directory or lies in it, also by links. The path need not exist.
+func isWithin(dir, path string) bool {
+	whole, errDir := os.Stat(dir)
+	path, errPath := filepath.Abs(path)
+	if errDir != nil || errPath != nil {
+		return false
+	}
+	for {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		if is, err := os.Stat(path); err == nil && os.SameFile(whole, is) {
+			return true
+		}
+		above := filepath.Dir(path)
+		if above == path {
+			return false
+		}
+		path = above
+	}
 }
 
 // lockBackups makes sure that only one run at a time works in a directory of backups.

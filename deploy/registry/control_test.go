@@ -61,7 +61,7 @@ func TestABackupLooksAtTheStatus(t *testing.T) {
 	})}
 	go server.Serve(listener)
 	defer server.Close()
-	file := filepath.Join(dir, "backup.tar")
+	file := filepath.Join(t.TempDir(), "backup.tar")
 	if err := Backup(t.Context(), dir, file, BackupOptions{}); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("got %v, want an error with the status 503", err)
 	}

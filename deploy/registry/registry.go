@@ -408,8 +408,7 @@ func (c Config) search(p process, edge http.Handler) searchsvc.Config {
 		Of: "http://registry", Transport: httpserver.InProcessStream(edge), LogKeys: keys,
 		Dir:      filepath.Join(c.Data, searchDirectory),
 		Synonyms: c.Synonyms, CodeLists: c.CodeLists, Links: c.Links,
-		AskEvery: time.Minute, // a long interval is enough, because the stream reports changes immediately
-		Memory:   c.Memory, Places: p.places,
+		Memory: c.Memory, Places: p.places,
 		Log: p.log.With("service", "searchsvc"), Telemetry: p.telemetry,
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Kind tells a caller what to do about a fault.
@@ -69,6 +71,14 @@ func New(kind Kind, location, name, format string, args ...any) *Error {
 // at which reading ended. All APIs use BrokenJSON, so that they report this fault in the same words.
 func BrokenJSON(near int64) *Error {
 	return New(Invalid, Body, "data", "The body is not JSON: it breaks off or has a fault near byte %d.", near)
+}
+
+// SaysSomething reports whether a person can read a text that must give a reason: it is UTF-8 without NUL, and has a
+// letter or a digit.
+func SaysSomething(text string) bool {
+	return utf8.ValidString(text) && !strings.Contains(text, "\x00") && strings.ContainsFunc(text, func(r rune) bool {
+		return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+	})
 }
 
 // Error lists the details, for the log.

@@ -2,12 +2,15 @@ package private
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"asset-registry/shared/needtest"
 )
 
 func TestDirectoriesThatOthersMayUse(t *testing.T) {
@@ -74,6 +77,36 @@ func foreign(t *testing.T) string {
 		})
 	}
 	return os.TempDir()
+}
+
+// TestDirectoriesThatOthersOwnOrMayReplace looks at directories with mode 0700 that are still not this process's alone.
+func TestDirectoriesThatOthersOwnOrMayReplace(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		owner int
+		above os.FileMode
+		want  string
+	}{
+		{"nobody else", 0, 0o755, ""},
+		{"another owner", 65534, 0o755, "belongs to another user"},
+		{"others may write above", 0, 0o777, "may replace"},
+		{"the system shares what is above", 0, 0o777 | os.ModeSticky, ""},
+	} {
+		above := t.TempDir()
+		dir := filepath.Join(above, "data")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(above, c.above)); err != nil {
+			t.Fatal(err)
+		}
+		if c.owner != 0 {
+			if err := os.Chown(dir, c.owner, -1); err != nil {
+				needtest.Missing(t, "chown", err)
+			}
+		}
+		warnings, err := Look(dir)
+		if err != nil || (len(warnings) > 0) != (c.want != "") || !strings.Contains(strings.Join(warnings, ""), c.want) {
+			t.Errorf("%s: got %q, %v; want a warning with %q", c.name, warnings, err, c.want)
+		}
+	}
 }
 
 func TestPlacesWithoutADirectory(t *testing.T) {

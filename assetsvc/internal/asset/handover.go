@@ -1,9 +1,8 @@
 package asset
 
 import (
-	"strings"
-
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
 )
 
 // handoverModel is the field table of the body with which a broker takes over an asset (docs/contract.md,
@@ -27,11 +26,11 @@ var recoveryModel = model{name: "Recovery", fields: []field{
 	{name: "reason", of: reason, required: true},
 }}
 
-// reason accepts a string with more than blanks. It takes nothing else in place of a string: a person reads it.
+// reason accepts a string that a person can read, and nothing else in place of a string.
 var reason = plain{form: Form{Sent: schema{"type": "string"}},
 	take: func(w *walk, path string, _, sent record.Value) record.Value {
 		s, ok := sent.(string)
-		if !ok || strings.TrimSpace(s) == "" {
+		if !ok || !fault.SaysSomething(s) {
 			w.wrong(path, "This must be a string that says why.")
 		}
 		return s

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
@@ -20,8 +19,8 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id, reason s
 	switch {
 	case by.Role != identity.Administrator:
 		return File{}, fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden: only the administrator removes files.")
-	case strings.TrimSpace(reason) == "" || len(reason) > maxReason:
-		const says = "A reason of 1 to %d bytes is needed, not only blanks."
+	case !fault.SaysSomething(reason) || len(reason) > maxReason:
+		const says = "A reason of 1 to %d bytes is needed, with a letter or a digit."
 		return File{}, fault.New(fault.Invalid, fault.Query, "reason", says, maxReason)
 	}
 	removed, err := s.takeDown(ctx, id, by.KeyID, reason)

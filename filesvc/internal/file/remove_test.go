@@ -34,6 +34,7 @@ func TestRemoval(t *testing.T) {
 		{"a broker", broker, files[0].ID, "x", fault.Forbidden},
 		{"no reason", admin, files[0].ID, "", fault.Invalid},
 		{"blanks as reason", admin, files[0].ID, " \t\u00a0", fault.Invalid},
+		{"a reason that nobody can read", admin, files[0].ID, "fake\xff", fault.Invalid},
 		{"a long reason", admin, files[0].ID, strings.Repeat("x", 1001), fault.Invalid},
 		{"no file", admin, strings.Repeat("0", 32), "x", fault.NotFound},
 	} {

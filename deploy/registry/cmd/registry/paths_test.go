@@ -61,10 +61,11 @@ func TestNoCommandWritesOverAnotherFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, says string }{
-		{"backup --data DATA --to SECRET", "is there already"},
-		{"backup --data DATA --to LINK/secret", "is there already"},
-		{"backup --data DATA --into DATA", "is the data directory"},
-		{"backup --data DATA --into LINK", "is the data directory"},
+		{"backup --data DATA --to DATA/backup.tar", "is in the data directory"},
+		{"backup --data DATA --to LINK/backup.tar", "is in the data directory"},
+		{"backup --data DATA --into DATA", "is in the data directory"},
+		{"backup --data DATA --into LINK", "is in the data directory"},
+		{"backup --data DATA --into LINK/new/folder", "is in the data directory"},
 		{"restore --from SECRET --data DATA", "is not empty"},
 		{"restore --from SECRET --data LINK", "is not empty"},
 		{"restore --from SECRET --data SECRET", "it is no backup"},

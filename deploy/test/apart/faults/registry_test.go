@@ -128,7 +128,7 @@ func (w *whole) start(away string) {
 	})
 	serve("filesvc", files, err)
 	search, err := searchsvc.New(ctx, searchsvc.Config{
-		Of: base, Dir: filepath.Join(w.dir, "search"), AskEvery: 200 * time.Millisecond, Log: log,
+		Of: base, Dir: filepath.Join(w.dir, "search"), Log: log,
 	})
 	serve("searchsvc", search, err)
 	edge, err := gateway.New(ctx, gateway.Config{
