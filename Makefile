@@ -7,7 +7,7 @@
 # attacks on one process all but HELD: streams and long polls, which are held open.
 MODULES     := assetsvc authsvc clients/go deploy filesvc gateway searchsvc shared
 APART       := deploy/test/alerts deploy/test/apart deploy/test/k8s
-TOOLS       := devmongo composectl collector kubeapi oapi-codegen pebble versitygw
+TOOLS       := devmongo composectl collector kubeapi litewitness oapi-codegen pebble versitygw
 OWN         := deploy/test/alerts/collector deploy/test/k8s/kubeapi deploy/test/rig/devmongo
 SERVICES    := ./assetsvc/... ./authsvc/... ./filesvc/... ./gateway/... ./searchsvc/... ./shared/...
 PACKAGES    := $(SERVICES) ./clients/go/... ./deploy/...

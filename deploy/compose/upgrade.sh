@@ -45,10 +45,6 @@ has() { grep -qx "$1" <<<"$services"; }
 for maker in secrets log-key volumes; do # of what a new version needs
 	$COMPOSE run --rm --no-deps "$maker" >/dev/null
 done
-if has witness-policy; then
-	$COMPOSE run --rm --no-deps witness-policy >/dev/null # for the keys that the log has now
-	$COMPOSE up --detach --no-build --force-recreate --wait witness-1 witness-2
-fi
 
 # Two versions work beside each other in any mix (docs/versions.md). Callers are replaced
 # last, so that what is new for them is there. searchsvc owns its volume, so the new one starts when the old

@@ -47,6 +47,7 @@ for command in $missing; do
 	psql) packages+=(postgresql) ;;
 	soffice) packages+=(libreoffice-calc-nogui) ;;
 	ssconvert) packages+=(gnumeric) ;;
+	ssh-agent) packages+=(openssh-client) ;;
 	systemd-analyze) packages+=(systemd) ;;
 	*) packages+=("$command") ;;
 	esac

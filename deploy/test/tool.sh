@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Build a tool that only tests need, once, and print the path of the program:
 #
-#   tool.sh collector | composectl | devmongo | kubeapi | oapi-codegen | pebble | versitygw
+#   tool.sh collector | composectl | devmongo | kubeapi | litewitness | oapi-codegen | pebble | versitygw
 #
 # A tool is a module here, or a program of others at a version, with the modules that
 # they chose. The program stays in the user's cache under a checksum of the Go release,
@@ -15,6 +15,7 @@ collector) module=alerts/collector ;;
 composectl) package=github.com/docker/compose/v2/cmd@v2.26.1 ;; # the oldest that deploy/compose/compose.sh takes
 devmongo) module=rig/devmongo ;;
 kubeapi) module=k8s/kubeapi ;;
+litewitness) package=filippo.io/torchwood/cmd/litewitness@v0.9.0 ;; # a witness; the newest for Go 1.26
 pebble) package=github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1 ;; # an authority for certificates
 versitygw) package=github.com/versity/versitygw/cmd/versitygw@v1.8.0 ;; # an object store with the API of S3
 oapi-codegen) package=github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 ;;

@@ -197,7 +197,7 @@ func (w *witness) post(ctx context.Context, checkpoint, body []byte) (line []byt
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 	switch {
 	case answer.StatusCode == http.StatusOK:
-		line, _, err := translog.Cosignature(checkpoint, text, w.Key)
+		line, err := translog.Cosignature(checkpoint, text, w.Key)
 		return line, -1, err
 	case answer.StatusCode == http.StatusConflict && kind == "text/x.tlog.size":
 		known, err := strconv.ParseInt(strings.TrimSuffix(string(text), "\n"), 10, 64)

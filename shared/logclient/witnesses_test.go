@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func (f *fakeWitness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not a submission", http.StatusBadRequest)
 		return
 	}
-	s, err := translog.ParseSubmission(body)
+	s, err := submission(body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -78,6 +79,21 @@ func (f *fakeWitness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.cosigned = c
 	_, _ = w.Write(line)
+}
+
+// submission reads the body of an add-checkpoint request.
+func submission(body []byte) (s translog.Submission, err error) {
+	head, checkpoint, _ := strings.Cut(string(body), "\n\n")
+	lines := strings.Split(head, "\n")
+	s.Checkpoint = []byte(checkpoint)
+	s.Proof = make([]tlog.Hash, len(lines)-1)
+	_, err = fmt.Sscanf(lines[0], "old %d", &s.Old)
+	for i, line := range lines[1:] {
+		var malformed error
+		s.Proof[i], malformed = tlog.ParseHash(line)
+		err = errors.Join(err, malformed)
+	}
+	return s, err
 }
 
 // count returns the number of requests.

@@ -36,17 +36,12 @@ func TestInputIsTakenUpToItsBound(t *testing.T) {
 			goldenCheckpoint + filler(MaxCheckpoint+1-len(goldenCheckpoint), make([]byte, 5)), ErrCheckpoint},
 		{"a signature", func(text string) error { _, err := Unverified([]byte(text)); return err },
 			goldenCheckpoint + filler(30, make([]byte, 5)), goldenCheckpoint + filler(30, make([]byte, 4)), ErrCheckpoint},
-		{"the end of a checkpoint", func(text string) error { _, err := ParseText(text); return err },
+		{"the end of a checkpoint", func(text string) error { _, err := parseText(text); return err },
 			goldenText + "more\n", goldenText + "more", ErrCheckpoint},
 		{"a proof", func(text string) error { _, err := ParseProof([]byte(text)); return err },
 			proof + strings.Repeat("x", MaxProof-len(proof)), proof + strings.Repeat("x", MaxProof+1-len(proof)), ErrProof},
 		{"the hashes of a proof", func(text string) error { _, err := ParseProof([]byte(text)); return err },
 			proofHeader + "\nindex 0\n" + hashes(63) + "\nx", proofHeader + "\nindex 0\n" + hashes(64) + "\nx", ErrProof},
-		{"a submission", func(text string) error { _, err := ParseSubmission([]byte(text)); return err },
-			goldenSubmission + strings.Repeat("x", MaxSubmission-len(goldenSubmission)),
-			goldenSubmission + strings.Repeat("x", MaxSubmission+1-len(goldenSubmission)), ErrSubmission},
-		{"the hashes of a submission", func(text string) error { _, err := ParseSubmission([]byte(text)); return err },
-			"old 2\n" + hashes(63) + "\nx", "old 2\n" + hashes(64) + "\nx", ErrSubmission},
 		{"a size", func(text string) error { _, err := parseSize(text); return err },
 			"1152921504606846976", "1152921504606846977", errMalformedNumber},
 		{"a hash", func(text string) error { _, err := parseHash(text); return err },
@@ -126,7 +121,7 @@ func TestTimesOfCosignaturesHaveBounds(t *testing.T) {
 			t.Errorf("time %d: got %v, %v; want its time: %v", stamp, signers, err, ok)
 		}
 	}
-	if _, _, err := Cosignature([]byte("x"), []byte(goldenCosignature), key.Public()); !errors.Is(err, ErrCheckpoint) {
+	if _, err := Cosignature([]byte("x"), []byte(goldenCosignature), key.Public()); !errors.Is(err, ErrCheckpoint) {
 		t.Errorf("a cosignature of no checkpoint: got %v, want %v", err, ErrCheckpoint)
 	}
 }

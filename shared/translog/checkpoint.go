@@ -33,9 +33,9 @@ func (c Checkpoint) Text() string { return fmt.Sprintf("%s\n%d\n%s\n", c.Origin,
 // Tree returns the checkpoint in the form that package tlog takes.
 func (c Checkpoint) Tree() tlog.Tree { return tlog.Tree{N: c.Size, Hash: c.Root} }
 
-// ParseText reads the body of a checkpoint. The result must not be trusted before the signatures are verified.
-// ParseText ignores extension lines. Its errors have the cause ErrCheckpoint.
-func ParseText(text string) (Checkpoint, error) {
+// parseText reads the body of a checkpoint. The result must not be trusted before the signatures are verified.
+// parseText ignores extension lines. Its errors have the cause ErrCheckpoint.
+func parseText(text string) (Checkpoint, error) {
 	lines := strings.Split(text, "\n")
 	if len(lines) < 4 || lines[len(lines)-1] != "" {
 		return Checkpoint{}, fmt.Errorf("%w: fewer than three lines", ErrCheckpoint)
@@ -65,7 +65,7 @@ func Sign(c Checkpoint, keys ...Key) ([]byte, error) {
 		}
 		signers = append(signers, key.signer(time.Time{}))
 	}
-	if _, err := ParseText(c.Text()); err != nil {
+	if _, err := parseText(c.Text()); err != nil {
 		return nil, err
 	}
 	return note.Sign(&note.Note{Text: c.Text()}, signers...)
@@ -78,7 +78,7 @@ func Cosign(checkpoint []byte, key Key, at time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := ParseText(text); err != nil {
+	if _, err := parseText(text); err != nil {
 		return nil, err
 	}
 	if key.public.use != ForWitness {
@@ -113,7 +113,7 @@ func Unverified(signed []byte) (Checkpoint, error) {
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	return ParseText(text)
+	return parseText(text)
 }
 
 // open verifies a signed checkpoint with keys. It returns the checkpoint and the
@@ -124,7 +124,7 @@ func open(signed []byte, keys []PublicKey) (Checkpoint, []note.Signature, error)
 	if err != nil {
 		return Checkpoint{}, nil, err
 	}
-	c, err := ParseText(text)
+	c, err := parseText(text)
 	if err != nil {
 		return Checkpoint{}, nil, err
 	}

@@ -44,7 +44,7 @@ func TestCheckpointsAreSignedAsSpecified(t *testing.T) {
 	if err != nil || string(line) != goldenCosignature {
 		t.Errorf("got %s, %v, want %s", line, err, goldenCosignature)
 	}
-	if read, err := ParseText(goldenText); err != nil || read != c {
+	if read, err := parseText(goldenText); err != nil || read != c {
 		t.Errorf("got %+v, %v, want %+v", read, err, c)
 	}
 	if read, err := Unverified(got); err != nil || read.Origin != origin {
@@ -103,12 +103,12 @@ func TestParseTextRefuses(t *testing.T) {
 		{"an empty line before an extension", goldenText + "\nextension\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := ParseText(c.text); !errors.Is(err, ErrCheckpoint) {
+			if got, err := parseText(c.text); !errors.Is(err, ErrCheckpoint) {
 				t.Errorf("got %+v, %v, want %v", got, err, ErrCheckpoint)
 			}
 		})
 	}
-	if got, err := ParseText(goldenText + "extension\n"); err != nil || got.Size != 3 {
+	if got, err := parseText(goldenText + "extension\n"); err != nil || got.Size != 3 {
 		t.Errorf("got %+v, %v with an extension line, want size 3", got, err)
 	}
 }

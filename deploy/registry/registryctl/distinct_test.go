@@ -29,13 +29,11 @@ var filesOfCommands = map[string]string{
 	"files get":        "--config, writes --to",
 	"files upload":     "--config, --access, PATH",
 	"log key new":      "--config, writes FILE",
-	"log policy":       "--config, --log-key, writes FILE",
 	"log key retire":   "--config, writes FILE",
 	"log key rotate":   "--config, writes FILE",
 	"log key show":     "--config, writes FILE",
 	"sync run":         "--config, --policy",
 	"verify":           "--config, --policy, writes --remember, FILE",
-	"witness":          "--config, writes --key-file, --policy",
 }
 
 // TestFilesOfACommandAreCompared runs every command with two files, once for each pair of which it writes one: both
@@ -119,8 +117,6 @@ func refusesOneFile(t *testing.T, path string, values []*kong.Value, a, b *kong.
 				continue
 			case v.Tag.Has("out"):
 				text = at("new")
-			case v.Name == "witness":
-				text = at("w") + "=http://127.0.0.1:1"
 			}
 			if v.Flag != nil {
 				args = append(args, "--"+v.Name)
@@ -148,7 +144,7 @@ func TestFilesThatNoFlagNames(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	dir := files(t, map[string]string{"rows": "{}\n", "key": "x"})
+	dir := files(t, map[string]string{"rows": "{}\n"})
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(own, []byte("key: k\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -160,10 +156,6 @@ func TestFilesThatNoFlagNames(t *testing.T) {
 	}{
 		{"the file of tokens beside the rows", []string{"assets", "import", at("rows"), "--report", at("rows.access")}, "--access and --report"},
 		{"the config file", []string{"assets", "follow", "--state", own}, "your config file and --state"},
-		{"the policy of a witness", []string{"log", "policy", at("policy"), "--log-key", at("key"), "--witness", dir + "=http://w"},
-			"FILE and the policy of the witness"},
-		{"one directory of two witnesses", []string{"log", "policy", at("log"), "--log-key", at("rows"), "--witness", dir + "=http://w",
-			"--witness", dir + "/=http://v"}, "the key of the witness"},
 	} {
 		err := Run(t.Context(), c.args, strings.NewReader(""), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "the same file") {

@@ -7,8 +7,7 @@ import (
 )
 
 type logCommands struct {
-	Key    logKeyCommands `cmd:"" help:"Manage the secret keys of a public log, which are in a file."`
-	Policy newLogPolicy   `cmd:"" help:"Make a policy file with witnesses of one's own, and their keys."`
+	Key logKeyCommands `cmd:"" help:"Manage the secret keys of a public log, which are in a file."`
 }
 
 type logKeyCommands struct {

@@ -48,8 +48,7 @@ type commands struct {
 	Brokers    brokerCommands   `cmd:"" help:"Manage brokers. A broker owns assets and has any number of API keys."`
 	Files      fileCommands     `cmd:"" help:"Manage files of documents."`
 	Keys       keyCommands      `cmd:"" help:"Manage API keys."`
-	Health     showHealth       `cmd:"" help:"Fail unless a witness or a service is ready. For health checks."`
-	Log        logCommands      `cmd:"" help:"Manage the keys and the witnesses of a public log."`
+	Log        logCommands      `cmd:"" help:"Manage the keys of a public log."`
 	Me         showMe           `cmd:"" help:"Show whose API key is used, and what its rate limits leave."`
 	Erase      eraseRevisions   `cmd:"" help:"Erase the content of past revisions of an asset, for good."`
 	Prove      proveAsset       `cmd:"" help:"Print the proof of an asset's change in the public log, for a file."`
@@ -58,7 +57,6 @@ type commands struct {
 	Release    verifyRelease    `cmd:"" name:"verify-release" help:"Verify the files of a release by signed checksums."`
 	Version    showVersion      `cmd:"" help:"Print the version of registryctl, and the API versions of the registry."`
 	Webhooks   webhookCommands  `cmd:"" help:"Manage webhooks, which send the changes of the feed to an address."`
-	Witness    runWitness       `cmd:"" help:"Run a witness, which cosigns checkpoints that continue those before."`
 	Completion completionScript `cmd:"" help:"Print a completion script for your shell."`
 	Help       help             `cmd:"" passthrough:"" help:"Print the help of a command."`
 	Complete   complete         `cmd:"" passthrough:"" hidden:"" name:"__complete"`

@@ -37,19 +37,6 @@ func (t trust) policy() (*translog.Policy, error) {
 	return translog.LogPolicy(keys...)
 }
 
-// readLogs returns the keys of the logs that a policy file lists.
-func readLogs(file string) ([]translog.PublicKey, error) {
-	policy, err := logclient.ReadPolicy(file)
-	if err != nil {
-		return nil, err
-	}
-	var keys []translog.PublicKey
-	for _, log := range policy.Logs {
-		keys = append(keys, log.Key)
-	}
-	return keys, nil
-}
-
 // readUpTo reads a file of at most `limit` bytes.
 func readUpTo(file string, limit int64) ([]byte, error) {
 	r, err := os.Open(file)

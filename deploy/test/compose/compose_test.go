@@ -19,13 +19,12 @@ import (
 func TestScenariosOnCompose(t *testing.T) {
 	// Long timeouts: the stand-in for MongoDB is slow, and so is a machine that runs the whole stack.
 	s := start(t, "STORE_TIMEOUT=50s", "TIMEOUT=55s",
-		"COMPOSE_PROFILES=witness,objects", "FILES_BUCKET=s3+http://objects:7070/files", "ASSETSVC_LOG_POLICY=/run/secrets/witness.policy")
+		"COMPOSE_PROFILES=objects", "FILES_BUCKET=s3+http://objects:7070/files")
 	t.Run("containers have no more rights than they need", func(t *testing.T) { testContained(t, s) })
 	t.Run("a gateway cannot reach the admin API", func(t *testing.T) { testAdminApart(t, s) })
 	t.Run("pull asks no image registry for our images",
 		func(t *testing.T) { s.run(t, "pull", "gateway", "assetsvc", "authsvc", "filesvc", "searchsvc") })
 	t.Run("an operator creates keys", func(t *testing.T) { testKeys(t, s) })
-	t.Run("the witnesses cosign the public log", func(t *testing.T) { testWitnesses(t, s) })
 	t.Run("scenarios", func(t *testing.T) { e2e.Run(t, s.public) })
 	t.Run("the search finds their assets", func(t *testing.T) { testSearch(t, s) })
 }
@@ -248,7 +247,7 @@ func testContained(t *testing.T, s *stack) {
 // checkRights checks the user, the limits and the networks of one container.
 func checkRights(t *testing.T, c inspected) {
 	t.Helper()
-	mayBeRoot := slices.Contains([]string{"secrets", "log-key", "volumes", "witness-policy"}, c.service())
+	mayBeRoot := slices.Contains([]string{"secrets", "log-key", "volumes"}, c.service())
 	if c.Config.User == "" || strings.HasPrefix(c.Config.User, "0") && !mayBeRoot {
 		t.Errorf("%s: got the user %q, want one that is not root", c.Name, c.Config.User)
 	}

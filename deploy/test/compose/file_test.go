@@ -66,8 +66,8 @@ func TestComposeNeverPullsOurImages(t *testing.T) {
 			t.Errorf("%s: got the pull policy %q, want %q", name, got, want)
 		}
 	}
-	if len(images) != 6 {
-		t.Errorf("got the images %v, want 6", images)
+	if len(images) != 5 {
+		t.Errorf("got the images %v, want 5", images)
 	}
 	for image := range images {
 		if !built[image] {
@@ -119,18 +119,6 @@ func TestTheSearchReachesGatewaysOnly(t *testing.T) {
 	}
 	if got, want := f.Services["searchsvc"].Networks, []string{"search", "telemetry"}; !slices.Equal(got, want) {
 		t.Errorf("got searchsvc on the networks %q, want %q", got, want)
-	}
-}
-
-func TestOnlyAssetServicesReachTheWitnesses(t *testing.T) {
-	f := readFile(t)
-	if got, want := f.on("witnesses"), []string{"assetsvc", "witness-1", "witness-2"}; !slices.Equal(got, want) {
-		t.Errorf("got %q on the network of the witnesses, want %q", got, want)
-	}
-	for _, name := range []string{"witness-policy", "witness-1", "witness-2"} {
-		if got, want := f.Services[name].Profiles, []string{"witness"}; !slices.Equal(got, want) {
-			t.Errorf("%s: got the profiles %q, want %q", name, got, want)
-		}
 	}
 }
 

@@ -1,9 +1,7 @@
 package compose
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/netip"
 	"os"
@@ -12,7 +10,6 @@ import (
 	"testing"
 
 	"asset-registry.example/client"
-	"asset-registry/shared/logclient"
 )
 
 // issueKeys creates an operator, the broker acme, and an API key for acme. It returns both keys.
@@ -44,42 +41,10 @@ func testKeys(t *testing.T, s *stack) {
 	}
 }
 
-// testWitnesses publishes an asset, and waits for a checkpoint that covers it. Each checkpoint must have the
-// cosignatures of both witnesses, and satisfy the policy that an operator gives to readers.
-func testWitnesses(t *testing.T, s *stack) {
-	policy, err := logclient.ReadPolicy(filepath.Join(s.secrets, "assetsvc/witness.policy"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(policy.Witnesses) != 2 {
-		t.Fatalf("got %d witnesses in the policy, want 2", len(policy.Witnesses))
-	}
-	source, err := logclient.NewSource(s.public+"/log", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := s.publish(t)
-	ask(t, "PATCH", a.url, "broker", a.token, `{"data":{"status":"pending"}}`, 200)
-	await(t, "a checkpoint of a published asset", func() bool {
-		text, err := source.ReadCheckpoint(t.Context())
-		if errors.Is(err, fs.ErrNotExist) {
-			return false
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		signed, err := policy.Open(text)
-		if err != nil || len(signed.Cosigners) != 2 {
-			t.Fatalf("got %q, %v of the witnesses, want the cosignatures of both:\n%s", signed.Cosigners, err, text)
-		}
-		return signed.Size > 0
-	})
-}
-
 // testSearch adds the search service to a running stack, as .env.example describes. It waits until the index has
 // all changes so far, and reads a page.
 func testSearch(t *testing.T, s *stack) {
-	s.set("COMPOSE_PROFILES", "witness,objects,search")
+	s.set("COMPOSE_PROFILES", "objects,search")
 	s.set("GATEWAY_SEARCH_URL", "http://searchsvc:8083")
 	s.run(t, "up", "--detach", "--no-build") // the balancer is unhealthy while both gateways are replaced
 	s.awaitHealth(t, "searchsvc", "balancer")

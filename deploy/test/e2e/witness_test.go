@@ -1,26 +1,23 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
-	"asset-registry/deploy/registry/witness"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
+	"asset-registry/shared/needtest"
 	"asset-registry/shared/translog"
 )
 
-// TestWitnesses starts a registry whose policy requires both of two witnesses. While one of them is unreachable,
-// the registry must publish no checkpoint. When this witness is back, the registry must go on.
+// TestWitnesses starts a registry whose policy requires both of two witnesses, which others wrote. While one of them is
+// killed, the registry must publish no checkpoint. When this witness is back, the registry must go on.
 func TestWitnesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -28,10 +25,10 @@ func TestWitnesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, second := newTestWitness(t, keys[0].Public(), 1), newTestWitness(t, keys[0].Public(), 2)
+	first, second := newWitness(t, "witness.example/w1", keys[0].Public()), newWitness(t, "witness.example/w2", keys[0].Public())
 	file := filepath.Join(dir, "policy")
-	text := fmt.Sprintf("log %s\nwitness w1 %s %s\nwitness w2 %s %s\ngroup both all w1 w2\nquorum both\n",
-		keys[0].Public(), first.key.Public(), first.server.URL, second.key.Public(), second.server.URL)
+	text := fmt.Sprintf("log %s\nwitness w1 %s http://%s\nwitness w2 %s http://%s\ngroup both all w1 w2\nquorum both\n",
+		keys[0].Public(), first.key, first.addr, second.key, second.addr)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -47,52 +44,66 @@ func TestWitnesses(t *testing.T) {
 	signed := a.cosigned(t, policy, 1)
 	equal(t, "witnesses of the first checkpoint", len(signed.Cosigners), 2)
 
-	second.away.Store(true)
+	if err := second.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	a.publish(t, validAsset())
 	if err := output.Await(t.Context(), "witnesses do not cosign the public log"); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "size of the log without a witness", a.checkpoint(t).Size, int64(1))
 
-	second.away.Store(false)
+	second.start(t)
 	a.cosigned(t, policy, 2)
 }
 
-// testWitness is a witness that can be made unreachable.
-type testWitness struct {
-	key    translog.Key
-	server *httptest.Server
-	away   atomic.Bool
+// litewitness is a witness that others wrote, as a process.
+type litewitness struct {
+	*processes.Process
+	dir, name, addr string
+	key             string // its public key
 }
 
-// newTestWitness starts a witness for a log. The seed of its key is one byte, repeated.
-func newTestWitness(t *testing.T, log translog.PublicKey, seed byte) *testWitness {
+// runLitewitness runs litewitness below an agent of SSH that has its secret key. The agent ends after litewitness.
+const runLitewitness = `cd "$2" && [ -e key ] || ssh-keygen -q -t ed25519 -N "" -f key
+ssh-add -q key && exec "$1" -ssh-agent "$SSH_AUTH_SOCK" -key "$(ssh-keygen -lf key | cut -d " " -f 2)" \
+	-db db -name "$3" -listen "$4"`
+
+// addLog lets litewitness know a log, as its program witnessctl does. The arguments are the database, the origin, the
+// root of no leaves, and the public key.
+const addLog = `import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+    db.execute("INSERT INTO log (origin, tree_size, tree_hash) VALUES (?, 0, ?)", sys.argv[2:4])
+    db.execute("INSERT INTO key (origin, key) VALUES (?, ?)", (sys.argv[2], sys.argv[4]))
+`
+
+// newWitness starts a witness for a log.
+func newWitness(t *testing.T, name string, log translog.PublicKey) *litewitness {
 	t.Helper()
-	key, err := translog.NewKey(translog.ForWitness, fmt.Sprint("witness.example/w", seed), bytes.Repeat([]byte{seed}, 32))
+	w := &litewitness{dir: t.TempDir(), name: name, addr: freeAddr(t)}
+	output := w.start(t)
+	said, err := exec.Command("python3", "-c", addLog, filepath.Join(w.dir, "db"), log.Name(),
+		translog.Tree{}.Root().String(), log.String()).CombinedOutput()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v: %s", err, said)
 	}
-	cosigns, err := witness.New(witness.Config{
-		Key: key, Logs: []translog.PublicKey{log}, State: t.TempDir(), Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &testWitness{key: key}
-	w.server = httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
-		if w.away.Load() {
-			answer.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		cosigns.Handler().ServeHTTP(answer, r)
-	}))
-	t.Cleanup(func() {
-		w.server.Close()
-		if err := cosigns.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	_, key, _ := strings.Cut(output.String(), " vkey=")
+	w.key, _, _ = strings.Cut(key, "\n")
 	return w
+}
+
+// start starts the witness with what it remembers.
+func (w *litewitness) start(t *testing.T) *processes.Output {
+	t.Helper()
+	output := &processes.Output{}
+	var err error
+	w.Process, err = processes.StartAny(t.Context(), w.addr, output, "ssh-agent", "sh", "-c", runLitewitness, "sh",
+		needtest.Tool(t, "litewitness"), w.dir, w.name, w.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killAtEnd(t, w.Process, output)
+	return output
 }
 
 // cosigned waits for a checkpoint of the given size, which the policy must accept.
