@@ -77,9 +77,9 @@ func (d *database) readHorizon(ctx context.Context) (clock, error) {
 	return now, err
 }
 
-// recentHorizon returns a reading of the horizon that is younger than the given age; 0 reads it now. Pages and logs do not use it: they
-// must show what was acknowledged before they were asked for (F4). Whoever waits for news and uses it asks more often,
-// by as much as the reading may be old, and so hears no later.
+// recentHorizon returns a reading of the horizon that is younger than the given age; 0 reads it now. Pages and logs do
+// not use it: they must show what was acknowledged before they were asked for (F4). Whoever waits for news and uses it
+// asks more often, by as much as the reading may be old, and so hears no later.
 func (d *database) recentHorizon(ctx context.Context, age time.Duration) (clock, error) {
 	if age == 0 {
 		return d.readHorizon(ctx)

@@ -107,8 +107,8 @@ func (w *Writer) Run(ctx context.Context, report func(upto time.Time, err error)
 
 // uptoTime returns a time up to which the newest checkpoint covers all changes. The argument `began` is a time at or
 // before the reading of the horizon in a step. The argument `whole` says whether the log has all changes of the record
-// at that time. If it has, and the checkpoint covers the whole log, the result is `began`. Otherwise it is the time of the last
-// position that the checkpoint is known to cover, or the zero time.
+// at that time. If it has, and the checkpoint covers the whole log, the result is `began`. Otherwise it is the time
+// of the last position that the checkpoint is known to cover, or the zero time.
 func (w *Writer) uptoTime(began time.Time, whole bool) time.Time {
 	switch {
 	case whole && sizeOf(w.seen) == w.seen.Tree.Size():

@@ -25,7 +25,9 @@ func (r *Registry) Past(ctx context.Context, id string, position int64) (value r
 
 // past returns the same as Past. The argument `log` has the change at the position and some changes before it, the
 // newest first, if they were read already. So past reads nothing more if it can start from one of them.
-func (r *Registry) past(ctx context.Context, id string, position int64, log []Revision) (value record.Value, err error) {
+func (r *Registry) past(
+	ctx context.Context, id string, position int64, log []Revision,
+) (value record.Value, err error) {
 	at, err := start(log)
 	var pages []int64 // LogQuery.Before of each page that was read
 	for before := position + 1; at < 0 && err == nil; before = log[len(log)-1].Position {
