@@ -210,10 +210,11 @@ func (c Config) withDefaults() Config {
 // Server is a running asset service.
 type Server struct {
 	store   store
-	log     *logWriter     // nil: no public log
-	copier  *copier        // copies the public log of the registry; nil: this service is no mirror
-	auth    *upstream.Pool // nil: Config.Auth is used
-	files   *upstream.Pool // nil: Config.Files is used, or there is no file service
+	public  *publiclog.Reader // reads the public log in the store
+	log     *logWriter        // nil: no public log
+	copier  *copier           // copies the public log of the registry; nil: this service is no mirror
+	auth    *upstream.Pool    // nil: Config.Auth is used
+	files   *upstream.Pool    // nil: Config.Files is used, or there is no file service
 	handler http.Handler
 	live    *live.Watcher
 	ending  chan struct{} // closed by Drain
@@ -245,6 +246,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if s.store, err = c.openStore(ctx); err != nil {
 		return nil, err
 	}
+	s.public = publiclog.NewReader(s.store)
 	if err := s.start(c, signer, codes); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -262,7 +264,7 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 	toAuth := authapi.NewClient(auth, signer, "assetsvc")
 	assets := registry.New(s.store, toAuth, rules, s.store.Now)
 	if len(c.LogKeys) > 0 {
-		assets = assets.WithLog(publiclog.NewReader(s.store))
+		assets = assets.WithLog(s.public)
 	}
 	if assets, err = s.bindFiles(c, assets, signer); err != nil {
 		return err
@@ -302,7 +304,7 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 		return err
 	}
 	if origin != nil {
-		api.RouteLog(engine, signer, publiclog.NewReader(s.store), origin)
+		api.RouteLog(engine, signer, s.public, origin)
 	}
 	if store, keeps := s.store.(endings.Store); keeps {
 		s.endings = endings.Start(store, toAuth, c.Log)

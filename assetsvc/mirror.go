@@ -49,7 +49,7 @@ var (
 // Leaf returns the leaf with the given position, from the copy of the public log that a mirror has verified. It
 // returns ErrNoLeaf if the copy has no leaf with this position, or has not copied this part of the log yet.
 func (s *Server) Leaf(ctx context.Context, position int64) (translog.Leaf, error) {
-	leaf, err := publiclog.NewReader(s.store).LeafAt(ctx, position)
+	leaf, err := s.public.LeafAt(ctx, position)
 	if errors.Is(err, registry.ErrNoLeaf) || errors.Is(err, registry.ErrNotLogged) {
 		err = ErrNoLeaf
 	}
@@ -59,7 +59,7 @@ func (s *Server) Leaf(ctx context.Context, position int64) (translog.Leaf, error
 // Checkpoint returns the newest checkpoint in the copy of the public log, or an error if the copy has none. Its
 // signatures were verified when it was stored, if a policy was set.
 func (s *Server) Checkpoint(ctx context.Context) (translog.Checkpoint, error) {
-	signed, err := publiclog.NewReader(s.store).Checkpoint(ctx)
+	signed, err := s.public.Checkpoint(ctx)
 	if err != nil {
 		return translog.Checkpoint{}, err
 	}

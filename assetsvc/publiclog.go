@@ -75,7 +75,7 @@ type logWriter struct {
 func (s *Server) keepLog(c Config) (origin func(context.Context) string, err error) {
 	if c.Mirror != nil {
 		s.copier = c.Mirror.copyLog(s.store)
-		return originOf(publiclog.NewReader(s.store)), nil
+		return originOf(s.public), nil
 	}
 	if len(c.LogKeys) == 0 {
 		return nil, nil
@@ -100,7 +100,7 @@ func startLog(store store, c Config) (*logWriter, error) {
 		stop()
 		return nil, err
 	}
-	w.patrol = publiclog.NewPatrol(publiclog.NewReader(store), policy, patrolEvery)
+	w.patrol = publiclog.NewPatrol(store, policy, patrolEvery)
 	if err := w.measure(c.Telemetry.Meter(), store); err != nil {
 		stop()
 		return nil, err

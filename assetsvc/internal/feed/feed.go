@@ -131,7 +131,8 @@ type Store interface {
 	// Close removes clock.Open[writer] if that batch begins at the given position (first). Otherwise it does
 	// nothing.
 	Close(ctx context.Context, writer string, first int64) error
-	// Clock returns the clock. Before the first Open it is the zero Clock.
+	// Clock returns the clock. Before the first Open it is the zero Clock. If no batch was open a moment ago, Clock may
+	// return the clock of that moment.
 	Clock(ctx context.Context) (Clock, error)
 	// Write applies the writes whose guards hold. For each of them it sets the document and raises its revision by
 	// one. The result `applied` is the number of these writes. Write also shows the record that has writer and b.First

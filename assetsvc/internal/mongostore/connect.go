@@ -48,6 +48,9 @@ type database struct {
 	horizon  atomic.Int64           // highest horizon that this process has read
 	looked   atomic.Pointer[former] // trails of the assets in the batch that the writer opens
 
+	sharing sync.Mutex              // held while a reading of the clock is made for those who take a recent one
+	recent  atomic.Pointer[reading] // the last reading of the horizon; nil: none yet
+
 	mostAbove int64 // maximum number of assets above the horizon that a page looks at (moved.go)
 }
 
@@ -145,6 +148,7 @@ func (d *database) disconnect() error {
 		return nil
 	}
 	d.removals.Wait()
+	d.recent.Store(nil)
 	ctx, cancel := context.WithTimeout(context.Background(), d.timeout)
 	defer cancel()
 	if err := d.client.Disconnect(ctx); err != nil {

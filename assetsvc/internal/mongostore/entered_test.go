@@ -60,11 +60,15 @@ func (s *impatient) Page(ctx context.Context, q registry.Query) (registry.FeedPa
 	return s.Store.Page(ctx, q)
 }
 
-// issuer is an auth service that can only issue tokens.
+// issuer is an auth service that can issue tokens, and accepts every token.
 type issuer struct{ registry.Tokens }
 
 func (issuer) IssueTokens(context.Context, authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
 	return authapi.IssueTokensResponse{Token: "token", Transfer: "transfer"}, nil
+}
+
+func (issuer) VerifyToken(context.Context, authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
+	return authapi.VerifyTokenResponse{Valid: true}, nil
 }
 
 const validAsset = `{"assetType":"bounce","title":"x","description":"x",
@@ -74,6 +78,21 @@ const validAsset = `{"assetType":"bounce","title":"x","description":"x",
 	"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":1},"address":{"countryName":"x"},
 		"contactPoint":{"name":"x","telephone":"1"}}}`
 
+var (
+	anyBroker = identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "3"}
+	anyAdmin  = identity.Identity{Broker: "administrator", Role: identity.Administrator}
+)
+
+// input returns the input of a creation or change with the given JSON.
+func input(t *testing.T, text string) registry.Input {
+	t.Helper()
+	fields, err := record.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry.Input{Fields: fields.(record.Object)}
+}
+
 // TestAWalkHasAPublicationThatWasRepeated publishes an asset while the batch of another process is open. The
 // answer is lost, so the client sends the publication again. Once the registry has acknowledged the second
 // request, a walk over the list must find the asset.
@@ -82,15 +101,7 @@ func TestAWalkHasAPublicationThatWasRepeated(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "repeated"), Options{Lease: time.Hour})
 	clients := &impatient{Store: s}
 	r := registry.New(clients, issuer{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
-	parse := func(text string) registry.Input {
-		fields, err := record.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return registry.Input{Fields: fields.(record.Object)}
-	}
-	owner := identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "3"}
-	created, err := r.Create(t.Context(), owner, parse(validAsset))
+	created, err := r.Create(t.Context(), anyBroker, input(t, validAsset))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +110,7 @@ func TestAWalkHasAPublicationThatWasRepeated(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
 		clients.leave = leave
-		admin := identity.Identity{Broker: "administrator", Role: identity.Administrator}
-		_, err := r.Change(ctx, admin, created.ID, "", parse(`{"status":"pending"}`))
+		_, err := r.Change(ctx, anyAdmin, created.ID, "", input(t, `{"status":"pending"}`))
 		return err
 	}
 	for _, when := range []string{"the publication", "its repeat"} {

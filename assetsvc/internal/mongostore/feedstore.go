@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -57,6 +58,38 @@ func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) 
 		return clock{}, fmt.Errorf("read clock: %w", err)
 	}
 	return now, nil
+}
+
+// reading is what a reading of the clock has found, without the ids of open batches.
+type reading struct {
+	clock
+	begun time.Time
+}
+
+// readHorizon reads the fields of the clock that determine the horizon.
+func (d *database) readHorizon(ctx context.Context) (clock, error) {
+	begun := time.Now()
+	now, err := d.readClock(ctx, horizonFields)
+	if err == nil {
+		d.passed(now.batches().Horizon())
+		d.recent.Store(&reading{now, begun})
+	}
+	return now, err
+}
+
+// recentHorizon returns a reading of the horizon that is younger than the given age; 0 reads it now. Pages and logs do
+// not use it: they must show what was acknowledged before they were asked for (F4). Whoever waits for news and uses it
+// asks more often, by as much as the reading may be old, and so hears no later.
+func (d *database) recentHorizon(ctx context.Context, age time.Duration) (clock, error) {
+	if age == 0 {
+		return d.readHorizon(ctx)
+	}
+	d.sharing.Lock()
+	defer d.sharing.Unlock()
+	if last := d.recent.Load(); last != nil && time.Since(last.begun) < age {
+		return last.clock, nil
+	}
+	return d.readHorizon(ctx)
 }
 
 // createClock creates the clock, unless the database already has a document with the clock's id. The clock has the same
@@ -159,16 +192,15 @@ func (f feedStore) Close(ctx context.Context, writer string, first int64) error 
 	})
 }
 
-// Clock implements feed.Store.
+// Clock implements feed.Store. If a recent reading shows no open batch, Clock returns that reading.
 func (f feedStore) Clock(ctx context.Context) (feed.Clock, error) {
 	var now clock
 	err := f.do(ctx, func(ctx context.Context) (err error) {
-		now, err = f.readClock(ctx, bson.D{})
+		if now, err = f.recentHorizon(ctx, registry.Recently); err == nil && len(now.Open) > 0 {
+			now, err = f.readClock(ctx, bson.D{})
+		}
 		return err
 	})
-	if err == nil {
-		f.passed(now.batches().Horizon())
-	}
 	return now.batches(), err
 }
 

@@ -66,7 +66,8 @@ const (
 	maxBytes        = 8 << 20               // maximum number of bytes of a batch's changes; a document may have 16 MiB
 	writerPause     = 50 * time.Millisecond // pause before the writer repeats a failed operation
 	prepareInterval = time.Second           // time between attempts to prepare a store that does not answer
-	looksPerLease   = 6                     // number of looks of the watcher during one lease
+	readyFor        = time.Second / 2       // a store whose clock was read so recently is ready
+	looksPerLease   = 8                     // looks of the watcher during one lease; a look may use a recent reading
 )
 
 // Options configure a store. Now and Log are required; the zero values of the other fields work.
@@ -283,8 +284,8 @@ func (s *Store) keepPreparing(ctx context.Context, first chan<- error) bool {
 	}
 }
 
-// Ready returns nil if the database is prepared and answers. With FreshReads, the database must also answer a
-// barrier.
+// Ready returns nil if the database is prepared, and has answered in the time readyFor. With FreshReads, the database
+// must answer a barrier and a read.
 func (s *Store) Ready(ctx context.Context) error {
 	if why := s.unready.Load(); why != nil {
 		return fmt.Errorf("the store is not ready yet: %w", *why)
@@ -292,8 +293,12 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.db.fresh(ctx); err != nil {
 		return err
 	}
+	age := readyFor
+	if s.db.barrier != nil {
+		age = 0
+	}
 	return s.db.do(ctx, func(ctx context.Context) error {
-		_, err := s.db.readClock(ctx, horizonFields)
+		_, err := s.db.recentHorizon(ctx, age)
 		return err
 	})
 }

@@ -170,12 +170,11 @@ func (s *Store) readPage(ctx context.Context, q registry.Query) (page registry.F
 }
 
 func (d *database) feedPage(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
-	now, err := d.readClock(ctx, horizonFields)
+	now, err := d.readHorizon(ctx)
 	if err != nil {
 		return page, err
 	}
 	horizon := now.batches().Horizon()
-	d.passed(horizon)
 	page.Upto = horizon
 	after, upto := rangeOf(q, horizon)
 	if after >= upto {

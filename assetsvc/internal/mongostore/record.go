@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -205,7 +206,7 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 		return nil, fmt.Errorf("read the changes of an asset: %w", err)
 	}
 	err = s.db.do(ctx, func(ctx context.Context) error {
-		now, err := s.db.readClock(ctx, horizonFields)
+		now, err := s.db.readHorizon(ctx)
 		if err != nil {
 			return err
 		}
@@ -265,7 +266,11 @@ func (d *database) readLog(
 // the horizon is final.
 func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page registry.ChangesPage, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
-		now, err := s.db.readClock(ctx, horizonFields)
+		age := time.Duration(0)
+		if q.Recent {
+			age = registry.Recently
+		}
+		now, err := s.db.recentHorizon(ctx, age)
 		if err != nil {
 			return err
 		}

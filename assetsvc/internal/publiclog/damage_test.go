@@ -30,6 +30,7 @@ func TestADamagedLogIsFound(t *testing.T) {
 				t.Errorf("%s, before: got %+v, %v; want the leaf at 2", name, leaf, err)
 			}
 			damage(w)
+			r = publiclog.NewReader(w) // the former one keeps the bundle
 			if _, _, err := r.Prove(t.Context(), 2); !errors.Is(err, registry.ErrDamagedLog) {
 				t.Errorf("%s: a proof: got %v, want %v", name, err, registry.ErrDamagedLog)
 			}
@@ -86,8 +87,7 @@ func TestPartsOfALogAreReadAsTheyAre(t *testing.T) {
 	})
 }
 
-// growing is a log that grows once, at the next read of its head. A reader of a part first looks for the full part,
-// and then reads the head. So the log grows between these two steps.
+// growing is a log that grows once, at the next read of its head.
 type growing struct {
 	*world
 	grow func()
@@ -101,6 +101,68 @@ func (g *growing) LogHead(ctx context.Context) (publiclog.Head, error) {
 	return g.world.LogHead(ctx)
 }
 
+// TestAReaderKeepsFullParts proves all leaves of a log, and counts the calls of the store. Each proof must read the
+// head once, and each full part must be read once. A part that was damaged and is repaired must be read again.
+func TestAReaderKeepsFullParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(1)
+		w.most = 2000
+		w.grown(t, 1400) // 1,050 leaves: four full bundles and tiles, and partial ones of three levels
+		_, writer := newProcess(t, w)
+		extended(t, writer)
+		signed(t, writer)
+		r := publiclog.NewReader(w)
+		before, proofs := w.calls, 0
+		for _, c := range w.changes {
+			if c.Change == nil {
+				continue
+			}
+			proofs++
+			if _, _, err := r.Prove(t.Context(), c.Position); err != nil {
+				t.Fatalf("position %d: %v", c.Position, err)
+			}
+		}
+		if got := w.calls - before; proofs != 1050 || len(w.parts) != 8 || got != proofs+len(w.parts) {
+			t.Errorf("got %d calls for %d proofs and %d parts, want one for each", got, proofs, len(w.parts))
+		}
+		bundle := translog.BundleOf(0, 1050)
+		kept := w.parts[bundle]
+		damages["an entry is no leaf"](w)
+		r = publiclog.NewReader(w)
+		if _, _, err := r.Prove(t.Context(), 2); !errors.Is(err, registry.ErrDamagedLog) {
+			t.Errorf("a damaged part: got %v, want %v", err, registry.ErrDamagedLog)
+		}
+		kept[2] = '{'
+		if _, _, err := r.Prove(t.Context(), 2); err != nil {
+			t.Errorf("a repaired part: got %v, want a proof", err)
+		}
+	})
+}
+
+// TestAReaderKeepsFewParts reads each full part of a log with more parts than a reader keeps, in turn, many times. It
+// must read at least the parts that it cannot keep from the store.
+func TestAReaderKeepsFewParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const parts, rounds = 65, 50
+		w := newWorld(1)
+		w.calm, w.takes = true, 1
+		for i := range int64(parts) {
+			w.parts[translog.BundleOf(i*translog.TileWidth, parts*translog.TileWidth)] = []byte("a bundle")
+		}
+		r := publiclog.NewReader(w)
+		for range rounds {
+			for tile := range w.parts {
+				if data, err := r.Part(t.Context(), tile); err != nil || string(data) != "a bundle" {
+					t.Fatalf("%s: got %q, %v; want the bundle", tile.Path(), data, err)
+				}
+			}
+		}
+		if w.calls < parts+rounds-1 || w.calls > parts*rounds/2 {
+			t.Errorf("got %d calls, want %d at first, and one or a few in each of %d rounds", w.calls, parts, rounds)
+		}
+	})
+}
+
 // TestAPatrolTellsWhatItFinds verifies a log while the log is damaged, while the store is down, and after a
 // repair. A store that is down must not change what Damage returns.
 func TestAPatrolTellsWhatItFinds(t *testing.T) {
@@ -109,7 +171,7 @@ func TestAPatrolTellsWhatItFinds(t *testing.T) {
 		must(t, err)
 		w := written(t)
 		w.takes = time.Millisecond
-		patrol := publiclog.NewPatrol(publiclog.NewReader(w), policy, time.Hour)
+		patrol := publiclog.NewPatrol(w, policy, time.Hour)
 		ctx, stop := context.WithCancel(t.Context())
 		var said []error
 		ended := make(chan struct{})
@@ -181,7 +243,7 @@ func TestAPatrolLeavesTheStoreItsTime(t *testing.T) {
 		before := w.calls
 		ctx, stop := context.WithTimeout(t.Context(), 21*time.Second)
 		defer stop()
-		publiclog.NewPatrol(publiclog.NewReader(w), policy, time.Hour).Run(ctx, func(error) {})
+		publiclog.NewPatrol(w, policy, time.Hour).Run(ctx, func(error) {})
 		if got := w.calls - before; got < 4 || got > 6 { // the patrol rests four seconds after each part
 			t.Errorf("got %d calls in 21 s, want 5", got)
 		}

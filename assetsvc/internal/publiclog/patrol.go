@@ -20,10 +20,10 @@ type Patrol struct {
 	found    atomic.Pointer[string]
 }
 
-// NewPatrol returns a patrol of a log. The policy verifies the signatures of checkpoints. The parameter `every` is
-// the time between two verifications.
-func NewPatrol(log *Reader, policy *translog.Policy, every time.Duration) *Patrol {
-	return &Patrol{verifier: translog.Verifier{Policy: policy}, log: Parts{log}, every: every}
+// NewPatrol returns a patrol of the log in store, which reads each part from the store. The policy verifies
+// the signatures of checkpoints. The parameter `every` is the time between two verifications.
+func NewPatrol(store Store, policy *translog.Policy, every time.Duration) *Patrol {
+	return &Patrol{verifier: translog.Verifier{Policy: policy}, log: Parts{&Reader{store: store}}, every: every}
 }
 
 // Damage describes the damage that the last verification has found. It returns "" if the log was not damaged.

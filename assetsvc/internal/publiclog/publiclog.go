@@ -13,7 +13,8 @@ package publiclog
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"io/fs"
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/translog"
@@ -27,8 +28,8 @@ type Head struct {
 	Checkpoint []byte        // the newest signed checkpoint, for this tree or an earlier one; nil: none
 }
 
-// ErrNoPart is returned for a part that the log does not have.
-var ErrNoPart = errors.New("the log has no such part")
+// ErrNoPart is returned for a part that the log does not have. Its cause is fs.ErrNotExist (translog.PartReader).
+var ErrNoPart = fmt.Errorf("the log has no such part: %w", fs.ErrNotExist)
 
 // Store keeps the log. It is safe for concurrent use. Each method reads or changes the state at a single
 // moment.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sort"
+	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -13,11 +15,21 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Reader reads the log up to its newest checkpoint. It is safe for concurrent use.
-type Reader struct{ store Store }
+// Reader reads the log up to its newest checkpoint. It keeps full parts in memory, because they never change. It is
+// safe for concurrent use.
+type Reader struct {
+	store Store
+
+	mu   sync.Mutex
+	kept map[translog.Tile][]byte // nil: each part is read from the store
+}
+
+// mostKept is the maximum number of parts that a Reader keeps. A part has at most 256 leaves of 512 bytes, so these
+// parts have 8 MiB at most.
+const mostKept = 64
 
 // NewReader returns a reader of the log in store.
-func NewReader(store Store) *Reader { return &Reader{store} }
+func NewReader(store Store) *Reader { return &Reader{store: store, kept: map[translog.Tile][]byte{}} }
 
 // ErrUnsigned is returned while the log has no checkpoint yet. Its cause is registry.ErrNotLogged, because no
 // change is covered.
@@ -25,34 +37,73 @@ var ErrUnsigned = fmt.Errorf("the log has no checkpoint yet: %w", registry.ErrNo
 
 // Checkpoint returns the newest signed checkpoint, or ErrUnsigned.
 func (r *Reader) Checkpoint(ctx context.Context) ([]byte, error) {
-	head, err := r.store.LogHead(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the head of the log: %w", err)
+	m, err := r.now(ctx)
+	if err == nil && m.head.Checkpoint == nil {
+		err = ErrUnsigned
 	}
-	if head.Checkpoint == nil {
-		return nil, ErrUnsigned
-	}
-	return head.Checkpoint, nil
+	return m.head.Checkpoint, err
 }
 
 // Part returns the data of a full or partial part. It returns ErrNoPart for a part that the tree does not have.
 func (r *Reader) Part(ctx context.Context, tile translog.Tile) ([]byte, error) {
-	full, err := r.store.LogPart(ctx, tile.Full())
-	if err == nil {
-		return tile.Cut(full)
+	if tile.IsFull() {
+		return r.full(ctx, tile)
 	}
-	if !errors.Is(err, ErrNoPart) || tile.IsFull() {
+	m, err := r.now(ctx)
+	if err != nil {
 		return nil, err
 	}
-	head, err := r.store.LogHead(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the head of the log: %w", err)
-	}
-	if data, there := head.Tree.Part(tile); there {
+	return m.ReadPart(ctx, tile)
+}
+
+// full returns the data of a full part, or ErrNoPart. If the Reader keeps too many parts, full forgets any of them.
+func (r *Reader) full(ctx context.Context, tile translog.Tile) ([]byte, error) {
+	r.mu.Lock()
+	data, isKept := r.kept[tile]
+	r.mu.Unlock()
+	if isKept {
 		return data, nil
 	}
-	// The part may have become full since the first look.
-	if full, err = r.store.LogPart(ctx, tile.Full()); err != nil {
+	data, err := r.store.LogPart(ctx, tile)
+	if err != nil || r.kept == nil {
+		return data, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for other := range r.kept {
+		if len(r.kept) < mostKept {
+			break
+		}
+		delete(r.kept, other)
+	}
+	r.kept[tile] = data
+	return data, nil
+}
+
+// moment is the log at one head. It implements translog.PartReader.
+type moment struct {
+	*Reader
+	head   Head
+	signed translog.Checkpoint // the newest checkpoint of the head; zero until it is read
+}
+
+// The method `now` reads the head of the log.
+func (r *Reader) now(ctx context.Context) (moment, error) {
+	head, err := r.store.LogHead(ctx)
+	if err != nil {
+		return moment{}, fmt.Errorf("read the head of the log: %w", err)
+	}
+	return moment{Reader: r, head: head}, nil
+}
+
+// ReadPart returns the same as Reader.Part. A part that the tree of the head does not have is a beginning of a full
+// part: the store has each full part before it has the head.
+func (m moment) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error) {
+	if data, there := m.head.Tree.Part(tile); there {
+		return data, nil
+	}
+	full, err := m.full(ctx, tile.Full())
+	if err != nil {
 		return nil, err
 	}
 	return tile.Cut(full)
@@ -66,18 +117,14 @@ func (p Parts) ReadCheckpoint(ctx context.Context) ([]byte, error) { return p.Ch
 
 // ReadPart implements translog.PartReader.
 func (p Parts) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error) {
-	data, err := p.Part(ctx, tile)
-	if errors.Is(err, ErrNoPart) {
-		return nil, fs.ErrNotExist
-	}
-	return data, err
+	return p.Part(ctx, tile)
 }
 
 // damage adds the cause registry.ErrDamagedLog to an error that shows damage: parts of the log do not fit together,
 // or a part is missing. It returns any other error unchanged.
 func damage(err error) error {
 	for _, cause := range []error{
-		translog.ErrPart, translog.ErrLeaf, translog.ErrTampered, translog.ErrOrder, ErrNoPart, fs.ErrNotExist,
+		translog.ErrPart, translog.ErrLeaf, translog.ErrTampered, translog.ErrOrder, fs.ErrNotExist,
 	} {
 		if errors.Is(err, cause) {
 			return fmt.Errorf("%w: %w", registry.ErrDamagedLog, err)
@@ -89,40 +136,35 @@ func damage(err error) error {
 // Prove implements registry.Log. It returns ErrUnsigned, and errors with the causes
 // registry.ErrNotLogged, registry.ErrNoLeaf and registry.ErrDamagedLog.
 func (r *Reader) Prove(ctx context.Context, position int64) (translog.Proof, []byte, error) {
-	checkpoint, err := r.Checkpoint(ctx)
+	m, index, leaf, err := r.find(ctx, position)
 	if err != nil {
 		return translog.Proof{}, nil, err
 	}
-	at, err := translog.Unverified(checkpoint)
+	path, err := translog.Include(ctx, m.signed, index, m)
 	if err != nil {
-		return translog.Proof{}, nil, fmt.Errorf("read the newest checkpoint: %w", err)
+		return translog.Proof{}, nil, fmt.Errorf("prove leaf %d: %w", index, r.damaged(err))
 	}
-	index, leaf, err := r.find(ctx, at.Size, position)
-	if err != nil {
-		return translog.Proof{}, nil, err
-	}
-	path, err := translog.Include(ctx, at, index, Parts{r})
-	if err != nil {
-		return translog.Proof{}, nil, fmt.Errorf("prove leaf %d: %w", index, damage(err))
-	}
-	return translog.Proof{Index: index, Path: path, Checkpoint: checkpoint}, leaf, nil
+	return translog.Proof{Index: index, Path: path, Checkpoint: m.head.Checkpoint}, leaf, nil
 }
 
 // LeafAt returns the leaf with a position. It returns the same errors as Prove.
 func (r *Reader) LeafAt(ctx context.Context, position int64) (leaf translog.Leaf, err error) {
-	checkpoint, err := r.Checkpoint(ctx)
-	if err != nil {
-		return leaf, err
-	}
-	at, err := translog.Unverified(checkpoint)
-	if err != nil {
-		return leaf, fmt.Errorf("read the newest checkpoint: %w", err)
-	}
-	_, entry, err := r.find(ctx, at.Size, position)
+	_, _, entry, err := r.find(ctx, position)
 	if err != nil {
 		return leaf, err
 	}
 	return translog.ParseLeaf(entry)
+}
+
+// damaged returns the same as the function damage. If parts are damaged, the Reader forgets those that it keeps: the
+// damage may be repaired in the store.
+func (r *Reader) damaged(err error) error {
+	if err = damage(err); errors.Is(err, registry.ErrDamagedLog) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		clear(r.kept)
+	}
+	return err
 }
 
 // Consistent returns the proof that a checkpoint of the log continues an earlier state of the log. The argument
@@ -131,56 +173,69 @@ func (r *Reader) Consistent(ctx context.Context, older int64, c translog.Checkpo
 	return translog.Consistent(ctx, older, c, Parts{r})
 }
 
-// find searches the first leaves of the log for the leaf with a position. The argument `size` is the number of these
-// leaves. Positions rise from leaf to leaf, so find searches by bisection: it reads one bundle in each step. If no
+// find searches the leaves of the newest checkpoint for the leaf with a position. The moment that it returns has this
+// checkpoint. Positions rise from leaf to leaf, so find searches by bisection: it reads one bundle in each step. If no
 // leaf has the position, find returns an error: registry.ErrNoLeaf if a leaf has a later position,
 // registry.ErrNotLogged if no leaf has one.
-func (r *Reader) find(ctx context.Context, size, position int64) (index int64, leaf []byte, err error) {
-	low, high := int64(0), (size+translog.TileWidth-1)/translog.TileWidth // numbers of bundles
+func (r *Reader) find(ctx context.Context, position int64) (m moment, index int64, leaf []byte, err error) {
+	if m, err = r.now(ctx); err != nil {
+		return m, 0, nil, err
+	}
+	if m.head.Checkpoint == nil {
+		return m, 0, nil, ErrUnsigned
+	}
+	if m.signed, err = translog.Unverified(m.head.Checkpoint); err != nil {
+		return m, 0, nil, fmt.Errorf("read the newest checkpoint: %w", err)
+	}
+	low, high := int64(0), (m.signed.Size+translog.TileWidth-1)/translog.TileWidth // numbers of bundles
 	missing := registry.ErrNotLogged
 	for low < high {
 		middle := (low + high) / 2
 		first := middle * translog.TileWidth
-		data, err := r.Part(ctx, translog.BundleOf(first, size))
+		bundle := translog.BundleOf(first, m.signed.Size)
+		data, err := m.ReadPart(ctx, bundle)
 		if err != nil {
-			return 0, nil, fmt.Errorf("read the entries from %d: %w", first, damage(err))
+			return m, 0, nil, fmt.Errorf("read the entries from %d: %w", first, r.damaged(err))
 		}
-		entries, err := translog.ParseBundle(data, translog.BundleOf(first, size).Width)
+		entries, err := translog.ParseBundle(data, bundle.Width)
 		if err != nil {
-			return 0, nil, damage(err)
+			return m, 0, nil, r.damaged(err)
 		}
 		at, side, err := search(entries, position)
 		switch {
 		case err != nil:
-			return 0, nil, damage(err)
+			return m, 0, nil, r.damaged(err)
 		case side == 0:
-			return first + int64(at), entries[at], nil
+			return m, first + int64(at), entries[at], nil
 		case side < 0:
 			high, missing = middle, registry.ErrNoLeaf
 		default:
 			low = middle + 1
 		}
 	}
-	return 0, nil, missing
+	return m, 0, nil, missing
 }
 
 // search returns the index of the entry with the given position. The result `side` is 0 if the entry is found.
 // Otherwise `side` says whether the position is before (-1) or after (1) all these entries.
 func search(entries [][]byte, position int64) (at, side int, err error) {
-	for at, entry := range entries {
-		leaf, err := translog.ParseLeaf(entry)
-		if err != nil {
-			return 0, 0, err
-		}
-		switch cmp.Compare(position, leaf.Position) {
-		case 0:
-			return at, 0, nil
-		case -1:
-			if at == 0 {
-				return 0, -1, nil
-			}
-			return 0, 0, registry.ErrNoLeaf // the position is between two leaves
-		}
+	positionOf := func(i int) int64 {
+		leaf, malformed := translog.ParseLeaf(entries[i])
+		err = cmp.Or(err, malformed)
+		return leaf.Position
 	}
-	return 0, 1, nil
+	first, last := positionOf(0), positionOf(len(entries)-1)
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case position < first:
+		return 0, -1, nil
+	case position > last:
+		return 0, 1, nil
+	}
+	at = sort.Search(len(entries)-1, func(i int) bool { return positionOf(i) >= position })
+	if positionOf(at) != position && err == nil {
+		err = registry.ErrNoLeaf // the position is between two leaves
+	}
+	return at, 0, err
 }

@@ -22,7 +22,7 @@ const (
 // Options configure a Writer. Keys are required; all other fields may be zero.
 type Options struct {
 	Keys   []translog.Key // keys that sign checkpoints; they have the same name, which is the log's origin
-	Every  time.Duration  // time between two steps, which read the record; 0: 200 ms
+	Every  time.Duration  // time between two steps, which read the record; 0: 75 ms
 	Signed time.Duration  // time between two checkpoints; 0: 600 ms, so that a change waits less than 1 s
 	// Cosign returns the signed checkpoint with the cosignatures of witnesses. If it returns an error, the
 	// checkpoint is not published. Nil: the log has no witnesses.
@@ -31,7 +31,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Every == 0 {
-		o.Every = 200 * time.Millisecond
+		o.Every = 75 * time.Millisecond // and a reading may be registry.Recently old: a change is seen within 200 ms
 	}
 	if o.Signed == 0 {
 		o.Signed = 600 * time.Millisecond
@@ -45,6 +45,7 @@ type Writer struct {
 	record  Record
 	store   Store
 	o       Options
+	idle    bool  // the last step found nothing new in the record
 	upto    int64 // the record has no change between the position of the head and this position
 	version int64 // version of the head that this writer saw or stored last; 0 at first
 
@@ -61,11 +62,14 @@ func NewWriter(record Record, store Store, o Options) *Writer {
 const (
 	// yields is the maximum number of pauses for which a writer waits if another process was faster. The number is
 	// random.
-	yields = 10
+	yields = 25
 	// rest is the length of the pause after a step, as a multiple of the step's length. The pause is at most
 	// longestPause. Without these pauses, a slow store would have no time for other work.
 	rest         = 4
 	longestPause = 10 * time.Second
+	// reviews is the time between two looks at a checkpoint of the whole log, as a multiple of Options.Signed. Another
+	// process with other keys may have replaced it.
+	reviews = 10
 	// signings is the maximum number of attempts of one step to sign. An attempt fails if the head changes meanwhile.
 	signings = 3
 )
@@ -79,11 +83,15 @@ func (w *Writer) Run(ctx context.Context, report func(upto time.Time, err error)
 	for ctx.Err() == nil {
 		began := time.Now()
 		more, won, err := w.Extend(ctx)
-		if err == nil && time.Since(w.signed) >= w.o.Signed {
+		due := w.o.Signed
+		if sizeOf(w.seen) == w.seen.Tree.Size() {
+			due *= reviews
+		}
+		if err == nil && time.Since(w.signed) >= due {
 			err = w.signAgain(ctx)
 		}
 		if ctx.Err() == nil {
-			report(w.uptoTime(began, won && !more && err == nil), err)
+			report(w.uptoTime(began.Add(-registry.Recently), won && !more && err == nil), err)
 		}
 		pause := max(w.o.Every, min(rest*time.Since(began), longestPause))
 		switch {
@@ -97,10 +105,10 @@ func (w *Writer) Run(ctx context.Context, report func(upto time.Time, err error)
 	}
 }
 
-// uptoTime returns a time up to which the newest checkpoint covers all changes. The argument `began` is the time at
-// which a step began. The argument `whole` says whether the log has all changes of the record at that time. If it
-// has, and the checkpoint covers the whole log, the result is `began`. Otherwise it is the time of the last
-// position that the checkpoint is known to cover, or the zero time.
+// uptoTime returns a time up to which the newest checkpoint covers all changes. The argument `began` is a time at or
+// before the reading of the horizon in a step. The argument `whole` says whether the log has all changes of the record
+// at that time. If it has, and the checkpoint covers the whole log, the result is `began`. Otherwise it is the time
+// of the last position that the checkpoint is known to cover, or the zero time.
 func (w *Writer) uptoTime(began time.Time, whole bool) time.Time {
 	switch {
 	case whole && sizeOf(w.seen) == w.seen.Tree.Size():
@@ -149,8 +157,14 @@ func (w *Writer) look(head Head) {
 
 // Extend adds some changes of the record to the log. The result `more` is true if the record has further changes,
 // which did not fit in this step. The result `won` is false if another process has changed the head at the same
-// time, or since this Writer last saw the head. Then Extend does nothing.
+// time, or since this Writer last saw the head. Then Extend does nothing. While the record has nothing new, Extend
+// does not read the head.
 func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
+	if w.idle {
+		if page, err := w.changes(ctx, 1); err != nil || len(page.Changes) == 0 {
+			return false, err == nil, err
+		}
+	}
 	head, err := w.store.LogHead(ctx)
 	if err != nil {
 		return false, false, fmt.Errorf("read the head of the log: %w", err)
@@ -161,15 +175,9 @@ func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 	if known != 0 && known != head.Version {
 		return false, false, nil
 	}
-	page, err := w.record.Changes(ctx, registry.ChangesQuery{
-		After: max(head.Position, w.upto), Limit: stepChanges, Bytes: stepBytes,
-	})
-	if err != nil {
-		return false, false, fmt.Errorf("read the record for the log: %w", err)
-	}
-	if len(page.Changes) == 0 {
-		w.upto = page.Upto
-		return false, true, nil
+	page, err := w.changes(ctx, stepChanges)
+	if err != nil || len(page.Changes) == 0 {
+		return false, err == nil, err
 	}
 	var leaves [][]byte
 	for _, change := range page.Changes {
@@ -194,6 +202,20 @@ func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 		w.look(head)
 	}
 	return page.More, won, nil
+}
+
+// changes reads changes that the log does not have yet.
+func (w *Writer) changes(ctx context.Context, limit int) (registry.ChangesPage, error) {
+	page, err := w.record.Changes(ctx, registry.ChangesQuery{
+		After: max(w.seen.Position, w.upto), Limit: limit, Bytes: stepBytes, Recent: true,
+	})
+	if err != nil {
+		return page, fmt.Errorf("read the record for the log: %w", err)
+	}
+	if w.idle = len(page.Changes) == 0; w.idle {
+		w.upto = page.Upto
+	}
+	return page, nil
 }
 
 // Sign signs the tree in the stored head, unless the newest checkpoint is of that tree and signed by all keys.

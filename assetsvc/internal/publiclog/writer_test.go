@@ -209,8 +209,8 @@ func TestAnEndedWriterReportsNothing(t *testing.T) {
 }
 
 // TestAWriterKeepsItsPace counts steps and checkpoints in 60 seconds in which the record grows ten times a second.
-// The numbers must fit the options. Then it counts the reads of the head in 60 seconds without a change; they must
-// be few.
+// The numbers must fit the options. Then it counts the reads of the head in 60 seconds without a change: some to begin
+// with, and one in the time of ten checkpoints.
 func TestAWriterKeepsItsPace(t *testing.T) {
 	for _, c := range []struct {
 		name                  string
@@ -218,7 +218,7 @@ func TestAWriterKeepsItsPace(t *testing.T) {
 		steps, checkpoints    int
 		lessSteps, lessSigned int // how many of the steps and checkpoints may be missing
 	}{
-		{"by itself", 0, 0, 300, 100, 15, 30},
+		{"by itself", 0, 0, 800, 100, 40, 30},
 		{"as set", time.Second, 5 * time.Second, 60, 12, 3, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -249,9 +249,9 @@ func TestAWriterKeepsItsPace(t *testing.T) {
 			}
 			synctest.Wait()
 			before := p.looks
-			quiet, _ := running(t, writer, time.Minute)
-			if got, most := p.looks-before-len(quiet), c.checkpoints+1; got > most {
-				t.Errorf("%s: got %d looks more than steps without a change, want at most %d", c.name, got, most)
+			running(t, writer, time.Minute)
+			if got, most := p.looks-before, c.checkpoints/10+5; got > most {
+				t.Errorf("%s: got %d looks without a change, want at most %d", c.name, got, most)
 			}
 		})
 	}
@@ -329,7 +329,7 @@ func TestAWriterRestsBehindAFasterOne(t *testing.T) {
 		running(t, rests, time.Minute)
 		worked.Wait()
 		if got := p.looks - before; got > 100 || got < 20 {
-			t.Errorf("got %d looks in a minute, want about 55: a rest is one to ten pauses of 200 ms", got)
+			t.Errorf("got %d looks in a minute, want about 55: a rest is one to 25 pauses of 75 ms", got)
 		}
 	})
 }

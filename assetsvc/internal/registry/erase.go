@@ -46,15 +46,15 @@ func (r *Registry) Erase(ctx context.Context, by identity.Identity, id string, r
 	}
 	var overtaken error
 	for range eraseTries {
-		change, there, err := r.revision(ctx, id, revision)
+		log, err := r.revision(ctx, id, revision)
 		if err != nil {
 			return Change{}, err
 		}
-		if !there {
+		if len(log) == 0 {
 			return Change{}, noRevision("the asset has no revision %d.", revision)
 		}
-		if overtaken = r.erase(ctx, author, &change); overtaken == nil {
-			return change.decode()
+		if overtaken = r.erase(ctx, author, &log[0]); overtaken == nil {
+			return log[0].decode()
 		}
 		if !errors.Is(overtaken, errRewritten) && !errors.Is(overtaken, ErrNoCopy) {
 			return Change{}, overtaken

@@ -15,25 +15,32 @@ var ErrNoCopy = errors.New("the record has no copy of the asset after this chang
 // little more than maxPatch bytes, so a read stays small.
 const logPage = 32
 
-// Past returns an asset as it was after the change at the given position, without its dateModified. It starts from the
-// newest whole asset in the record at or below that position, and applies the patches after it. It holds at most
-// logPage patches at a time. It returns ErrNoCopy if the record lacks the whole asset or one of the patches. It returns
-// ErrLarge if the whole asset and the patches together have more bytes than the registry may read (Upto).
+// Past returns an asset as it was after the change at the given position, without its dateModified. It makes the asset
+// from a whole one in the record at or below that position, and the patches after it. It holds at most logPage patches
+// at a time. It returns ErrNoCopy if the record lacks the whole asset or one of the patches. It returns ErrLarge if the
+// whole asset and the patches together have more bytes than the registry may read (Upto).
 func (r *Registry) Past(ctx context.Context, id string, position int64) (value record.Value, err error) {
-	base, pages, err := r.base(ctx, id, position)
-	if err != nil {
-		return nil, err
-	}
-	size := 0
-	for _, before := range slices.Backward(pages) {
-		log, err := r.log(ctx, id, LogQuery{Before: before, Limit: logPage})
-		if err != nil {
+	return r.past(ctx, id, position, nil)
+}
+
+// past returns the same as Past. The argument `log` has the change at the position and some changes before it, the
+// newest first, if they were read already. So past reads nothing more if it can start from one of them.
+func (r *Registry) past(
+	ctx context.Context, id string, position int64, log []Revision,
+) (value record.Value, err error) {
+	at, err := start(log)
+	var pages []int64 // LogQuery.Before of each page that was read
+	for before := position + 1; at < 0 && err == nil; before = log[len(log)-1].Position {
+		if log, err = r.log(ctx, id, LogQuery{Before: before, Limit: logPage}); err != nil {
 			return nil, err
 		}
-		for _, revision := range slices.Backward(log) {
-			if revision.Position < base {
-				continue
-			}
+		pages = append(pages, before)
+		if at, err = start(log); at < 0 && len(log) < logPage {
+			return nil, ErrNoCopy
+		}
+	}
+	for size := 0; err == nil; {
+		for _, revision := range slices.Backward(log[:at+1]) {
 			var read int
 			if value, read, err = r.redo(ctx, value, revision); err != nil {
 				return nil, err
@@ -42,40 +49,45 @@ func (r *Registry) Past(ctx context.Context, id string, position int64) (value r
 				return nil, ErrLarge
 			}
 		}
+		if len(pages) <= 1 {
+			return value, nil
+		}
+		pages = pages[:len(pages)-1]
+		log, err = r.log(ctx, id, LogQuery{Before: pages[len(pages)-1], Limit: logPage})
+		at = len(log) - 1
 	}
-	return value, nil
+	return nil, err
 }
 
-// base finds the newest change, at or below the given position, that needs no older change: it has a whole asset, or it
-// is the creation. It returns the position of this change. The changes from there up to the given position are read in
-// several reads, the newest changes first. The result `pages` has the value of LogQuery.Before for each of these reads.
-func (r *Registry) base(ctx context.Context, id string, position int64) (base int64, pages []int64, err error) {
-	for before := position + 1; ; {
-		log, err := r.log(ctx, id, LogQuery{Before: before, Limit: logPage})
-		if err != nil {
-			return 0, nil, err
+// start returns the index of the change that past starts from, or -1 if none of these changes will do. This is the
+// newest change with a whole asset, or the creation, whose patch has it. The creation is better, because the page has
+// its patch and a whole asset is read apart, unless the patches since are large.
+func start(log []Revision) (at int, err error) {
+	at = -1
+	size := 0
+	for i, revision := range log {
+		c, err := revision.read()
+		switch size += len(c.Patch); {
+		case err != nil:
+			return 0, err
+		case at < 0 && c.Extra == wholeAsset:
+			at = i
+		case at < 0 && c.Extra == "" && c.Patch == nil:
+			return 0, ErrNoCopy
 		}
-		pages = append(pages, before)
-		for _, revision := range log {
-			c, err := revision.read()
-			switch {
-			case err != nil:
-				return 0, nil, err
-			case c.Extra == wholeAsset, revision.Revision == 1 && c.Patch != nil:
-				return revision.Position, pages, nil
-			case c.Extra != largePatch && c.Patch == nil:
-				return 0, nil, ErrNoCopy
-			}
+		if at >= 0 && (c.Patch == nil || size > maxPatch) {
+			return at, nil
 		}
-		if len(log) < logPage {
-			return 0, nil, ErrNoCopy
+		if revision.Revision == 1 && c.Patch != nil {
+			return i, nil
 		}
-		before = log[len(log)-1].Position
 	}
+	return at, nil
 }
 
 // redo applies a change to an asset. It returns the asset after the change, and the number of bytes that it has read.
-// It may change the given asset, so the caller must not use the given asset any more.
+// It may change the given asset, so the caller must not use the given asset any more. If the given asset is nil, the
+// change has a whole asset, or is the creation.
 func (r *Registry) redo(
 	ctx context.Context, before record.Value, revision Revision,
 ) (after record.Value, read int, err error) {
@@ -83,8 +95,8 @@ func (r *Registry) redo(
 	if err != nil {
 		return nil, 0, err
 	}
-	text := []byte(c.Patch)
-	if c.Extra != "" {
+	text, isWhole := []byte(c.Patch), before == nil && c.Extra == wholeAsset
+	if isWhole || c.Extra == largePatch {
 		if text, err = r.extra(ctx, revision); err != nil {
 			return nil, 0, err
 		}
@@ -92,7 +104,7 @@ func (r *Registry) redo(
 	if text == nil {
 		return nil, 0, ErrNoCopy
 	}
-	if c.Extra == wholeAsset {
+	if isWhole {
 		after, err = record.Parse(text)
 	} else {
 		var patch record.List

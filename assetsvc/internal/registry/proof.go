@@ -55,10 +55,11 @@ func (r *Registry) Prove(ctx context.Context, id string, revision int64) (transl
 	if r.public == nil {
 		return refuseProof(fault.New(fault.NotFound, fault.URL, "not_found", "Not Found: this registry keeps no public log."))
 	}
-	change, err := r.publicChange(ctx, id, revision)
+	log, err := r.publicChange(ctx, id, revision)
 	if err != nil {
 		return refuseProof(err)
 	}
+	change := log[0]
 	kept, err := change.leaf()
 	if err != nil {
 		return refuseProof(err)
@@ -84,7 +85,7 @@ func (r *Registry) Prove(ctx context.Context, id string, revision int64) (transl
 	if salt == (translog.Salt{}) || !asset.HasGroups(kept.Hidden, r.rules.Hidden) { // the content must not be shown
 		return proof, evidence, nil
 	}
-	if evidence.Asset, err = r.shown(ctx, id, change.Position, kept.Hidden); err != nil {
+	if evidence.Asset, err = r.shown(ctx, log, kept.Hidden); err != nil {
 		return refuseProof(err)
 	}
 	if err := leaf.Match(evidence.Asset, salt); err != nil {
@@ -115,10 +116,11 @@ func unproved() error {
 	return f
 }
 
-// shown returns an asset in the form that the public log commits to. The asset is as it was after the change at the
-// given position. Its hidden fields are left out, but it has its dateModified.
-func (r *Registry) shown(ctx context.Context, id string, position int64, hidden []asset.Group) ([]byte, error) {
-	past, err := r.Past(ctx, id, position)
+// shown returns an asset in the form that the public log commits to. The asset is as it was after the first of the
+// given changes (publicChange). Its hidden fields are left out, but it has its dateModified.
+func (r *Registry) shown(ctx context.Context, log []Revision, hidden []asset.Group) ([]byte, error) {
+	id, position := log[0].ID, log[0].Position
+	past, err := r.past(ctx, id, position, log)
 	switch {
 	case errors.Is(err, ErrNoCopy):
 		return nil, fmt.Errorf("make asset %s of %d again: %w", id, position, err)
@@ -141,84 +143,83 @@ func (r *Registry) shown(ctx context.Context, id string, position int64, hidden 
 	return append(body, `"}`...), nil
 }
 
-// publicChange returns the change that made a revision of an asset; revision 0 means its newest public change. It
-// returns a fault if that change does not exist or is not public.
-func (r *Registry) publicChange(ctx context.Context, id string, revision int64) (Revision, error) {
+// publicChange returns the change that made a revision of an asset; revision 0 means its newest public change. Some
+// changes before it follow, the newest first, because they were read with it. publicChange returns a fault if the
+// change does not exist or is not public.
+func (r *Registry) publicChange(ctx context.Context, id string, revision int64) ([]Revision, error) {
 	if revision == 0 {
 		return r.newestPublic(ctx, id)
 	}
-	change, there, err := r.revision(ctx, id, revision)
-	if err != nil {
-		return Revision{}, err
+	log, err := r.revision(ctx, id, revision)
+	there := len(log) > 0
+	if there && err == nil {
+		_, _, there, err = log[0].Leaf()
 	}
-	if there {
-		if _, _, there, err = change.Leaf(); err != nil {
-			return Revision{}, err
-		}
+	if !there && err == nil {
+		err = noRevision("the asset has no public revision %d.", revision)
 	}
-	if !there {
-		return Revision{}, noRevision("the asset has no public revision %d.", revision)
-	}
-	return change, nil
+	return log, err
 }
 
 func noRevision(format string, args ...any) error {
 	return fault.New(fault.NotFound, fault.URL, "revision", "Not Found: "+format, args...)
 }
 
-// newestPublic returns the newest public change of an asset. This is nearly always the newest change. For a draft or
-// an asset in test mode, it is an earlier change, or there is none.
-func (r *Registry) newestPublic(ctx context.Context, id string) (Revision, error) {
-	q := LogQuery{Limit: 1}
+// newestPublic returns the newest public change of an asset, as publicChange does. This is nearly always the newest
+// change. For a draft or an asset in test mode, it is an earlier change, or there is none.
+func (r *Registry) newestPublic(ctx context.Context, id string) ([]Revision, error) {
+	q := LogQuery{Limit: logPage}
 	for read := 0; read < maxLookBack; {
 		log, err := r.log(ctx, id, q)
 		if err != nil {
-			return Revision{}, err
+			return nil, err
 		}
-		for _, change := range log {
+		for i, change := range log {
 			if _, _, is, err := change.Leaf(); is || err != nil {
-				return change, err
+				return log[i:], err
 			}
 		}
 		if len(log) < q.Limit {
-			return Revision{}, noRevision("the asset has no public revision.")
+			return nil, noRevision("the asset has no public revision.")
 		}
 		read += len(log)
 		q = LogQuery{Before: log[len(log)-1].Position, Limit: min(logPage, maxLookBack-read)}
 	}
 	const text = "none of the newest %d changes of the asset is public; name an older revision."
-	return Revision{}, noRevision(text, maxLookBack)
+	return nil, noRevision(text, maxLookBack)
 }
 
-// revision returns the change that made a revision of an asset. The second result is false if there is no such change.
-// A change at a later position has a higher revision. So revision halves the range of positions with each read, until
-// one page has all changes in the range. The search takes at most 58 reads.
-func (r *Registry) revision(ctx context.Context, id string, revision int64) (Revision, bool, error) {
-	newest, err := r.log(ctx, id, LogQuery{Limit: 1})
-	if err != nil || len(newest) == 0 || newest[0].Revision < revision {
-		return Revision{}, false, err
+// revision returns the change that made a revision of an asset. Some changes before it follow, the newest first. If
+// there is no such change, the result is empty. A change at a later position has a higher revision. So revision halves
+// the range of positions with each read, until one page has all changes in the range. The search takes at most 58
+// reads. For a revision in the newest page it takes one.
+func (r *Registry) revision(ctx context.Context, id string, revision int64) ([]Revision, error) {
+	log, err := r.log(ctx, id, LogQuery{Limit: logPage})
+	if err != nil || len(log) == 0 || log[0].Revision < revision {
+		return nil, err
 	}
-	low, high := int64(0), newest[0] // the change to find is after the position low, and not after high.Position
+	low, high := int64(0), log[len(log)-1] // an older change is after the position low, and before high.Position
 	for high.Revision-revision > logPage && high.Position-low > 1 {
 		middle := low + (high.Position-low)/2
 		found, err := r.log(ctx, id, LogQuery{Before: middle + 1, Limit: 1})
 		switch {
 		case err != nil:
-			return Revision{}, false, err
+			return nil, err
 		case len(found) == 0 || found[0].Revision < revision:
 			low = middle
 		default:
-			high = found[0]
+			high, log = found[0], found
 		}
 	}
-	if high.Revision == revision {
-		return high, true, nil
+	if high.Revision > revision {
+		if log, err = r.log(ctx, id, LogQuery{Before: high.Position, Limit: logPage}); err != nil {
+			return nil, err
+		}
 	}
-	rest, err := r.log(ctx, id, LogQuery{Before: high.Position, Limit: logPage})
-	for _, change := range rest {
+	for i, change := range log {
 		if change.Revision == revision {
-			return change, true, err
+			return log[i:], nil
 		}
 	}
-	return Revision{}, false, err
+	return nil, nil
 }

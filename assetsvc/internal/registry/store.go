@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"asset-registry/assetsvc/internal/asset"
 )
@@ -58,7 +59,15 @@ type ChangesQuery struct {
 	Limit int   // maximum number of changes, at least 1
 	Bytes int   // maximum number of bytes of all changes together; the first change may have more
 	Whole bool  // return Revision.Whole too
+
+	// Recent lets the page end at a horizon that was read up to Recently before. It saves a reading if another one was
+	// made meanwhile.
+	Recent bool
 }
+
+// Recently is the age up to which a reading of the horizon serves all who may use a recent one. While the feed is
+// followed, a reading is made each 100 ms.
+const Recently = 125 * time.Millisecond
 
 // ChangesPage is a part of the record.
 type ChangesPage struct {

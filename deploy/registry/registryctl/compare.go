@@ -43,6 +43,7 @@ type comparison struct {
 	policy   *lastOpened
 	source   *keepingSource
 	files    *fileComparison // nil: files are not compared
+	line     *line           // shows how far it is
 	last     int64           // position of the last leaf; changes up to it have leaves
 
 	mu      sync.Mutex
@@ -108,7 +109,7 @@ var errStopped = errors.New("stopped")
 
 // compareAssets verifies a log and compares it with the registry. If files is true, it also compares the files
 // of documents.
-func compareAssets(ctx context.Context, p *program, v translog.Verifier, source *keepingSource, files bool) (
+func compareAssets(ctx context.Context, p *program, v translog.Verifier, progress progress, files bool) (
 	signed translog.Signed, report *registryReport, err error,
 ) {
 	registry, err := client.New(client.Config{
@@ -120,7 +121,8 @@ func compareAssets(ctx context.Context, p *program, v translog.Verifier, source 
 		return signed, nil, err
 	}
 	c := &comparison{
-		registry: registry, policy: &lastOpened{policy: v.Policy}, source: source, newest: map[assetKey]newestLeaf{},
+		registry: registry, policy: &lastOpened{policy: v.Policy}, source: progress.source, line: progress.line,
+		newest: map[assetKey]newestLeaf{},
 	}
 	if files {
 		c.files = &fileComparison{registry: registry, known: map[string]filelink.Document{}}
@@ -283,17 +285,20 @@ func (c *comparison) compareEntry(id string, at int64) error {
 func (c *comparison) compareNewest(ctx context.Context) error {
 	group, workers := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
+	compared := 0
 	for key, n := range c.newest {
 		if workers.Err() != nil {
 			break
 		}
 		group.Go(func() error {
 			changed, err := c.compareNow(workers, key.String(), n)
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			if changed {
-				c.mu.Lock()
-				defer c.mu.Unlock()
 				c.changed++
 			}
+			compared++
+			c.line.show(func(time.Duration) string { return fmt.Sprintf("%d of %d assets", compared, len(c.newest)) })
 			return err
 		})
 	}

@@ -90,7 +90,7 @@ func (v verifyLog) whole(ctx context.Context, p *program, policy *translog.Polic
 	var signed translog.Signed
 	var compared *registryReport
 	if v.Assets || v.Files {
-		signed, compared, err = compareAssets(ctx, p, verifier, source, v.Files)
+		signed, compared, err = compareAssets(ctx, p, verifier, progress, v.Files)
 	} else {
 		signed, err = verifier.Verify(ctx, source)
 	}
