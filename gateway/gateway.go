@@ -240,8 +240,8 @@ func (s *Server) pool(name string, urls []string) (*upstream.Pool, error) {
 	return pool, nil
 }
 
-// ready returns nil if the gateway is ready. A gateway whose services run in other processes is always ready, unless
-// its clock is wrong; the method `warnings` reports which services are down. Services in this process must be able to store changes.
+// ready returns nil if the services in this process can store changes. A gateway whose services run in other processes
+// is always ready, unless its clock is wrong (upstream.Clocks); the method `warnings` reports which services are down.
 func (s *Server) ready(ctx context.Context) error {
 	if s.config.Assets == nil {
 		return nil

@@ -240,8 +240,9 @@ func TestAClockThatJumpsCostsItsWriterNothing(t *testing.T) {
 	}
 }
 
-// machines returns the clocks that positions follow on machines whose own clocks and whose store's clock are ahead by the
-// given times. Each machine reads the store's clock and the newest position twice a second. Its peers write nothing.
+// machines returns the clocks that positions follow on machines whose own clocks and whose store's clock are ahead by
+// the given times. Each machine reads the store's clock and the newest position twice a second. Its peers write
+// nothing.
 func machines(store *shared, own, peers []time.Duration, primary func(passed time.Duration) time.Duration,
 ) (clocks []func() time.Time) {
 	began := time.Now()
@@ -271,9 +272,9 @@ func machines(store *shared, own, peers []time.Duration, primary func(passed tim
 	return clocks
 }
 
-// TestWritersOfWrongClocks has eight machines. Whatever the clocks of some of them or of the primary, no writer is served
-// much worse than another, and positions are never further ahead of the right time than MaxAhead, and what a clock
-// drifts between two looks.
+// TestWritersOfWrongClocks has eight machines. Whatever the clocks of some of them or of the primary, no writer is
+// served much worse than another, and positions are never further ahead of the right time than MaxAhead, and what a
+// clock drifts between two looks.
 func TestWritersOfWrongClocks(t *testing.T) {
 	const drift = time.Second / 2 // a second
 	alike := serve(t, apart(8, 0))

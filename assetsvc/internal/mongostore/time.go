@@ -63,8 +63,8 @@ func (s *Store) Clock(context.Context) (time.Time, error) {
 }
 
 // measure reads the store's clock, and returns how far this machine's clock is ahead of it. The argument `last` is the
-// newest position, just read. It logs when the two clocks begin to differ by more than feed.MaxAhead, and when they agree
-// again.
+// newest position, just read. It logs when the two clocks begin to differ by more than feed.MaxAhead, and when they
+// agree again.
 func (t *storeTime) measure(ctx context.Context, d *database, last int64) (lead time.Duration, err error) {
 	var hello struct {
 		LocalTime time.Time `bson:"localTime"`
