@@ -84,6 +84,8 @@ type Config struct {
 	StoreTimeout time.Duration // longest time of one operation of the store; 0: 2 s
 	StoreLease   time.Duration // a batch that stays open longer is fenced; 0: 3 s
 	FreshReads   bool          // reads see all acknowledged changes, also during an election of a primary
+
+	clocks *upstream.Clocks // the clocks of the services that this one calls; withDefaults sets it
 }
 
 // The values that a Config uses for fields that are zero. The defaults of the flags are the same; a test
@@ -204,6 +206,7 @@ func (c Config) withDefaults() Config {
 	if c.Places == nil {
 		c.Places = fair.NewPlaces()
 	}
+	c.clocks = upstream.NewClocks(c.Now, c.Log)
 	return c
 }
 
@@ -280,8 +283,8 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 		LogLevel:  slog.LevelDebug,
 		Timeout:   c.Timeout,
 		TimeoutOf: timeoutOf,
-		Ready:     assets.Ready,
-		Warnings:  s.Warnings,
+		Ready:     c.clocks.Ready(assets.Ready, s.store),
+		Warnings:  c.clocks.Warnings(s.Warnings),
 		Telemetry: c.Telemetry,
 	})
 	s.handler = engine
@@ -344,7 +347,7 @@ func (s *Server) connectAuth(c Config) (http.RoundTripper, error) {
 // newAuthPool returns the connections to the auth services.
 func (c Config) newAuthPool() (*upstream.Pool, error) {
 	return upstream.New(upstream.Config{
-		Name: "authsvc", URLs: c.AuthURLs, Log: c.Log, Meter: c.Telemetry.Meter(),
+		Name: "authsvc", URLs: c.AuthURLs, Log: c.Log, Meter: c.Telemetry.Meter(), Clocks: c.clocks,
 	})
 }
 

@@ -1,10 +1,43 @@
 package assetsvc
 
 import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/keyring"
+	"asset-registry/shared/mongotest"
 )
+
+// TestAServiceWithAWrongClockIsNotReady compares the clock with those of MongoDB and of an auth service.
+func TestAServiceWithAWrongClockIsNotReady(t *testing.T) {
+	auth := httptest.NewServer(http.NotFoundHandler())
+	defer auth.Close()
+	s, err := New(t.Context(), Config{
+		Store: mongotest.Start(t).URI(t, "clocks"), AuthURLs: []string{auth.URL}, Log: slog.New(slog.DiscardHandler),
+		Secrets: keyring.Ring{bytes.Repeat([]byte{7}, keyring.MinLength)},
+		Now:     func() time.Time { return time.Now().Add(-time.Hour) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for wait := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		got := httptest.NewRecorder()
+		s.Handler().ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		if got.Code == http.StatusServiceUnavailable && strings.Contains(got.Body.String(), "h0m0s behind those of most") {
+			return
+		}
+		if time.Now().After(wait) {
+			t.Fatalf("got %d %s, want 503 that says why", got.Code, got.Body)
+		}
+	}
+}
 
 // TestTheLogIsNotBehindByAClock reports times of checkpoints from clocks that are wrong. The age of the oldest change
 // without a checkpoint must be that of the process, which nobody sets.

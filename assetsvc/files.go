@@ -19,7 +19,7 @@ func (s *Server) bindFiles(c Config, assets *registry.Registry, signer *identity
 	}
 	if transport == nil {
 		pool, err := upstream.New(upstream.Config{
-			Name: "filesvc", URLs: c.FilesURLs, Log: c.Log, Meter: c.Telemetry.Meter(),
+			Name: "filesvc", URLs: c.FilesURLs, Log: c.Log, Meter: c.Telemetry.Meter(), Clocks: c.clocks,
 		})
 		if err != nil {
 			return nil, err

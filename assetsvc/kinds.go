@@ -61,6 +61,6 @@ func openFile(_ context.Context, c Config) (store, error) {
 func openMongo(ctx context.Context, c Config) (store, error) {
 	return mongostore.Open(ctx, c.Store, mongostore.Options{
 		Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
-		FreshReads: c.FreshReads, Owner: ownerOf,
+		FreshReads: c.FreshReads, Owner: ownerOf, Others: c.clocks.Others,
 	})
 }

@@ -170,9 +170,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 			c.Log.Warn("token store", "warning", warning)
 		}
 	}
+	clocks := upstream.NewClocks(c.Now, c.Log)
 	engine := httpserver.NewEngine(httpserver.Options{
-		Name: "authsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.ready,
-		Warnings: store.warnings, Telemetry: c.Telemetry,
+		Name: "authsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout,
+		Ready: clocks.Ready(store.ready, store.tokens), Warnings: clocks.Warnings(store.warnings), Telemetry: c.Telemetry,
 	})
 	tokens := token.NewService(store.tokens, sealer, c.TransferLifetime)
 	keys := httpapi.Keys{
@@ -181,7 +182,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	httpapi.New(keys, tokens, admin.Service, c.Now).Route(engine, signer)
 	s := &Server{store: store, handler: engine, admin: admin}
-	assets, err := s.readAssets(c, signer)
+	assets, err := s.readAssets(c, signer, clocks)
 	if err == nil {
 		s.stopAdmin, err = c.serveAdmin(ctx, admin, assets, store)
 	}
@@ -197,7 +198,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 }
 
 // readAssets returns the console's access to the asset services, or nil if c names none.
-func (s *Server) readAssets(c Config, signer *identity.Signer) (console.Assets, error) {
+func (s *Server) readAssets(c Config, signer *identity.Signer, clocks *upstream.Clocks) (console.Assets, error) {
 	transport := c.Assets
 	switch {
 	case c.Admin == nil || transport == nil && len(c.AssetsURLs) == 0:
@@ -205,7 +206,7 @@ func (s *Server) readAssets(c Config, signer *identity.Signer) (console.Assets, 
 	case transport == nil:
 		var err error
 		s.assets, err = upstream.New(upstream.Config{
-			Name: "assetsvc", URLs: c.AssetsURLs, Log: c.Log, Meter: c.Telemetry.Meter(),
+			Name: "assetsvc", URLs: c.AssetsURLs, Log: c.Log, Meter: c.Telemetry.Meter(), Clocks: clocks,
 		})
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,34 @@ import (
 	"asset-registry/shared/metrictest"
 	"asset-registry/shared/redistest"
 )
+
+// TestAServiceWithAWrongClockIsNotReady compares the clock with those of Redis and of an asset service.
+func TestAServiceWithAWrongClockIsNotReady(t *testing.T) {
+	assets := httptest.NewServer(http.NotFoundHandler())
+	defer assets.Close()
+	admin, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(t.Context(), Config{
+		Store: redistest.Start(t).URL(), Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler), Admin: admin,
+		AssetsURLs: []string{assets.URL}, Now: func() time.Time { return time.Now().Add(time.Hour) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for wait := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		got := httptest.NewRecorder()
+		s.Handler().ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		if got.Code == http.StatusServiceUnavailable && strings.Contains(got.Body.String(), "1h0m0s ahead of those of most") {
+			return
+		}
+		if time.Now().After(wait) {
+			t.Fatalf("got %d %s, want 503 that says why", got.Code, got.Body)
+		}
+	}
+}
 
 // TestAServiceTellsThatItsStoreRefusesWrites starts a service on a Redis whose memory is full. The service must be
 // ready, because it can verify keys, and /readyz must have the refusal.

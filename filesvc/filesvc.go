@@ -132,6 +132,7 @@ type Server struct {
 	store   store
 	files   *file.Service
 	pool    *upstream.Pool // nil if Config.Assets is used
+	clocks  *upstream.Clocks
 	handler http.Handler
 
 	kept     atomic.Int64              // bytes of all files when the collector last ran
@@ -166,7 +167,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c}
+	s := &Server{config: c, clocks: upstream.NewClocks(c.Now, c.Log)}
 	s.followed.Store(new(c.Now()))
 	k, err := c.kind()
 	if err != nil {
@@ -205,7 +206,7 @@ func (s *Server) route(signer *identity.Signer, links *filelink.Signer) {
 	c := s.config
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "filesvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, TimeoutOf: httpapi.TimeoutOf,
-		Ready: s.ready, Telemetry: c.Telemetry,
+		Ready: s.clocks.Ready(s.store.Ready, s.store), Warnings: s.clocks.Warnings(nil), Telemetry: c.Telemetry,
 	})
 	httpapi.New(httpapi.Config{
 		Files: s.files, Base: filelink.Base(c.BaseURL), Links: links, Now: c.Now, Log: c.Log,
@@ -213,15 +214,13 @@ func (s *Server) route(signer *identity.Signer, links *filelink.Signer) {
 	s.handler = engine
 }
 
-// ready returns nil if the store of the metadata answers.
-func (s *Server) ready(ctx context.Context) error { return s.store.Ready(ctx) }
-
 // start starts the background goroutines.
 func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 	transport := s.config.Assets
 	if transport == nil {
 		pool, err := upstream.New(upstream.Config{
 			Name: "assetsvc", URLs: s.config.AssetsURLs, Log: s.config.Log, Meter: s.config.Telemetry.Meter(),
+			Clocks: s.clocks,
 		})
 		if err != nil {
 			return err

@@ -26,6 +26,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/mongotest"
 )
 
 const base = "https://registry.example"
@@ -667,4 +668,27 @@ func TestFormsOfDocuments(t *testing.T) {
 	r.send(broker, http.MethodPost, "/forms", "text/plain", strings.NewReader("x")).is(t, "no form", 404, "body/file/Not Found")
 	r.send(nobody, http.MethodPost, "/forms", "multipart/form-data; boundary=b", strings.NewReader(file+"--b--\r\n")).
 		is(t, "no key", 401, "header/Authorization/An API key is needed.")
+}
+
+// TestAServiceWithAWrongClockIsNotReady compares the clock with those of MongoDB and of an asset service.
+func TestAServiceWithAWrongClockIsNotReady(t *testing.T) {
+	assets := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(assets.Close)
+	uri := mongotest.Start(t).URI(t, "clocks")
+	r := start(t, func(c *Config) { c.Store, c.Assets, c.AssetsURLs = uri, nil, []string{assets.URL} })
+	r.now.Store(int64(time.Hour))
+	for wait := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		resp, err := http.Get(r.url + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(text), "ahead of those of most") {
+			return
+		}
+		if time.Now().After(wait) {
+			t.Fatalf("got %d %s, want 503 that says why", resp.StatusCode, text)
+		}
+	}
 }

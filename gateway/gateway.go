@@ -50,6 +50,7 @@ type Server struct {
 	files   *proxy.Upstream // nil: no file service
 	auth    *authapi.Client
 	pools   []*upstream.Pool // connections to the services in other processes
+	clocks  *upstream.Clocks // of their servers
 	keys    *apikey.Cache    // cache in front of auth
 	usage   *apikey.Usage
 	limits  *limits.Limits
@@ -74,6 +75,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	s := &Server{
 		config:  c,
+		clocks:  upstream.NewClocks(c.Now, c.Log),
 		current: concurrency.New(c.Settings.MaxConcurrent),
 		bodies:  memory.NewBudget(max(c.Memory/8, 4*c.MaxBody)), // large bodies may use 3/4 of it, so 3 of MaxBody fit
 	}
@@ -115,7 +117,7 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, TimeoutOf: s.api.TimeoutOf,
-		Ready: s.ready, Warnings: s.warnings, Telemetry: c.Telemetry, Edge: true,
+		Ready: s.clocks.Ready(s.ready, nil), Warnings: s.clocks.Warnings(s.warnings), Telemetry: c.Telemetry, Edge: true,
 		Facts: c.Mirror.facts,
 	})
 	s.api.Route(engine)
@@ -229,7 +231,7 @@ func (s *Server) authService(signer *identity.Signer) (*authapi.Client, error) {
 // pool opens connections to a service that runs in other processes. Close closes them.
 func (s *Server) pool(name string, urls []string) (*upstream.Pool, error) {
 	pool, err := upstream.New(upstream.Config{
-		Name: name, URLs: urls, Log: s.config.Log, Meter: s.config.Telemetry.Meter(),
+		Name: name, URLs: urls, Log: s.config.Log, Meter: s.config.Telemetry.Meter(), Clocks: s.clocks,
 	})
 	if err != nil {
 		return nil, err
@@ -238,8 +240,8 @@ func (s *Server) pool(name string, urls []string) (*upstream.Pool, error) {
 	return pool, nil
 }
 
-// ready returns nil if the gateway is ready. A gateway whose services run in other processes is always ready; the
-// method `warnings` reports which services are down. Services in this process must be able to store changes.
+// ready returns nil if the services in this process can store changes. A gateway whose services run in other processes
+// is always ready, unless its clock is wrong (upstream.Clocks); the method `warnings` reports which services are down.
 func (s *Server) ready(ctx context.Context) error {
 	if s.config.Assets == nil {
 		return nil

@@ -358,6 +358,22 @@ func TestAssetsAreInOnePlace(t *testing.T) {
 	}
 }
 
+// TestAGatewayWithAWrongClockIsNotReady has two servers whose clocks agree.
+func TestAGatewayWithAWrongClockIsNotReady(t *testing.T) {
+	s := startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known),
+		func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Hour) } })
+	for {
+		got := fetch(t, s, "GET", "/readyz")
+		if got.Code == 503 && strings.Contains(got.Body.String(), "The clock of this machine is 1h0m0s ahead of") {
+			return
+		}
+		if got.Code != 200 {
+			t.Fatalf("got %d %s, want 200 or 503 that says why", got.Code, got.Body)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 func TestReadinessTellsWhoIsAway(t *testing.T) {
 	s := startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known),
 		func(c *Config) { c.AssetsURLs = append(c.AssetsURLs, "http://127.0.0.1:1") })

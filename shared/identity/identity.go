@@ -51,9 +51,9 @@ func (i Identity) Permits(level byte) bool {
 // TestOnly reports whether the key is limited to test assets (level t).
 func (i Identity) TestOnly() bool { return strings.Contains(i.Levels, "t") }
 
-// lifetime is the time for which a signed identity is valid. It is longer than the
-// longest request and the difference between two machines' clocks together.
-const lifetime = 2 * time.Minute
+// lifetime is the time for which a signed identity is valid. Clocks of machines in rotation differ by two minutes at
+// most (docs/architecture.md, "Wrong clocks"). The rest is `reuse`, and the time of a request.
+const lifetime = 3 * time.Minute
 
 // MinSecret is the least length of a signing secret, in bytes.
 const MinSecret = keyring.MinLength
@@ -108,9 +108,9 @@ type claims struct {
 
 // reuse is the time for which Sign returns the same token again. It is much shorter than lifetime, so each token that
 // Sign returns stays valid long enough.
-const reuse = lifetime / 4
+const reuse = lifetime / 6
 
-// Sign returns i as a signed token, which is valid for at least 90 s.
+// Sign returns i as a signed token, which is valid for at least 150 s.
 func (s *Signer) Sign(i Identity) (string, error) {
 	now := s.now()
 	if signed, known := s.signed.get(i, now); known {

@@ -212,7 +212,7 @@ func (s *server) retire() {
 	s.closeIdle(time.Now().Add(time.Hour))
 }
 
-// check requests /readyz. It returns nil if the server is ready.
+// check requests /readyz. It returns nil if the server is ready, and its clock is not wrong.
 func (s *server) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -226,6 +226,9 @@ func (s *server) check(ctx context.Context) error {
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, io.LimitReader(resp.Body, maxCheckBody)); err != nil {
+		return err
+	}
+	if err := s.pool.checkClock(s.addr, resp.Header.Get("Date")); err != nil {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {

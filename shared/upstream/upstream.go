@@ -24,7 +24,8 @@
 // # Health
 //
 // The pool requests /readyz from each server once a second. A server that is not ready gets requests only if no server
-// is ready. So if the /readyz of a server fails for some seconds before the server stops, no request is lost.
+// is ready. So if the /readyz of a server fails for some seconds before the server stops, no request is lost. A server
+// whose clock is wrong (Clocks) is not ready either.
 //
 // Each server has a circuit breaker. Five failures in a row open it, and a
 // successful /readyz starts the count anew. An open breaker blocks all requests
@@ -60,12 +61,13 @@ import (
 // ErrNoServer is returned when the circuit breakers of all servers are open.
 var ErrNoServer = errors.New("no server is available")
 
-// Config describes the service that a pool calls. All fields are required.
+// Config describes the service that a pool calls. All fields but Clocks are required.
 type Config struct {
-	Name  string   // name of the service, for logs and metrics
-	URLs  []string // addresses of the servers, at least one; a host name stands for all of its addresses
-	Log   *slog.Logger
-	Meter metric.Meter
+	Name   string   // name of the service, for logs and metrics
+	URLs   []string // addresses of the servers, at least one; a host name stands for all of its addresses
+	Log    *slog.Logger
+	Meter  metric.Meter
+	Clocks *Clocks // learns the clocks of the servers, and says which are wrong; nil: none is
 }
 
 // Check returns an error if urls is empty, or if a URL is not made up of a scheme,
@@ -93,6 +95,7 @@ func isBare(u *url.URL) bool {
 type Pool struct {
 	name    string
 	log     *slog.Logger
+	clocks  *Clocks
 	sources []source
 	budget  retryBudget
 	crashes *crashes
@@ -122,6 +125,7 @@ func New(c Config) (*Pool, error) {
 	p := &Pool{
 		name:       c.Name,
 		log:        c.Log,
+		clocks:     c.Clocks,
 		crashes:    newCrashes(),
 		attributes: metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.upstream", c.Name))),
 	}

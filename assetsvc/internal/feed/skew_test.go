@@ -119,10 +119,17 @@ const (
 )
 
 // serve runs one writer for each of the clocks.
-func serve(t *testing.T, clocks []func() time.Time) (s served) {
+func serve(t *testing.T, clocks []func() time.Time) served {
+	t.Helper()
+	return serveBy(t, func(*shared) []func() time.Time { return clocks })
+}
+
+// serveBy is serve with clocks that look at the store.
+func serveBy(t *testing.T, by func(*shared) []func() time.Time) (s served) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		store := &shared{random: rand.New(rand.NewPCG(1, 1))}
+		clocks := by(store)
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		delays := make([][]time.Duration, len(clocks)*clientsEach)
@@ -229,6 +236,85 @@ func TestAClockThatJumpsCostsItsWriterNothing(t *testing.T) {
 		served.check(t, c.name, alike)
 		if served.ahead > max(c.by, 0)+time.Millisecond {
 			t.Errorf("%s: got positions %v ahead", c.name, served.ahead)
+		}
+	}
+}
+
+// machines returns the clocks that positions follow on machines whose own clocks and whose store's clock are ahead by
+// the given times. Each machine reads the store's clock and the newest position twice a second. Its peers write
+// nothing.
+func machines(store *shared, own, peers []time.Duration, primary func(passed time.Duration) time.Duration,
+) (clocks []func() time.Time) {
+	began := time.Now()
+	for i := range own {
+		var read time.Time // when it last read the store
+		var lead time.Duration
+		confirmed := false
+		clocks = append(clocks, func() time.Time {
+			now := time.Now()
+			if now.Sub(read) >= 500*time.Millisecond {
+				var others []time.Time
+				for _, lead := range peers {
+					others = append(others, now.Add(lead))
+				}
+				store.mu.Lock()
+				last := store.clock.Last
+				store.mu.Unlock()
+				read, lead = now, primary(now.Sub(began))
+				confirmed = Confirmed(now.Add(lead), now.Add(own[i]), others, last)
+			}
+			if lead-own[i] > MaxAhead && !confirmed {
+				return now.Add(own[i])
+			}
+			return now.Add(lead)
+		})
+	}
+	return clocks
+}
+
+// TestWritersOfWrongClocks has eight machines. Whatever the clocks of some of them or of the primary, no writer is
+// served much worse than another, and positions are never further ahead of the right time than MaxAhead, and what a
+// clock drifts between two looks.
+func TestWritersOfWrongClocks(t *testing.T) {
+	const drift = time.Second / 2 // a second
+	alike := serve(t, apart(8, 0))
+	right := func(time.Duration) time.Duration { return 0 }
+	for _, by := range []time.Duration{100 * time.Millisecond, 2 * time.Second, time.Hour} {
+		wrong := func(time.Duration) time.Duration { return by }
+		for _, c := range []struct {
+			name    string
+			wrong   int           // machines whose clocks are wrong
+			by      time.Duration // how far these are ahead
+			primary func(passed time.Duration) time.Duration
+			peers   []time.Duration
+		}{
+			{"one behind", 1, -by, right, []time.Duration{0, 0}},
+			{"two behind, with one peer", 2, -by, right, []time.Duration{0}},
+			{"two ahead", 2, by, right, []time.Duration{0, 0}},
+			{"the primary ahead", 0, 0, wrong, []time.Duration{0, 0}},
+			{"the primary and the only peer ahead", 0, 0, wrong, []time.Duration{by}},
+			{"the primary behind", 0, 0, func(time.Duration) time.Duration { return -by }, []time.Duration{0, 0}},
+			{"the primary steps ahead and back", 0, 0, func(passed time.Duration) time.Duration {
+				return by * (passed / (2 * time.Second) % 2)
+			}, []time.Duration{0, 0}},
+			{"the primary drifts ahead", 0, 0, func(passed time.Duration) time.Duration {
+				return min(by, time.Duration(passed.Seconds()*float64(drift)))
+			}, []time.Duration{0, 0}},
+		} {
+			own := make([]time.Duration, 8)
+			for i := range c.wrong {
+				own[i] = c.by
+			}
+			name := fmt.Sprint(c.name, " by ", by)
+			served := serveBy(t, func(s *shared) []func() time.Time { return machines(s, own, c.peers, c.primary) })
+			served.check(t, name, alike)
+			// A writer that is behind and follows its own clock has 0.74 of the others' changes.
+			if got, want := served.writers[0].changes, served.writers[7].changes*9/10; c.by < 0 && got < want {
+				t.Errorf("%s: got %d changes, want %d at least, 0.9 of the others'", name, got, want)
+			}
+			if most := MaxAhead + drift; served.ahead > most {
+				t.Errorf("%s: got positions %v ahead, want %v at most", name, served.ahead, most)
+			}
 		}
 	}
 }

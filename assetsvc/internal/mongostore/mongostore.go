@@ -72,7 +72,8 @@ const (
 
 // Options configure a store. Now and Log are required; the zero values of the other fields work.
 type Options struct {
-	Now     func() time.Time // this machine's clock; the store's clock is compared with it
+	Now     func() time.Time   // this machine's clock; the store's clock is compared with it
+	Others  func() []time.Time // the clocks of this machine's peers; nil: there are none
 	Log     *slog.Logger
 	Timeout time.Duration         // longest time of one operation of the database; 0: 2 s
 	Lease   time.Duration         // a batch that stays open longer is fenced; 0: 3 s
@@ -100,6 +101,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Meter == nil {
 		o.Meter = noop.NewMeterProvider().Meter("")
+	}
+	if o.Others == nil {
+		o.Others = func() []time.Time { return nil }
 	}
 	return o
 }
@@ -166,7 +170,7 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 	s := &Store{
 		log:    o.Log,
 		failed: failures.Failed,
-		time:   newStoreTime(o.Now, o.Log),
+		time:   newStoreTime(o.Now, o.Others, o.Log),
 		// A stalled batch is fenced within its lease. Then the horizon moves on, and the page need not wait
 		// longer.
 		patience: 2 * o.Lease,
@@ -236,7 +240,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.db.claim(ctx); err != nil {
 		return err
 	}
-	if _, err := s.time.measure(ctx, s.db); err != nil {
+	if _, err := s.time.measure(ctx, s.db, 0); err != nil {
 		return err
 	}
 	s.unready.Store(&errIndexes)
@@ -349,7 +353,7 @@ func (s *Store) watch(ctx context.Context, lease time.Duration) {
 		if err == nil {
 			s.metrics.recordClock(ctx, now, fenced)
 		}
-		lead, err := s.time.measure(ctx, s.db)
+		lead, err := s.time.measure(ctx, s.db, now.Last)
 		if err != nil {
 			s.failed(fmt.Errorf("read the store's clock: %w", err))
 			continue

@@ -92,7 +92,7 @@ func TestPositionsFollowTheStoresClock(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ahead := c.ahead
-			s := newStoreTime(func() time.Time { return time.Now().Add(ahead) }, slog.New(slog.DiscardHandler))
+			s := newStoreTime(func() time.Time { return time.Now().Add(ahead) }, nil, slog.New(slog.DiscardHandler))
 			s.store, s.at = time.Now(), time.Now()
 			time.Sleep(time.Minute)
 			ahead += c.jump
@@ -100,5 +100,39 @@ func TestPositionsFollowTheStoresClock(t *testing.T) {
 				t.Errorf("%s: got positions %v ahead, want %v", c.name, got, c.want)
 			}
 		})
+	}
+}
+
+// TestAMachineBehindFollowsTwoWitnesses has a machine whose clock is an hour behind the store's.
+func TestAMachineBehindFollowsTwoWitnesses(t *testing.T) {
+	s := open(t, mongotest.Start(t), "behind", time.Now)
+	behind := func() time.Time { return time.Now().Add(-time.Hour) }
+	for _, c := range []struct {
+		name string
+		peer func() time.Time // nil: no peer is known
+		last time.Time
+		want bool
+	}{
+		{"the peer and the newest position", time.Now, time.Now(), true},
+		{"the peer alone", time.Now, behind(), false},
+		{"the newest position alone", behind, time.Now(), false},
+		{"no peer is known", nil, time.Now(), false},
+	} {
+		peers := func() (all []time.Time) {
+			if c.peer != nil {
+				all = append(all, c.peer())
+			}
+			return all
+		}
+		clock := newStoreTime(behind, peers, slog.New(slog.DiscardHandler))
+		if _, err := clock.measure(t.Context(), s.db, c.last.UnixMicro()); err != nil {
+			t.Fatal(err)
+		}
+		if got := clock.now().Sub(behind()) > time.Minute; got != c.want {
+			t.Errorf("%s: got the store's time %v, want %v", c.name, got, c.want)
+		}
+	}
+	if got, err := s.Clock(t.Context()); err != nil || time.Since(got).Abs() > time.Minute {
+		t.Errorf("got the store's clock %v and %v, want the time", got, err)
 	}
 }

@@ -156,7 +156,7 @@ func TestReadsWaitOnlyForWhatAMajorityHas(t *testing.T) {
 			return nil
 		}, func(ctx context.Context, d *database) error { return readLast(ctx, d) }, true},
 		{"hello", nil, func(ctx context.Context, d *database) error {
-			_, err := newStoreTime(time.Now, nil).measure(ctx, d)
+			_, err := newStoreTime(time.Now, func() []time.Time { return nil }, nil).measure(ctx, d, 0)
 			return err
 		}, false},
 		{"a cursor that is closed early", func(c command) bson.D {

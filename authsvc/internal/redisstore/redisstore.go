@@ -97,6 +97,9 @@ func (s *Store) Ready(ctx context.Context) error {
 	return s.format.run(ctx, s.watcher)
 }
 
+// Clock returns the time of Redis.
+func (s *Store) Clock(ctx context.Context) (time.Time, error) { return s.watcher.Time(ctx).Result() }
+
 // durable lists the settings with which a server keeps all data.
 var durable = []struct{ setting, want, otherwise string }{
 	{"appendonly", "yes", "it loses all data when it stops"},

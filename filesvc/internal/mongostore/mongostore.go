@@ -50,6 +50,17 @@ func (s *Store) Ready(ctx context.Context) error {
 	return err
 }
 
+// Clock returns the time of MongoDB's primary.
+func (s *Store) Clock(ctx context.Context) (time.Time, error) {
+	var hello struct {
+		LocalTime time.Time `bson:"localTime"`
+	}
+	err := s.do(func(d *database) error {
+		return d.files.Database().RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	})
+	return hello.LocalTime, err
+}
+
 // The method `do` calls an operation with the collections. An error of MongoDB becomes a fault of kind Unavailable,
 // because the same request may work once MongoDB has elected a primary, or answers again.
 func (s *Store) do(operation func(*database) error) error {
