@@ -21,7 +21,7 @@ func TestStoresWithDifferentClocksAreServedAlike(t *testing.T) {
 	server := mongotest.Start(t)
 	count, tenths := int64(160), int64(3)
 	if server.Real {
-		count, tenths = 8000, 7
+		count, tenths = 400, 5
 	}
 	for _, most := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond} {
 		var stores []*Store
