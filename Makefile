@@ -28,6 +28,7 @@ ASSETS      ?= 100000
 # runs instead of test-all: they are slow and rarely fail.
 SEVERAL     := TestSpreadOnMongoAndRedis|TestTwoAssetServicesAgreeOnConditionalWrites|TestARollingRestartLosesNoRequest|TestTheSecretIsRotatedByRollingRestarts|TestMigrateKeepsAllThatClientsSee
 LATE_ATTACK  := ReadersOf|WithstandsUploads
+LATE_SET     := ConformanceWithFreshReads|Figures
 LATE_BROWSER := Firefox|EveryScreen
 LATE_ALERTS  := LookedAtIsTold
 LATE_RELEASE := Upgraded|TwoVersions
@@ -44,7 +45,7 @@ WORKING     := tools vuln test-faults test-stores test-alerts test-traces test-c
 # NIGHTLY is slow and rarely fails, so test-all leaves it out. deploy/test/nightly.txt has the last good
 # runs. STAGES are those that test-nightly runs.
 NIGHTLY     := test-compose test-steps test-k8s test-versions test-fleet test-screens test-generators test-hostile \
-	test-buckets test-readers test-std-whole fuzz
+	test-buckets test-readers test-std-whole fuzz $(if $(MONGOD),test-set)
 STAGES      ?= $(NIGHTLY)
 
 # With MONGOD, the path of a mongod, the stores, the scenarios of SEVERAL and the feed run on a real replica set.
@@ -75,8 +76,8 @@ SHELL       := bash
 .SHELLFLAGS := -eo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-std-whole test-nightly \
+.PHONY: help setup packages tools build race run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-std-whole test-set test-nightly \
 	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-data bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
@@ -94,6 +95,9 @@ tools: ## build the programs that only tests need, once
 build: ## build the programs into ./bin
 	$(LARGE) go build -o bin/ $(PROGRAMS)
 
+race: ## build the programs into bin/race, with the race detector; tests take them from RACE_PROGRAMS
+	CGO_ENABLED=1 $(LARGE) go build -race -o bin/race/ $(PROGRAMS)
+
 run: build ## run the whole registry as one process, with sandbox keys
 	bin/registry serve --sandbox --search --addr $(ADDR) --data $(DATA) --admin-addr 127.0.0.1:8079
 
@@ -108,9 +112,10 @@ quick: ## the shortest loop: vet and the unit tests, without the race detector
 	go test $$(go list $(SERVICES) | grep -vE '$(SLOW)')
 
 test: ## before a commit: checks, unit tests, scenarios, short attacks
-	@exec deploy/test/stages.sh "setup build attack" "e2e check $(if $(LANDING),fuzz-short,openapi-short)" "unit"
+	@exec deploy/test/stages.sh "setup build $(if $(LANDING),race )attack" "e2e check $(if $(LANDING),fuzz-short,openapi-short)" "unit"
 
 test-all: export LANDING := 1
+test-all: export RACE_PROGRAMS := $(CURDIR)/bin/race
 test-all: test-stages ## everything, in stages that say their name, time and result
 	@exec deploy/test/stages.sh "$(FIRST)" "$(WAITING)" "$(WORKING)"
 
@@ -175,7 +180,10 @@ test-steps: ## hostile texts, and the steps that programs with counters take for
 test-stores: ## the MongoDB stores, on the rig or on the server that MONGODB_URI names; with MONGOD also on a real replica set
 	@deploy/test/tool.sh devmongo
 	$(RACE) -count=1 -timeout 20m ./assetsvc/internal/mongostore ./filesvc/internal/mongostore
-	$(if $(MONGOD),$(ON_SET) go test -count=1 -timeout 20m ./assetsvc/internal/mongostore ./filesvc/internal/mongostore)
+	$(if $(MONGOD),$(ON_SET) go test -count=1 -timeout 20m -skip '$(LATE_SET)' ./assetsvc/internal/mongostore ./filesvc/internal/mongostore)
+
+test-set: ## what test-stores leaves out on a real replica set
+	$(ON_SET) go test -count=1 -timeout 20m -run '$(LATE_SET)' ./assetsvc/internal/mongostore
 
 test-crash: ## the scenarios on nine processes, kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
 	@deploy/test/setup.sh $@
