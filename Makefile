@@ -184,6 +184,8 @@ test-stores: ## the MongoDB stores, on the rig or on the server that MONGODB_URI
 
 test-set: ## what test-stores leaves out on a real replica set
 	$(ON_SET) go test -count=1 -timeout 20m -run '$(LATE_SET)' ./assetsvc/internal/mongostore
+	$(ON_SET) go test -count=1 -timeout 20m -run '^TestQueriesNameTheirIndex$$' ./assetsvc/internal/mongostore -mongo.plans 100000
+	$(ON_SET) go test -count=1 -timeout 20m -run '^TestOperationsReadWhatTheyReturn$$' ./filesvc/internal/mongostore -mongo.files 100000
 
 test-crash: ## the scenarios on nine processes, kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
 	@deploy/test/setup.sh $@

@@ -44,6 +44,20 @@ func TestFigures(t *testing.T) {
 			return err
 		})
 	}
+	read := mustCreate(t, s)
+	for _, fresh := range []bool{false, true} {
+		if fresh && !server.Real {
+			continue // a barrier needs a replica set
+		}
+		s := openWith(t, server.URI(t, "figures"), Options{FreshReads: fresh})
+		for _, clients := range []int{1, 16, 64} {
+			name := map[bool]string{false: "read", true: "read with a barrier"}[fresh]
+			measured(t, table, name, clients, func(ctx context.Context, _ int) error {
+				_, err := s.Get(ctx, read.ID, registry.AnySize)
+				return err
+			})
+		}
+	}
 	for number := range strings.SplitSeq(*figureAssets, ",") {
 		var assets int
 		if _, err := fmt.Sscan(number, &assets); err != nil {

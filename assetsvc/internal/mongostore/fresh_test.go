@@ -198,27 +198,3 @@ func barriersOf(arrived []arrival) (barriers int) {
 	}
 	return barriers
 }
-
-// BenchmarkGet measures reads by 1, 16 and 64 concurrent clients, each without and with barriers. It reports the
-// number of barriers for each read.
-func BenchmarkGet(b *testing.B) {
-	server := mongotest.Start(b)
-	for _, clients := range []int{1, 16, 64} {
-		for _, fresh := range []bool{false, true} {
-			b.Run(fmt.Sprintf("clients=%d/fresh=%v", clients, fresh), func(b *testing.B) {
-				n, uri := newNode(b, server, fmt.Sprintf("get%d%v%d", clients, fresh, b.N))
-				s := openWith(b, uri, Options{FreshReads: fresh})
-				r := mustCreate(b, s)
-				n.arrived()
-				b.ResetTimer()
-				share(b, clients, func() {
-					if _, err := s.Get(b.Context(), r.ID, registry.AnySize); err != nil {
-						b.Error(err)
-					}
-				})
-				b.StopTimer()
-				b.ReportMetric(float64(barriersOf(n.arrived()))/float64(b.N), "barriers/read")
-			})
-		}
-	}
-}

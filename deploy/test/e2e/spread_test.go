@@ -18,16 +18,15 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// newStores returns stores on the two servers, with a MongoDB database that no other test uses. With the stand-in
-// for MongoDB it sets long timeouts for the services, because the stand-in scans all assets for each operation.
+// newStores returns stores on the two servers, with a MongoDB database that no other test uses. It sets long timeouts
+// for the services: the stand-in for MongoDB scans all assets for each operation, and a real set shares this machine.
 func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) processes.Stores {
 	t.Helper()
-	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", randtest.Uint64())), Tokens: redis.URL()}
-	if !mongo.Real {
-		stores.Env = []string{"ASSETSVC_STORE_TIMEOUT=50s", "ASSETSVC_TIMEOUT=50s", "GATEWAY_TIMEOUT=55s",
-			"GATEWAY_READ_TIMEOUT=55s", "GATEWAY_LIST_TIMEOUT=55s", "FILESVC_TIMEOUT=50s", "FILESVC_STORE_TIMEOUT=50s"}
+	return processes.Stores{
+		Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", randtest.Uint64())), Tokens: redis.URL(),
+		Env: []string{"ASSETSVC_STORE_TIMEOUT=50s", "ASSETSVC_TIMEOUT=50s", "GATEWAY_TIMEOUT=55s",
+			"GATEWAY_READ_TIMEOUT=55s", "GATEWAY_LIST_TIMEOUT=55s", "FILESVC_TIMEOUT=50s", "FILESVC_STORE_TIMEOUT=50s"},
 	}
-	return stores
 }
 
 // startSpread starts three asset services, two gateways, a search service and an auth service on the stores. It

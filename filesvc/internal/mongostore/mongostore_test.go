@@ -3,6 +3,7 @@ package mongostore
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -189,7 +190,9 @@ func TestTheCountErrsToTheSafeSide(t *testing.T) {
 	has("after a deletion", file.Usage{Waiting: 1})
 }
 
-// TestOperationsReadWhatTheyReturn counts the keys and documents that MongoDB reads, beside 10,000 files of others.
+var filesOfOthers = flag.Int("mongo.files", 10_000, "number of files of others, beside which keys are counted on a real server")
+
+// TestOperationsReadWhatTheyReturn counts the keys and documents that MongoDB reads, beside many files of others.
 func TestOperationsReadWhatTheyReturn(t *testing.T) {
 	server, ctx := mongotest.Start(t), t.Context()
 	if !server.Real {
@@ -207,9 +210,9 @@ func TestOperationsReadWhatTheyReturn(t *testing.T) {
 	s.settled = 0
 	d := s.opened.Load()
 	var files []any
-	for i := range 10_100 {
+	for i := range *filesOfOthers + 100 {
 		f := file.File{ID: fmt.Sprintf("%032x", i), Broker: "another", State: file.Stored, Size: 1, Revision: 1}
-		if i%101 == 7 {
+		if i%(*filesOfOthers/100+1) == 7 {
 			f.Broker = "one"
 		}
 		f.SHA256 = f.ID + f.ID
