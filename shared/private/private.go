@@ -91,14 +91,14 @@ func look(dir string) (warning string, refused error) {
 // lookAround returns the warning for a directory with a narrow mode that another user owns or may replace.
 func lookAround(dir string, info os.FileInfo) string {
 	if is, ok := info.Sys().(*syscall.Stat_t); ok && is.Uid != 0 && int(is.Uid) != os.Geteuid() {
-		return fmt.Sprintf("the directory %s belongs to another user of this machine (id %d), who may read and change it", dir, is.Uid)
+		return fmt.Sprintf("the directory %s belongs to another user (id %d), who may read and change it", dir, is.Uid)
 	}
 	above, err := os.Stat(filepath.Dir(dir))
 	if err != nil || above.Mode().Perm()&0o002 == 0 || above.Mode()&os.ModeSticky != 0 {
 		return ""
 	}
-	return fmt.Sprintf("other users of this machine may replace the directory %s (mode %04o of %s)", dir, above.Mode().Perm(),
-		filepath.Dir(dir))
+	return fmt.Sprintf("other users of this machine may replace the directory %s (mode %04o of %s)", dir,
+		above.Mode().Perm(), filepath.Dir(dir))
 }
 
 // isOurs reports whether this process may change the mode.
