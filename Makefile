@@ -32,6 +32,7 @@ LATE_SET     := ConformanceWithFreshReads|Figures
 LATE_BROWSER := Firefox|EveryScreen
 LATE_ALERTS  := LookedAtIsTold
 LATE_RELEASE := Upgraded|TwoVersions
+LATE_FEED    := TestADrill
 
 # The lanes of test-all. FIRST runs alone and leaves little to compile or to install; the
 # attacks are in it, because they measure how fast others are answered. Then
@@ -43,9 +44,9 @@ WAITING     := test-crash test-browser test-feed model-quick
 WORKING     := tools vuln test-faults test-stores test-alerts test-traces test-clients \
 	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi check-apart
 # NIGHTLY is slow and rarely fails, so test-all leaves it out. deploy/test/nightly.txt has the last good
-# runs. STAGES are those that test-nightly runs.
+# runs. STAGES are those that test-nightly runs. Of the stages, only the last two need MONGOD.
 NIGHTLY     := test-compose test-steps test-k8s test-versions test-fleet test-screens test-generators test-hostile \
-	test-buckets test-readers test-std-whole fuzz $(if $(MONGOD),test-set)
+	test-buckets test-readers test-std-whole fuzz $(if $(MONGOD),test-set test-mongo-chaos)
 STAGES      ?= $(NIGHTLY)
 
 # With MONGOD, the path of a mongod, the stores, the scenarios of SEVERAL and the feed run on a real replica set.
@@ -77,7 +78,7 @@ SHELL       := bash
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build race run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-std-whole test-set test-nightly \
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-std-whole test-set test-mongo-chaos test-nightly \
 	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-data bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
@@ -220,7 +221,10 @@ test-faults: ## faults between the services and their stores
 
 test-feed: ## what the feed promises, with several writers and crashes
 	@deploy/test/tool.sh devmongo
-	$(ON_SET) go test -count=1 -timeout 30m ./deploy/test/feed
+	$(ON_SET) go test -count=1 -timeout 30m -skip '$(LATE_FEED)' ./deploy/test/feed
+
+test-mongo-chaos: build ## with MONGOD: members of a replica set and services die, hang and roll back for 5 minutes, and nothing is lost
+	go test -count=1 -v -timeout 30m -run '$(LATE_FEED)' ./deploy/test/feed -bin $(CURDIR)/bin -drill 5m
 
 test-browser: ## the admin console, the site and the documentation page in a browser
 	@deploy/test/setup.sh $@

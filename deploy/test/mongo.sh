@@ -4,11 +4,9 @@
 #   MONGODB_URI='mongodb://USER:PASSWORD@HOST:PORT,HOST:PORT/?replicaSet=NAME' mongo.sh
 #
 # With MONGOD instead, the path of a mongod, it starts a replica set of three for itself.
-# MONGO_TEST_ELECTIONS=1 makes primaries step down while the feed is checked, which disturbs
-# others who use the replica set. CHANGES is how many changes the feed check makes, 2,000 by
-# default. The user needs the roles readWriteAnyDatabase and dbAdminAnyDatabase, for elections
-# clusterManager too. The databases of the run have names of their own and are dropped at the
-# end, also if a test fails.
+# CHANGES is how many changes the feed check makes, 2,000 by default. The user needs the roles
+# readWriteAnyDatabase and dbAdminAnyDatabase. The databases of the run have names of their own
+# and are dropped at the end, also if a test fails. Elections are in make test-mongo-chaos.
 set -eu
 cd "$(dirname "$0")/../.."
 if [ -z "${MONGODB_URI:-}" ] && [ -n "${MONGOD:-}" ]; then

@@ -180,7 +180,7 @@ func (h *history) measureLive() {
 		acked[a.place] = a.at
 	}
 	byWay := map[way]*wayReport{}
-	for _, w := range ways {
+	for _, w := range append(ways, hooks) {
 		byWay[w] = &wayReport{way: w}
 	}
 	for _, l := range h.lives {
@@ -191,7 +191,7 @@ func (h *history) measureLive() {
 			}
 		}
 	}
-	for _, w := range ways {
+	for _, w := range append(ways, hooks) {
 		slices.Sort(byWay[w].delays)
 		h.report.live = append(h.report.live, *byWay[w])
 	}

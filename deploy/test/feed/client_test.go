@@ -2,6 +2,7 @@ package feed
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -23,6 +24,8 @@ type services struct {
 	key    string   // an API key for registries in one process; if empty, requests are signed by signer
 	signer *identity.Signer
 	client *http.Client
+	within time.Duration // how long a call waits for an answer; 0 means callTimeout
+	watch  *watch        // nil if nobody checks the status of each answer
 }
 
 var broker = identity.Identity{Broker: "broker", KeyID: "feedcheck", Role: identity.Broker, Levels: "1234"}
@@ -37,7 +40,12 @@ func (s *services) call(ctx context.Context, method, path, token string, body, i
 			panic(err) // the test itself is wrong
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	return s.send(ctx, method, path, token, "application/json", text, into)
+}
+
+// send does the same with a body of any type. If the last argument points to bytes, it gets the whole answer.
+func (s *services) send(ctx context.Context, method, path, token, contentType string, text []byte, into any) int {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.within, callTimeout))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, s.bases[randtest.IntN(len(s.bases))]+path, bytes.NewReader(text))
 	if err != nil {
@@ -52,7 +60,7 @@ func (s *services) call(ctx context.Context, method, path, token string, body, i
 		}
 		req.Header.Set(identity.Header, signed)
 	}
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", contentType)
 	req.Header.Set("X-Access-Token", token)
 	resp, err := s.client.Do(req)
 	if err != nil {
@@ -63,7 +71,9 @@ func (s *services) call(ctx context.Context, method, path, token string, body, i
 	if err != nil {
 		return 0
 	}
-	if resp.StatusCode < 300 && json.Unmarshal(answer, into) != nil {
+	if raw, ok := into.(*[]byte); ok {
+		*raw = answer
+	} else if resp.StatusCode < 300 && json.Unmarshal(answer, into) != nil {
 		return 0
 	}
 	return resp.StatusCode

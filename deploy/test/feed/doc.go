@@ -8,4 +8,7 @@
 // gateways, and the same checks apply to each of these ways (docs/contract.md, "Streams"). Tests with naive
 // registries and streams, which have known faults, show that the checker finds such faults (naive_test.go,
 // fan_test.go).
+//
+// The drill (drill_test.go) adds a real replica set whose members are broken (members_test.go). It also reads files,
+// the public log and a webhook, and checks the status of each answer (watch_test.go).
 package feed

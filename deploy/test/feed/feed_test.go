@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/logkey"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/porttest"
 	"asset-registry/shared/randtest"
@@ -107,11 +109,10 @@ func newFleet(t *testing.T) (*mongotest.Server, *fleet) {
 }
 
 // check runs the load and the faults on `count` asset services. If the MongoDB server is a real one, the services
-// connect to all members of its replica set, and elections are among the faults.
+// connect to all members of its replica set.
 func check(t *testing.T, count int) {
 	server, fleet := newFleet(t)
 	if server.Real {
-		fleet.elections = newElections(t, fleet.store)
 		checkOn(t, fleet, count, load{writers: 64, assets: 300}, &network{})
 		return
 	}
@@ -156,7 +157,6 @@ func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network)
 	faultsEnded := make(chan error, 1)
 	chaos := chaos{}
 	go func() {
-		fleet.elections.hold(faulty, t)
 		err := fleet.breakServices(faulty, &chaos)
 		if err != nil {
 			cancel() // without services, the load would never end
@@ -175,24 +175,32 @@ func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network)
 	})
 	chaos.stalls, chaos.breaks = network.stalls.Load(), network.breaks.Load()
 	print(fmt.Sprint(count), r, chaos)
+	fleet.judge(t, r, *changesWanted)
+}
+
+// judge fails the test for each violation, and if less than the argument `changes` was done.
+func (f *fleet) judge(t *testing.T, r *report, changes int) {
+	t.Helper()
 	printLive(r)
 	for _, example := range r.examples {
 		t.Error(example)
 	}
-	if text := fleet.output.String(); strings.Contains(text, "WARNING: DATA RACE") {
+	if text := f.output.String(); strings.Contains(text, "WARNING: DATA RACE") {
 		t.Error(text[strings.Index(text, "WARNING: DATA RACE"):])
 	}
 	if r.walks == 0 {
 		t.Error("got no reading of the whole list, want one at least")
 	}
-	if r.changes < *changesWanted || r.pages < 50 || r.checks < r.changes || r.recorded < r.changes {
+	if r.changes < changes || r.pages < 50 || r.checks < r.changes || r.recorded < r.changes {
 		t.Errorf("got %d changes, %d pages, %d checks and %d changes in the records, want at least %d, 50, %d and %d",
-			r.changes, r.pages, r.checks, r.recorded, *changesWanted, r.changes, r.changes)
+			r.changes, r.pages, r.checks, r.recorded, changes, r.changes, r.changes)
 	}
 }
 
-// gateways is the number of gateways in front of the asset services.
-const gateways = 2
+const (
+	gateways = 2                         // number of gateways in front of the asset services
+	base     = "http://registry.example" // begins the addresses of files
+)
 
 // fleet is the asset services, their auth service, the gateways in front of them, and mirrors.
 type fleet struct {
@@ -202,8 +210,10 @@ type fleet struct {
 	services, edges []*service
 	// Number of mirrors; the first copies a gateway, and each further one copies the mirror before it.
 	mirrors    int
-	production bool       // whether the store uses its default times, as in production
-	elections  *elections // nil if there are no elections
+	production bool // whether the store uses its default times, as in production
+	// Address of the store of tokens. With it, the fleet also has a file service, a public log and webhooks.
+	tokens string
+	files  *service
 }
 
 type service struct {
@@ -225,17 +235,33 @@ func (f *fleet) start(t *testing.T, count int) {
 	if err := os.WriteFile(f.secretFile, secret, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	auth := "http://" + f.add(t, "authsvc", "--sandbox", "--store", "file:"+filepath.Join(f.dir, "tokens.db")).addr
+	tokens := cmp.Or(f.tokens, "file:"+filepath.Join(f.dir, "tokens.db"))
+	auth := "http://" + f.add(t, "authsvc", "--sandbox", "--store", tokens).addr
 	asset := []string{"--auth-url", auth, "--store", f.store}
+	edge := []string{"--auth-url", auth, "--no-limits"}
 	if !f.production {
 		asset = append(asset, "--store-timeout", storeTimeout.String(), "--store-lease", lease.String())
+	}
+	files := freeAddr(t)
+	if f.tokens != "" {
+		logKey := filepath.Join(f.dir, "log.key")
+		if err := logkey.Create(logKey, "registry.example/log"); err != nil {
+			t.Fatal(err)
+		}
+		asset = append(asset, "--files-url", "http://"+files, "--log-key-file", logKey,
+			"--webhook-networks", "127.0.0.0/8", "--webhook-http", "--base-url", base)
+		edge = append(edge, "--files-url", "http://"+files)
 	}
 	for range count {
 		f.services = append(f.services, f.add(t, "assetsvc", asset...))
 	}
+	services := strings.Join(urls(f.services), ",")
+	if f.tokens != "" {
+		f.files = f.addAt(t, files, "filesvc", "--store", f.store, "--data", filepath.Join(f.dir, "files"),
+			"--assets-url", services, "--base-url", base)
+	}
 	for range gateways {
-		edge := []string{"--auth-url", auth, "--no-limits", "--assets-url", strings.Join(urls(f.services), ",")}
-		f.edges = append(f.edges, f.add(t, "gateway", edge...))
+		f.edges = append(f.edges, f.add(t, "gateway", append(edge, "--assets-url", services)...))
 	}
 	for n := range f.mirrors {
 		f.edges = append(f.edges, f.addMirror(t, f.edges[len(f.edges)-1], fmt.Sprint("mirror", n)))
@@ -253,7 +279,11 @@ func (f *fleet) addMirror(t *testing.T, of *service, dir string) *service {
 // add starts a process, and ends it when the test ends.
 func (f *fleet) add(t *testing.T, name string, args ...string) *service {
 	t.Helper()
-	addr := freeAddr(t)
+	return f.addAt(t, freeAddr(t), name, args...)
+}
+
+func (f *fleet) addAt(t *testing.T, addr, name string, args ...string) *service {
+	t.Helper()
 	return f.begin(t, &service{name: name, addr: addr,
 		args: append([]string{"--addr", addr, "--secret-file", f.secretFile, "--log-level", "warn"}, args...)})
 }
@@ -283,12 +313,16 @@ type chaos struct {
 	stalls, breaks        int64
 }
 
-// breakServices kills, stops and freezes services and gateways until ctx is done. When it returns, all of them run.
+// breakServices kills, stops and freezes services and gateways until ctx is done. When it returns, all of them run. If
+// the fleet has a file service, this is broken instead of the gateways, and faults are rarer.
 func (f *fleet) breakServices(ctx context.Context, done *chaos) error {
-	victims := slices.Concat(f.services, f.edges)
+	victims, rest := slices.Concat(f.services, f.edges), time.Second
+	if f.files != nil {
+		victims, rest = append(slices.Clone(f.services), f.files), 4*time.Second
+	}
 	for n := 0; ; n++ {
 		select {
-		case <-time.After(time.Second + randtest.N(3*time.Second)):
+		case <-time.After(rest + randtest.N(3*rest)):
 		case <-ctx.Done():
 			return nil
 		}

@@ -54,7 +54,7 @@ func (f *follower) follow(ctx context.Context, descending bool) {
 			if last {
 				break
 			}
-			time.Sleep(randtest.N(50 * time.Millisecond))
+			time.Sleep(randtest.N(50*time.Millisecond + f.load.pause))
 		}
 	}
 	for past != "" && ctx.Err() == nil {
@@ -89,7 +89,7 @@ func (f *follower) keep(ctx context.Context, p page, descending bool) {
 		}
 		f.mu.Unlock()
 	}
-	if len(p.Data) == 0 || randtest.IntN(5) > 0 {
+	if len(p.Data) == 0 || f.services.watch != nil || randtest.IntN(5) > 0 { // the drill's reads may be stale
 		return
 	}
 	e, got := p.Data[randtest.IntN(len(p.Data))], answer{}

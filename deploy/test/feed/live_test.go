@@ -20,11 +20,12 @@ type way string
 const (
 	pages  way = "pages"
 	polls  way = "polls"
+	hooks  way = "hooks" // a webhook: the registry sends messages (hook_test.go)
 	events way = "events"
 	lines  way = "lines"
 )
 
-// ways are all ways, in the order in which the report lists them.
+// ways are all ways in which a follower can read, in the order in which the report lists them.
 var ways = []way{pages, polls, events, lines}
 
 // taste says what a live follower asks for, and in which ways.
@@ -93,17 +94,22 @@ type sighting struct {
 func newLive(h *history, n int, t taste) *live {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(1+n/250), byte(1+n%250))}}
 	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 2}
-	return &live{history: h, taste: t, client: &http.Client{Transport: transport}, seen: map[place]sighting{}}
+	return &live{history: h, taste: t, client: &http.Client{Transport: h.services.watched(transport)},
+		seen: map[place]sighting{}}
 }
 
 // follow reads the feed until the last entry has come or ctx is done.
 func (l *live) follow(ctx context.Context) {
 	defer l.client.CloseIdleConnections()
+	if l.ways[0] == hooks {
+		l.receive(ctx)
+		return
+	}
 	for ctx.Err() == nil && !l.ended {
 		l.resume()
 		l.connect(ctx, l.ways[l.connections%len(l.ways)])
 		l.connections++
-		time.Sleep(leastPause + randtest.N(leastPause))
+		time.Sleep(leastPause + randtest.N(leastPause+l.load.pause))
 	}
 }
 
