@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -66,6 +67,11 @@ func TestTransfersAndOwnershipChanges(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.says)
 			}
 		})
+	}
+	tag := s.do(t, exchange{"HEAD", strings.TrimSuffix(at, "/ownership"), identity.Broker, "", "", 200, ""}).Header().Get("ETag")
+	for match, status := range map[string]int{`"x"`: 412, tag: 200} {
+		s.doWith(t, http.Header{"If-Match": {match}}, exchange{"POST", at, identity.Broker, "",
+			`{"data":{"id":"` + unusedTransfer + `","transfer":"transfer"}}`, status, ""})
 	}
 	for m.Answers.Hold(memory.Small) || m.Answers.Hold(1) {
 	}
