@@ -26,7 +26,7 @@ ASSETS      ?= 100000
 
 # SEVERAL are the scenarios of several asset services on one database. LATE_... are tests that test-nightly
 # runs instead of test-all: they are slow and rarely fail.
-SEVERAL     := TestSpreadOnMongoAndRedis|TestTwoAssetServicesAgreeOnConditionalWrites|TestARollingRestartLosesNoRequest|TestTheSecretIsRotatedByRollingRestarts|TestMigrateKeepsAllThatClientsSee
+SEVERAL     := TestSpreadOnMongoAndRedis|TestARollingRestartLosesNoRequest|TestTheSecretIsRotatedByRollingRestarts|TestMigrateKeepsAllThatClientsSee
 LATE_ATTACK  := ReadersOf|WithstandsUploads
 LATE_SET     := ConformanceWithFreshReads|Figures
 LATE_BROWSER := Firefox|EveryScreen

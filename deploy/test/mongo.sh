@@ -21,6 +21,6 @@ export MONGODB_URI MONGODB_RUN
 trap 'go run ./deploy/test/cmd/mongodrop' EXIT
 trap 'exit 1' INT TERM
 CGO_ENABLED=1 go test -count=1 -race -timeout 30m ./assetsvc/internal/mongostore ./filesvc/internal/mongostore
-go test -count=1 -timeout 40m -run '^(TestARollingRestartLosesNoRequest|TestTwoAssetServicesAgreeOnConditionalWrites)$' ./deploy/test/e2e
+go test -count=1 -timeout 40m -run '^(TestARollingRestartLosesNoRequest|TestSpreadOnMongoAndRedis)$' ./deploy/test/e2e
 go test -count=1 -v -timeout 30m -run '^TestFigures$' ./assetsvc/internal/mongostore -mongo.assets 1000,100000 -mongo.for 5s
 go test -count=1 -v -timeout 90m -run '^TestFeedUnderFaults$' ./deploy/test/feed -services 1,2,4 -changes "${CHANGES:-2000}"

@@ -10,6 +10,7 @@ import (
 
 // TestParseHandover parses bodies of handovers. Each case has the values of the body, or the names of the
 // fields with faults.
+// Promises: ownership-fields
 func TestParseHandover(t *testing.T) {
 	const secret = "sesame"
 	for _, c := range []struct {

@@ -6,7 +6,6 @@ import (
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/fault"
-	"asset-registry/shared/identity"
 )
 
 func TestParseBody(t *testing.T) {
@@ -87,12 +86,6 @@ func TestParseBodyRefuses(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestALongBodyIsRefused sends a body of more bytes than the service of the test takes.
-func TestALongBodyIsRefused(t *testing.T) {
-	long := `{"data":{"title":"` + strings.Repeat("x", 1<<20) + `"}}`
-	newService(t).do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", long, 413, "The body has more than"})
 }
 
 func FuzzParseBody(f *testing.F) {

@@ -24,19 +24,13 @@ func (s service) publish(t *testing.T, size int) (id string) {
 	t.Helper()
 	text := strings.Replace(validAsset, `"description":"x"`,
 		fmt.Sprintf(`"description":%q`, strings.Repeat("d", min(size, 250_000))), 1)
-	made := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", text, 201, ""})
-	var created struct{ Data struct{ ID string } }
-	if err := json.Unmarshal(made.Body.Bytes(), &created); err != nil {
-		t.Fatal(err)
-	}
-	path := "/api/2.5/assets/" + created.Data.ID
-	s.do(t, exchange{"PATCH", path, identity.Broker, "token", `{"data":{"status":"pending"}}`, 200, ""})
+	path := s.publishedAs(t, text)
 	for size -= 250_000; size > 0; size -= 250_000 {
 		const document = `{"data":{"documentType":"notice","title":"x","url":"https://example.org/x","description":%q}}`
 		s.do(t, exchange{"POST", path + "/documents", identity.Broker, "token",
 			fmt.Sprintf(document, strings.Repeat("t", min(size, 250_000))), 201, ""})
 	}
-	return created.Data.ID
+	return strings.TrimPrefix(path, "/api/2.5/assets/")
 }
 
 // page has the members of a page that the tests read.
@@ -100,50 +94,6 @@ func TestAStarShowsAllFields(t *testing.T) {
 			t.Errorf("version %s shows rectificationPeriod: got %t, want %t", c.version, shown, !c.hidden)
 		}
 	}
-}
-
-func TestUnderLoadOnlyLargeRequestsAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := NewMemory(0)
-		s := newServiceWith(t, m)
-		small, large := s.publish(t, 10), s.publish(t, 3_900_000)
-		largePath := "/api/2.5/assets/" + large
-		requests := []exchange{
-			{"GET", largePath, "", "", "", 503, "too many large requests"},
-			{"GET", "/api/2.4/assets/" + large, "", "", "", 503, "too many large requests"},
-			{"GET", largePath + "?opt_pretty=1", "", "", "", 503, "too many large requests"},
-			{"PATCH", largePath, identity.Broker, "token", `{"data":{"title_en":"new"}}`, 503, "too many large requests"},
-			{"POST", largePath + "/decisions", identity.Broker, "token",
-				`{"data":{"decisionDate":"2026-11-20","decisionID":"y"}}`, 503, "too many large requests"},
-			{"GET", "/api/2.5/assets/" + small, "", "", "", 200, small},
-			{"GET", "/api/2.5/assets", "", "", "", 200, small},
-			{"PATCH", "/api/2.5/assets/" + small, identity.Broker, "token", `{"data":{"title_en":"new"}}`, 200, "new"},
-		}
-		held := m.Answers.Size() / 4 * 3
-		m.Answers.Hold(held)
-		for _, e := range requests {
-			if got := s.do(t, e); e.status == 503 &&
-				(got.Header().Get("Retry-After") == "" || got.Header().Get("ETag") != "") {
-				t.Errorf("%s %s: got headers %v, want Retry-After and no ETag", e.method, e.path, got.Header())
-			}
-		}
-		m.Answers.Release(held)
-		leave, err := m.Work.Acquire(t.Context(), "another", m.Work.Size())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range requests {
-			s.do(t, e)
-		}
-		leave()
-		got := s.do(t, exchange{"GET", largePath, "", "", "", 200, ""}).Body.String()
-		if strings.Contains(got, `"title_en":"new"`) || strings.Contains(got, `"decisionID":"y"`) {
-			t.Errorf("got %.200s, want the asset without the refused writes", got)
-		}
-		if m.Answers.Used() != 0 || m.Work.Used() != 0 {
-			t.Errorf("got %d and %d bytes held at the end, want 0", m.Answers.Used(), m.Work.Used())
-		}
-	})
 }
 
 // TestARequestReservesMemory leaves free just as much memory as a request needs, and then one byte less. In the second
@@ -265,7 +215,7 @@ func TestAnAnswerIsSentWithoutMemoryForWork(t *testing.T) {
 // TestMemoryForAnswers holds almost all memory for answers. A read needs as much memory as its answer has. A change of
 // a large asset must be refused before it is stored. A change of a small asset must be answered.
 func TestMemoryForAnswers(t *testing.T) {
-	m := NewMemory(1 << 30)
+	m := NewMemory(0)
 	s := newServiceWith(t, m)
 	small, middle := "/api/2.5/assets/"+s.publish(t, 10), "/api/2.5/assets/"+s.publish(t, 3*memory.Small)
 	held := m.Answers.Size()/4*3 - 4*memory.Small // large amounts may use three quarters
@@ -285,13 +235,12 @@ func TestMemoryForAnswers(t *testing.T) {
 			held += memory.Small
 		}
 	}
-	for _, e := range []exchange{
-		{"GET", small, "", "", "", 503, ""},
-		{"HEAD", small, "", "", "", 200, ""},
-		{"PATCH", small, identity.Broker, "token", change, 200, `"title":"y"`},
-	} {
-		s.do(t, e)
+	refused := s.do(t, exchange{"GET", small, "", "", "", 503, "too many large requests"}).Header()
+	if refused.Get("Retry-After") == "" || refused.Get("ETag") != "" {
+		t.Errorf("got the headers %v, want Retry-After and no ETag", refused)
 	}
+	s.do(t, exchange{"HEAD", small, "", "", "", 200, ""})
+	s.do(t, exchange{"PATCH", small, identity.Broker, "token", change, 200, `"title":"y"`})
 	m.Answers.Release(held)
 	if got := m.Answers.Used(); got != 0 {
 		t.Errorf("got %d bytes held at the end, want 0", got)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -105,7 +107,6 @@ func TestReadsAreConditional(t *testing.T) {
 		}{
 			{"If-None-Match with the tag", "If-None-Match", tag, 304},
 			{"If-None-Match with the weak tag", "If-None-Match", "W/" + tag, 304},
-			{"If-None-Match with the tag in a list", "If-None-Match", `"x", ` + tag, 304},
 			{"If-None-Match with any tag", "If-None-Match", "*", 304},
 			{"If-None-Match with another tag", "If-None-Match", `"x"`, 200},
 			{"an empty If-None-Match", "If-None-Match", "", 200},
@@ -146,7 +147,6 @@ func TestWritesAreConditional(t *testing.T) {
 		status        int    // 0: the write succeeds
 	}{
 		{"If-Match with the tag", "If-Match", "%s", 0},
-		{"If-Match with the tag in a list", "If-Match", `"x", %s`, 0},
 		{"If-Match with any tag", "If-Match", "*", 0},
 		{"If-Match with another tag", "If-Match", `"1-2.5"`, 412},
 		{"If-Match with the tag that a proxy made weak", "If-Match", "W/%s", 0},
@@ -218,6 +218,7 @@ func TestARemovalIsConditional(t *testing.T) {
 	}
 }
 
+// TestRevisions reads the revisions of an asset in both versions and in pages, and sends requests that are refused.
 func TestRevisions(t *testing.T) {
 	s := newService(t)
 	at := s.published(t)
@@ -225,7 +226,6 @@ func TestRevisions(t *testing.T) {
 		`{"data":{"title":"y","assetCustodian":{"additionalContactPoints":[{"name":"x","telephone":"1"}]}}}`, 200, ""})
 	large := strings.Repeat("x", 40_000)
 	s.do(t, exchange{"PATCH", at, identity.Broker, "token", `{"data":{"description":"` + large + `"}}`, 200, ""})
-	all := at + "/revisions"
 	type page struct {
 		Data []struct {
 			Revision    int
@@ -236,80 +236,54 @@ func TestRevisions(t *testing.T) {
 		}
 		NextPage struct{ Offset, Path, URI string } `json:"next_page"`
 	}
-	get := func(path string) (p page) {
+	get := func(path string) (p page, shown string) {
 		t.Helper()
 		got := s.do(t, exchange{"GET", path, identity.Administrator, "", "", 200, ""})
 		if err := json.Unmarshal(got.Body.Bytes(), &p); err != nil || got.Header().Get("Cache-Control") != "no-store" {
 			t.Fatalf("got %v %s, %v; want a page with Cache-Control no-store", got.Header(), got.Body, err)
 		}
-		return p
-	}
-	p := get(all)
-	var shown []string
-	for _, r := range p.Data {
-		var paths []string
-		for _, c := range r.Changes {
-			paths = append(paths, c.Op+" "+c.Path)
+		for _, r := range p.Data {
+			var paths []string
+			for _, c := range r.Changes {
+				paths = append(paths, c.Op+" "+c.Path)
+			}
+			shown += fmt.Sprintf("%d %s %s; ", r.Revision, r.Author["role"], strings.Join(paths, ", "))
 		}
-		shown = append(shown, fmt.Sprintf("%d %s %s", r.Revision, r.Author["role"], strings.Join(paths, ", ")))
+		return p, shown
 	}
-	want := []string{"4 owner ", "3 owner replace /title, add /assetCustodian/additionalContactPoints",
-		"2 owner replace /status, add /rectificationPeriod, replace /date", "1 owner add "}
-	if got := strings.Join(shown, "; "); got != strings.Join(want, "; ") {
-		t.Errorf("got  %s\nwant %s", got, strings.Join(want, "; "))
+	all := at + "/revisions"
+	p, shown := get(all)
+	_, old := get(strings.Replace(all, "2.5", "2.4", 1))
+	if diff := cmp.Diff([]string{
+		"4 owner ; 3 owner replace /title, add /assetCustodian/additionalContactPoints; " +
+			"2 owner replace /status, add /rectificationPeriod, replace /date; 1 owner add ; ",
+		"4 owner ; 3 owner replace /title; 2 owner replace /status, replace /date; 1 owner add ; ",
+	}, []string{shown, old}); diff != "" {
+		t.Fatalf("the revisions in versions 2.5 and 2.4 differ (-want +got):\n%s", diff)
 	}
 	if p.Data[0].ChangesSize < len(large) || p.Data[0].Changes != nil || p.Data[1].ChangesSize != 0 {
 		t.Errorf("a large change: got size %d and changes %v, want at least %d and none",
 			p.Data[0].ChangesSize, p.Data[0].Changes, len(large))
 	}
-	var asset struct{ Data struct{ DateModified string } }
-	if err := json.Unmarshal(s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.Bytes(), &asset); err != nil ||
-		asset.Data.DateModified != p.Data[0].Date {
-		t.Errorf("date of the newest revision: got %s, %v; want %s", p.Data[0].Date, err, asset.Data.DateModified)
+	s.do(t, exchange{"GET", at, "", "", "", 200, `"dateModified":"` + p.Data[0].Date})
+	first, _ := get(all + "?limit=3")
+	last, _ := get(first.NextPage.Path)
+	end, _ := get(last.NextPage.Path)
+	if len(first.Data) != 3 || len(last.Data) != 1 || last.Data[0].Revision != 1 || len(end.Data) > 0 ||
+		end.NextPage.Path != last.NextPage.Path {
+		t.Errorf("got pages of %v, %v and %v, want 3 revisions, the last one and none", first, last, end)
 	}
-	// Read the revisions in pages of three. Together the pages must have all revisions.
-	var paged []int
-	for path := all + "?limit=3"; ; {
-		next := get(path)
-		if len(next.Data) == 0 {
-			if next.NextPage.Path != path {
-				t.Errorf("next page of an empty page: got %s, want %s", next.NextPage.Path, path)
-			}
-			break
-		}
-		for _, r := range next.Data {
-			paged = append(paged, r.Revision)
-		}
-		if next.NextPage.URI != "https://registry.example"+next.NextPage.Path ||
-			next.NextPage.Offset != next.Data[len(next.Data)-1].Date {
-			t.Errorf("got next_page %+v, want the full URI and the date of the last revision", next.NextPage)
-		}
-		path = next.NextPage.Path
+	if next := first.NextPage; next.URI != "https://registry.example"+next.Path || next.Offset != p.Data[2].Date {
+		t.Errorf("got next_page %+v, want the full URI and the date of the last revision", next)
 	}
-	if fmt.Sprint(paged) != "[4 3 2 1]" {
-		t.Errorf("got revisions %v in pages, want [4 3 2 1]", paged)
-	}
-	old := s.do(t, exchange{"GET", strings.Replace(all, "2.5", "2.4", 1), identity.Administrator, "", "", 200,
-		"/title"}).Body.String()
-	if strings.Contains(old, "additionalContactPoints") || strings.Contains(old, "rectificationPeriod") {
-		t.Errorf("version 2.4: got %s, want no fields of later versions", old)
-	}
-	for _, c := range []struct {
-		path   string
-		by     identity.Role
-		token  string
-		status int
-		says   string
-	}{
-		{all, identity.Broker, "token", 200, `"revision":4`},
-		{all + "?opt_pretty=1&limit=1", identity.Administrator, "", 200, "\n    \"data\": ["},
-		{all + "?limit=0", identity.Administrator, "", 400, "limit"},
-		{all + "?offset=x", identity.Administrator, "", 404, "offset"},
-		{all + "?limit=x", identity.Concierge, "", 403, "permission"},
-		{all + "?limit=1", identity.Broker, "wrong", 403, "permission"},
-		{strings.Replace(all, "assets/", "assets/x", 1), identity.Administrator, "", 404, "asset_id"},
+	for _, e := range []exchange{
+		{"GET", all, identity.Broker, "token", "", 200, `"revision":4`},
+		{"GET", all + "?opt_pretty=1&limit=1", identity.Administrator, "", "", 200, "\n    \"data\": ["},
+		{"GET", all + "?limit=0", identity.Administrator, "", "", 400, "limit"},
+		{"GET", all + "?offset=x", identity.Administrator, "", "", 404, "offset"},
+		{"GET", all + "?limit=x", identity.Concierge, "", "", 403, "permission"},
 	} {
-		s.do(t, exchange{"GET", c.path, c.by, c.token, "", c.status, c.says})
+		s.do(t, e)
 	}
 }
 

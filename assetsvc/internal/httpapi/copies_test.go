@@ -265,16 +265,10 @@ func TestADownloadIsWholeOrBroken(t *testing.T) {
 	}
 }
 
-// TestARemovedCopyIsNotSentOn has a slow client, whose copy is removed during the download. The download must
-// end: while it lasts, the file of the copy stays on the disk.
-// Promises: whole-bounds
-func TestARemovedCopyIsNotSentOn(t *testing.T) {
-	s := newWithSnapshots(t)
-	s.api.downloads = httpserver.Pace{Bytes: 64 << 10, Within: time.Hour, All: time.Hour} // cuts no client off
-	for n := range 4 {
-		s.list(t, fmt.Sprintf("%032x", 100+n), fmt.Sprintf(`{"status":"active","title":%q}`, randomText(3<<20)))
-	}
-	made := s.change(t, 1, "Готель", "assets.csv")
+// slowly starts a server of the service, which ends with the test. The function that it returns asks for a path on a
+// connection of its own, which takes the given number of bytes before somebody reads them.
+func (s service) slowly(t *testing.T, buffer int) (ask func(path string) net.Conn) {
+	t.Helper()
 	signed, err := s.signer.Sign(identity.Identity{})
 	if err != nil {
 		t.Fatal(err)
@@ -288,16 +282,38 @@ func TestARemovedCopyIsNotSentOn(t *testing.T) {
 	go func() {
 		served <- httpserver.Serve(ctx, listener, s.handler, slog.New(slog.DiscardHandler), httpserver.ServeOptions{})
 	}()
-	defer func() { stop(); <-served }()
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return func(path string) net.Conn {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		if err := conn.(*net.TCPConn).SetReadBuffer(buffer); err != nil {
+			t.Error(err)
+		}
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n%s: %s\r\n\r\n", path, identity.Header, signed)
+		return conn
 	}
+}
+
+// TestARemovedCopyIsNotSentOn has a slow client, whose copy is removed during the download. The download must
+// end: while it lasts, the file of the copy stays on the disk.
+// Promises: whole-bounds
+func TestARemovedCopyIsNotSentOn(t *testing.T) {
+	s := newWithSnapshots(t)
+	s.api.downloads = httpserver.Pace{Bytes: 64 << 10, Within: time.Hour, All: time.Hour} // cuts no client off
+	for n := range 4 {
+		s.list(t, fmt.Sprintf("%032x", 100+n), fmt.Sprintf(`{"status":"active","title":%q}`, randomText(3<<20)))
+	}
+	made := s.change(t, 1, "Готель", "assets.csv")
+	conn := s.slowly(t, 64<<10)("/data/assets.csv")
 	defer conn.Close()
-	if err := conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprintf(conn, "GET /data/assets.csv HTTP/1.1\r\nHost: x\r\n%s: %s\r\n\r\n", identity.Header, signed)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -72,8 +72,7 @@ func TestOnlyAServiceReportsAFile(t *testing.T) {
 // TestADraftIsRemoved sends removals of a draft that must be refused, and then a removal that must succeed.
 func TestADraftIsRemoved(t *testing.T) {
 	s := newService(t)
-	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, 201, ""})
-	at := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
+	at := s.created(t, validAsset)
 	malformed := http.Header{"If-Match": {"x"}}
 	s.doWith(t, malformed, exchange{"DELETE", at, identity.Broker, "token", "", 400, "If-Match"})
 	s.doWith(t, malformed, exchange{"DELETE", at + "0", identity.Broker, "token", "", 404, "asset_id"})

@@ -74,6 +74,10 @@ func TestParseListingRefuses(t *testing.T) {
 		{"an offset that is a word", "offset=yesterday", fault.NotFound, "offset"},
 		{"an offset in the year 10000", "offset=10000-01-01T00:00:00Z", fault.NotFound, "offset"},
 		{"an offset on day 32", "offset=2025-11-32", fault.NotFound, "offset"},
+		{"an offset in a week", "offset=2026-W47-7", fault.NotFound, "offset"},
+		{"an offset in microseconds", "offset=1795217164964702", fault.NotFound, "offset"},
+		{"an offset with a null byte", "offset=2026-11-20T12:00%00", fault.NotFound, "offset"},
+		{"an offset in a leap second", "offset=9999-12-31T23:59:60Z", fault.NotFound, "offset"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -187,9 +187,7 @@ func TestALiveFeedSendsChangesAsTheyCome(t *testing.T) {
 // TestTheFeedHasNoHiddenFields reads an asset from a page of the feed and from the live feed, in each version.
 func TestTheFeedHasNoHiddenFields(t *testing.T) {
 	s, address := newFeed(t, asset.Contacts, asset.Addresses, asset.Locations)
-	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", withSecrets, 201, "secret office"})
-	at := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
-	s.do(t, exchange{"PATCH", at, identity.Broker, "token", `{"data":{"status":"pending"}}`, 200, ""})
+	at := s.publishedAs(t, withSecrets)
 	for _, version := range routes.Targets() {
 		before := s.positionAt(t, at)
 		live := follow.NewReader(s.get(t.Context(), t, address+follow.LivePath(version)+"?opt_fields=*").Body)

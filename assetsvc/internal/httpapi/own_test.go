@@ -17,8 +17,7 @@ func TestOwnAssetsAreListed(t *testing.T) {
 	var ids []string
 	create := func(body string) string {
 		t.Helper()
-		created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", body, 201, ""})
-		at := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
+		at := s.created(t, body)
 		ids = append(ids, at[strings.LastIndex(at, "/")+1:])
 		return at
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -67,6 +68,10 @@ func TestTransfersAndOwnershipChanges(t *testing.T) {
 			}
 		})
 	}
+	tag := s.do(t, exchange{"HEAD", strings.TrimSuffix(at, "/ownership"), identity.Broker, "", "", 200, ""}).Header().Get("ETag")
+	body := `{"data":{"id":"` + unusedTransfer + `","transfer":"transfer"}}`
+	s.doWith(t, http.Header{"If-Match": {`"x"`}}, exchange{"POST", at, identity.Broker, "", body, 412, "precondition"})
+	s.doWith(t, http.Header{"If-Match": {tag}}, exchange{"POST", at, identity.Broker, "", body, 200, `{"data":{`})
 	for m.Answers.Hold(memory.Small) || m.Answers.Hold(1) {
 	}
 	s.do(t, exchange{"GET", transfers + "/" + usedTransfer, "", "", "", 503, "too many large requests"})

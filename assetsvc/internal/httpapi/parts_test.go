@@ -156,11 +156,28 @@ const validAsset = `{"data":{"assetType":"bounce","title":"x","description":"x",
 	"decisions":[{"decisionDate":"2026-11-20","decisionID":"x"}],
 	"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":1},"address":{"countryName":"x"},"contactPoint":{"name":"x","telephone":"1"}}}}`
 
+// made sends the request of the exchange e, which creates something, and returns its path.
+func (s service) made(t *testing.T, e exchange) string {
+	t.Helper()
+	return strings.TrimPrefix(s.do(t, e).Header().Get("Location"), "https://registry.example")
+}
+
+// created creates an asset with the given body. It returns the asset's path.
+func (s service) created(t *testing.T, body string) string {
+	t.Helper()
+	return s.made(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", body, 201, `"token":"token"`})
+}
+
 // published creates and publishes an asset. It returns the asset's path.
 func (s service) published(t *testing.T) string {
 	t.Helper()
-	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, 201, `"token":"token"`})
-	path := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
+	return s.publishedAs(t, validAsset)
+}
+
+// publishedAs is like the method `published`, but the asset has the given body.
+func (s service) publishedAs(t *testing.T, body string) string {
+	t.Helper()
+	path := s.created(t, body)
 	s.do(t, exchange{"PATCH", path, identity.Broker, "token", `{"data":{"status":"pending"}}`, 200, `"pending"`})
 	return path
 }
@@ -280,9 +297,7 @@ func TestDocumentsHaveVersions(t *testing.T) {
 	document := func(title, url string) string {
 		return `{"data":{"documentType":"notice","title":"` + title + `","url":"https://docs.example/` + url + `"}}`
 	}
-	created := s.do(t, exchange{"POST", all, identity.Broker, "token", document("one", "1"), 201,
-		`"author":"asset_owner"`})
-	one := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
+	one := s.made(t, exchange{"POST", all, identity.Broker, "token", document("one", "1"), 201, `"author":"asset_owner"`})
 	s.do(t, exchange{"GET", one, "", "", "", 200, `"previousVersions":[]}`})
 	s.do(t, exchange{"PUT", one, identity.Broker, "token", document("two", "2"), 200, `"title":"two"`})
 	s.do(t, exchange{"GET", one, "", "", "", 200, `"previousVersions":[{"id":`})

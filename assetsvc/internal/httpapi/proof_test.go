@@ -152,7 +152,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 func TestAProofIsRefused(t *testing.T) {
 	s, without := newLogged(t), newService(t)
 	path := s.published(t)
-	draft := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, 201, ""})
+	draft := s.created(t, validAsset)
 	s.sign(t)
 	for _, c := range []struct {
 		at     string
@@ -169,7 +169,7 @@ func TestAProofIsRefused(t *testing.T) {
 		{path + "/proof?revision=%2B1", 400, "revision"},
 		{path + "/proof?revision=1.0", 400, "revision"},
 		{path + "/proof?revision=x", 400, "revision"},
-		{strings.TrimPrefix(draft.Header().Get("Location"), "https://registry.example") + "/proof", 404, "revision"},
+		{draft + "/proof", 404, "revision"},
 		{"/api/2.5/assets/" + strings.Repeat("0", 32) + "/proof", 404, "asset_id"},
 		{"/api/2.5/assets/x/proof?revision=1", 404, "asset_id"},
 	} {

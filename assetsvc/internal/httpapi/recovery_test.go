@@ -13,8 +13,7 @@ import (
 func TestARecoveryIsRefusedInOrder(t *testing.T) {
 	const good = `{"data":{"reason":"lost"}}`
 	s := newService(t)
-	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, 201, ""})
-	at := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example") + "/recovery"
+	at := s.created(t, validAsset) + "/recovery"
 	missing := "/api/2.5/assets/" + strings.Repeat("0", 32) + "/recovery"
 	admin, stale := identity.Administrator, http.Header{"If-Match": {`"x"`}}
 	for _, c := range []struct {

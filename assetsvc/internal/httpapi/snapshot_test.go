@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -25,7 +24,6 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/snapshot"
 	"asset-registry/shared/httpserver"
-	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
 )
 
@@ -245,19 +243,11 @@ func TestASegmentIsReadInParts(t *testing.T) {
 		{"no range", "GET", "", "", 200, "", whole},
 		{"the first bytes", "GET", "bytes=0-9", "", 206, "bytes 0-9/" + size, whole[:10]},
 		{"a rest", "GET", "bytes=10-", "", 206, "bytes 10-" + strconv.Itoa(n-1) + "/" + size, whole[10:]},
-		{"the last bytes", "GET", "bytes=-5", "", 206, "", whole[n-5:]},
-		{"more last bytes than there are", "GET", "bytes=-99999999999999999999", "", 200, "", whole},
-		{"an end beyond the file", "GET", "bytes=3-99999999999999999999", "", 206, "", whole[3:]},
 		{"all of it", "GET", "bytes=0-", "", 200, "", whole},
 		{"behind the end", "GET", "bytes=" + size + "-", "", 416, "bytes */" + size, "header"},
-		{"far behind the end", "GET", "bytes=99999999999999999999-", "", 416, "bytes */" + size, "header"},
-		{"no last bytes", "GET", "bytes=-0", "", 416, "bytes */" + size, "header"},
 		{"several ranges", "GET", "bytes=0-1,4-5", "", 416, "bytes */" + size, "one range"},
 		{"very many ranges", "GET", "bytes=" + strings.Repeat("0-,", 5000) + "0-", "", 416, "bytes */" + size, "one range"},
-		{"a range that ends before it begins", "GET", "bytes=5-3", "", 200, "", whole},
-		{"no numbers", "GET", "bytes=a-b", "", 200, "", whole},
 		{"a sign", "GET", "bytes=+1-2", "", 200, "", whole},
-		{"another unit", "GET", "lines=0-1", "", 200, "", whole},
 		{"If-Range with the tag", "GET", "bytes=0-9", tag, 206, "", whole[:10]},
 		{"If-Range with another tag", "GET", "bytes=0-9", `"x"`, 200, "", whole},
 		{"HEAD", "HEAD", "bytes=0-9", "", 200, "", ""},
@@ -308,44 +298,19 @@ func TestManySlowReadersAreBounded(t *testing.T) {
 	s.api.pace = httpserver.Pace{Bytes: 64 << 10, Within: time.Second, All: 3 * time.Second}
 	s.list(t, lowID, `{"title":"`+randomText(3<<20)+`"}`)
 	path := "/api/2.5/snapshot/segments/" + s.make(t).Segments[0].SHA256 + ".ndjson.zst"
-	signed, err := s.signer.Sign(identity.Identity{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() {
-		served <- httpserver.Serve(ctx, listener, s.handler, slog.New(slog.DiscardHandler), httpserver.ServeOptions{})
-	}()
-	ask := func() (net.Conn, string) {
-		conn, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Error(err)
-			return nil, ""
-		}
-		if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
-			t.Error(err)
-		}
-		_, _ = io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: x\r\n"+identity.Header+": "+signed+"\r\n\r\n")
-		status := make([]byte, len("HTTP/1.1 200"))
-		_, _ = io.ReadFull(conn, status)
-		return conn, string(status)
-	}
+	ask := s.slowly(t, 4096)
 	var mu sync.Mutex
 	var conns []net.Conn
 	count := map[string]int{}
 	var wg sync.WaitGroup
 	for range 60 {
 		wg.Go(func() {
-			conn, status := ask()
+			conn, status := ask(path), make([]byte, len("HTTP/1.1 200"))
+			_, _ = io.ReadFull(conn, status)
 			mu.Lock()
 			defer mu.Unlock()
 			conns = append(conns, conn)
-			count[status]++
+			count[string(status)]++
 		})
 	}
 	wg.Wait()
@@ -357,10 +322,6 @@ func TestManySlowReadersAreBounded(t *testing.T) {
 	}
 	for _, conn := range conns {
 		conn.Close()
-	}
-	stop()
-	if err := <-served; err != nil {
-		t.Error(err)
 	}
 }
 

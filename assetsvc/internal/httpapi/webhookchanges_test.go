@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -60,29 +59,15 @@ func TestAWebhookIsChanged(t *testing.T) {
 	}
 }
 
-// TestARotationShowsANewSecret rotates the secrets of a webhook.
+// TestARotationShowsANewSecret rotates the secrets of a webhook. Only the answer to the rotation has the secret.
 func TestARotationShowsANewSecret(t *testing.T) {
 	s := newHooked(t)
-	type shown struct {
-		Access struct{ Secret string }
-		Data   struct{ ID, PublicKey string }
-	}
-	read := func(headers http.Header, c call) (got shown) {
-		t.Helper()
-		if err := json.Unmarshal(s.call(t, headers, c).Body.Bytes(), &got); err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	created := read(nil, call{broker1, "POST", allHooks, hookData, 201, "whsec_"})
-	at := allHooks + "/" + created.Data.ID
-	rotated := read(nil, call{broker1, "POST", at + "/rotate", `{"data":{}}`, 200, `{"access":{"secret":"whsec_`})
-	if rotated.Access.Secret == created.Access.Secret || rotated.Data.PublicKey == created.Data.PublicKey ||
-		rotated.Data.ID != created.Data.ID {
-		t.Errorf("got %+v, want another secret and public key than %+v", rotated, created)
-	}
-	if now := read(nil, call{broker1, "GET", at, "", 200, ""}); now.Data != rotated.Data || now.Access.Secret != "" {
-		t.Errorf("got %+v, want the new public key of %+v and no secret", now, rotated)
+	at := s.created(t, broker1)
+	before := s.call(t, nil, call{broker1, "GET", at, "", 200, ""}).Body.String()
+	rotated := s.call(t, nil, call{broker1, "POST", at + "/rotate", `{"data":{}}`, 200, `{"access":{"secret":"whsec_`})
+	_, shown, _ := strings.Cut(rotated.Body.String(), "},")
+	if now := s.call(t, nil, call{broker1, "GET", at, "", 200, ""}).Body.String(); now != "{"+shown || now == before {
+		t.Errorf("got %s, want another public key than %s, as in %s", now, before, rotated.Body)
 	}
 }
 
@@ -122,59 +107,6 @@ func TestACreationOfAWebhookIsRepeated(t *testing.T) {
 	s.call(t, under("x"), call{broker1, "POST", allHooks, hookData, 500, `"name":"server"`})
 	s.call(t, http.Header{idempotencyHeader: {"a b"}}, call{broker1, "POST", allHooks, hookData, 400,
 		`"name":"Idempotency-Key"`})
-}
-
-// TestOnlySomeCallersUseAWebhook sends each request for a webhook of a broker, and for a webhook of an administrator,
-// with the keys of all kinds of callers.
-func TestOnlySomeCallersUseAWebhook(t *testing.T) {
-	const (
-		found, refused, missing = 200, 403, 404
-		pause, none             = `{"data":{"state":"disabled"}}`, `{"data":{}}`
-	)
-	type want struct{ read, pause, move, replay, rotate, remove int }
-	mayAll := want{found, found, found, found, found, found}
-	seesNone := want{missing, missing, missing, missing, missing, missing}
-	mayNone := want{refused, refused, refused, refused, refused, refused}
-	supervises := want{found, found, refused, found, refused, found}
-	for _, c := range []struct {
-		name         string
-		by           identity.Identity
-		broker, root want // results for the webhook of the broker, and for the webhook of the administrator
-	}{
-		{"the broker", broker1, mayAll, seesNone},
-		{"another broker", broker2, seesNone, seesNone},
-		{"the broker's key for test assets", testOnly, want{found, refused, refused, refused, refused, refused}, seesNone},
-		{"an administrator", admin, supervises, mayAll},
-		{"a service", helper, supervises, supervises},
-		{"a concierge", stranger, mayNone, mayNone},
-		{"a caller without a key", identity.Identity{}, mayNone, mayNone},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := newHooked(t)
-			for _, webhook := range []struct {
-				of identity.Identity
-				want
-			}{{broker1, c.broker}, {admin, c.root}} {
-				at, want := s.created(t, webhook.of), webhook.want
-				for _, r := range []struct {
-					method, step, body string
-					status             int
-				}{
-					{"GET", "", "", want.read},
-					{"PATCH", "", `{"data":{"url":"https://hook.example/2"}}`, want.move},
-					{"POST", "/rotate", none, want.rotate},
-					{"POST", "/replay", none, want.replay},
-					{"PATCH", "", pause, want.pause},
-					{"DELETE", "", "", want.remove},
-				} {
-					says := map[int]string{
-						found: `"data":`, refused: `"location":"url","name":"permission"`, missing: `"location":"url","name":"webhook"`,
-					}[r.status]
-					s.call(t, nil, call{c.by, r.method, at + r.step, r.body, r.status, says})
-				}
-			}
-		})
-	}
 }
 
 // TestRequestsForWebhooksAreRefused sends requests that are malformed or not allowed. If a request has two faults,
@@ -217,31 +149,25 @@ func TestRequestsForWebhooksAreRefused(t *testing.T) {
 }
 
 // TestAnAnswerAboutWebhooksIsIndented asks for indented answers in the query, and in the body. It also asks for scripts.
+// Answers that are not indented are compared in other tests.
 func TestAnAnswerAboutWebhooksIsIndented(t *testing.T) {
 	s := newHooked(t)
 	at := s.created(t, broker1)
 	const query, none, option = "?opt_pretty=1", `{"data":{}}`, `{"data":{},"options":{"pretty":true}}`
 	for _, c := range []call{
-		{broker1, "POST", allHooks, hookData, 201, ""},
 		{broker1, "POST", allHooks + query, hookData, 201, ""},
 		{broker1, "POST", allHooks, strings.Replace(option, "{}", `{"url":"https://hook.example/"}`, 1), 201, ""},
-		{broker1, "GET", allHooks, "", 200, ""},
 		{broker1, "GET", allHooks + query, "", 200, ""},
-		{broker1, "GET", at, "", 200, ""},
 		{broker1, "GET", at + query, "", 200, ""},
-		{broker1, "PATCH", at, none, 200, ""},
 		{broker1, "PATCH", at + query, none, 200, ""},
 		{broker1, "PATCH", at, option, 200, ""},
 		{broker1, "POST", at + "/replay" + query, none, 200, ""},
 		{broker1, "POST", at + "/rotate", option, 200, ""},
-		{broker1, "POST", at + "/rotate", none, 200, ""},
-		{broker1, "DELETE", s.created(t, broker1), "", 200, ""},
 		{broker1, "DELETE", s.created(t, broker1) + query, "", 200, ""},
 	} {
 		text := s.call(t, nil, c).Body.String()
-		want := strings.Contains(c.path, "pretty") || strings.Contains(c.body, "pretty")
-		if got := strings.HasPrefix(text, "{\n    \"") && strings.HasSuffix(text, "\n}\n"); got != want {
-			t.Errorf("%s %s %s: got an indented answer: %t, want %t:\n%s", c.method, c.path, c.body, got, want, text)
+		if !strings.HasPrefix(text, "{\n    \"") || !strings.HasSuffix(text, "\n}\n") {
+			t.Errorf("%s %s %s: got %s, want an indented answer", c.method, c.path, c.body, text)
 		}
 	}
 	for _, path := range []string{at, allHooks} {
@@ -252,26 +178,15 @@ func TestAnAnswerAboutWebhooksIsIndented(t *testing.T) {
 	}
 }
 
-// TestWebhooksWithoutAStoreAreUnavailable closes the store, and sends each request.
+// TestWebhooksWithoutAStoreAreUnavailable closes the store.
 func TestWebhooksWithoutAStoreAreUnavailable(t *testing.T) {
 	s := newHooked(t)
 	at := s.created(t, broker1)
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []call{
-		{broker1, "POST", allHooks, hookData, 503, ""},
-		{broker1, "GET", allHooks, "", 503, ""},
-		{broker1, "GET", at, "", 503, ""},
-		{broker1, "PATCH", at, `{"data":{}}`, 503, ""},
-		{broker1, "PATCH", at, `{"data":`, 503, ""},
-		{broker1, "POST", at + "/replay", `{"data":{}}`, 503, ""},
-		{broker1, "POST", at + "/rotate", `{"data":{}}`, 503, ""},
-		{broker1, "DELETE", at, "", 503, ""},
-	} {
-		c.says = `"name":"store"`
-		s.call(t, nil, c)
-	}
+	s.call(t, nil, call{broker1, "GET", allHooks, "", 503, `"name":"store"`})
+	s.call(t, nil, call{broker1, "PATCH", at, `{"data":`, 503, `"name":"store"`})
 	feed := NewPositions(s.assets)
 	if _, err := feed.Horizon(t.Context()); err == nil {
 		t.Error("got no error for the horizon, want one")

@@ -141,6 +141,7 @@ func masked(answer string) string {
 }
 
 // TestACreatedWebhookIsShown creates webhooks, and reads them. Only the answer to the creation has the secret.
+// Promises: hook-secret
 func TestACreatedWebhookIsShown(t *testing.T) {
 	const (
 		begin = `{"id":"ID","dateCreated":"2026-11-20T14:00:00.000000+02:00","broker":"b1",`
@@ -276,7 +277,6 @@ func TestWebhooksAreListedInPages(t *testing.T) {
 		want        []string
 		next        string // query of the link to the next page; "": the page is the last
 	}{
-		{"all of a broker", "", broker1, page(0, 4, 26), ""},
 		{"a broker's first page", "?limit=2", broker1, page(0, 4, 2), "after=" + id(4) + "&limit=2"},
 		{"a broker's second page", "?limit=2&after=" + id(4), broker1, page(8, 4, 2), "after=" + id(12) + "&limit=2"},
 		{"a broker's last page", "?limit=2&after=" + id(99), broker1, page(100, 1, 1), ""},
@@ -285,10 +285,8 @@ func TestWebhooksAreListedInPages(t *testing.T) {
 		{"all", "", admin, page(0, 1, 100), "after=" + id(99)},
 		{"more than a page has", "?limit=1000", admin, page(0, 1, 100), "after=" + id(99) + "&limit=1000"},
 		{"the last of all", "?after=" + id(99), admin, page(100, 1, 1), ""},
-		{"all of a broker, for an administrator", "?broker=b2", admin, page(1, 4, 25), ""},
 		{"a page of a broker, for an administrator", "?broker=b2&limit=3", admin, page(1, 4, 3),
 			"after=" + id(9) + "&broker=b2&limit=3"},
-		{"all, for a service", "?limit=3", helper, page(0, 1, 3), "after=" + id(2) + "&limit=3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			type link struct{ After, Path, URI string }

@@ -416,52 +416,25 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// TestAMessageIsBounded makes messages just below and at each limit on entries and bytes. A message that has reached a
+// limit must say that more entries may follow.
 func TestAMessageIsBounded(t *testing.T) {
-	entries := func(n, size int) []Entry {
-		var all []Entry
-		for i := range n {
-			all = append(all, Entry{int64(i + 1), []byte(`"` + strings.Repeat("x", size-2) + `"`)})
-		}
-		return all
-	}
-	offset := func(p int64) string { return fmt.Sprint(p) }
-	for _, c := range []struct {
-		name    string
-		n, size int
-		upto    int64
-	}{
-		{"few", 3, 100, 3}, {"many", 150, 100, MaxEntries}, {"large", 10, 30 << 10, 2},
-		{"exact", 200, MaxBytes / 100, 100}, {"tiny", 200, 3, 100}, {"one larger", 2, 1 << 20, 1},
-	} {
-		m := newMessage(Endpoint{ID: "a", Generation: 1}, entries(c.n, c.size), offset)
-		if m.upto != c.upto || m.first != 1 {
-			t.Errorf("%s: got entries %d to %d, want 1 to %d", c.name, m.first, m.upto, c.upto)
-		}
-		if size := int64(cap(m.body)); c.size <= MaxBytes && size > usual {
-			t.Errorf("%s: got %d bytes, want at most %d", c.name, size, usual)
-		}
-		same := newMessage(Endpoint{ID: "a", Generation: 1}, entries(c.n, c.size), offset)
-		other := newMessage(Endpoint{ID: "a", Generation: 2}, entries(c.n, c.size), offset)
-		if m.id != same.id || m.id == other.id || string(m.body) != string(same.body) {
-			t.Errorf("%s: got ids %s, %s and %s, want two equal ones and another after a replay", c.name, m.id, same.id, other.id)
-		}
-	}
-}
-
-// TestAMessageTellsWhetherMoreMayFollow makes messages just below and at each limit on entries and bytes. A message
-// that has reached a limit must say that more entries may follow.
-func TestAMessageTellsWhetherMoreMayFollow(t *testing.T) {
 	const half = MaxBytes / 2
+	same := func(n, size int) []int { return slices.Repeat([]int{size}, n) }
 	for _, c := range []struct {
 		name  string
 		sizes []int
 		upto  int64
 		full  bool
 	}{
-		{"few", []int{3, 3}, 2, false},
+		{"few", same(3, 100), 3, false},
 		{"a large one behind it", []int{3, MaxBytes}, 1, true},
-		{"the most entries", slices.Repeat([]int{3}, MaxEntries), MaxEntries, true},
-		{"one entry less", slices.Repeat([]int{3}, MaxEntries-1), MaxEntries - 1, false},
+		{"many", same(150, 100), MaxEntries, true},
+		{"the most entries", same(MaxEntries, 3), MaxEntries, true},
+		{"one entry less", same(MaxEntries-1, 3), MaxEntries - 1, false},
+		{"large ones", same(10, 30<<10), 2, true},
+		{"exact", same(200, MaxBytes/100), 100, true},
+		{"one larger", same(2, 1<<20), 1, true},
 		{"the half of all bytes", []int{half}, 1, false},
 		{"more than the half", []int{half + 1}, 1, true},
 		{"all bytes", []int{half, half}, 2, true},
@@ -471,9 +444,20 @@ func TestAMessageTellsWhetherMoreMayFollow(t *testing.T) {
 		for i, size := range c.sizes {
 			entries = append(entries, Entry{int64(i + 1), []byte(`"` + strings.Repeat("x", size-2) + `"`)})
 		}
-		m := newMessage(Endpoint{ID: "a"}, entries, func(p int64) string { return fmt.Sprint(p) })
-		if m.upto != c.upto || m.full != c.full {
-			t.Errorf("%s: got entries up to %d, more may follow: %t; want %d, %t", c.name, m.upto, m.full, c.upto, c.full)
+		of := func(generation int64) message {
+			return newMessage(Endpoint{ID: "a", Generation: generation}, entries, func(p int64) string { return fmt.Sprint(p) })
+		}
+		m, again, other := of(1), of(1), of(2)
+		if m.upto != c.upto || m.first != 1 || m.full != c.full {
+			t.Errorf("%s: got entries %d to %d, more may follow: %t; want 1 to %d, %t", c.name, m.first, m.upto, m.full,
+				c.upto, c.full)
+		}
+		if size := int64(cap(m.body)); c.sizes[0] <= MaxBytes && size > usual {
+			t.Errorf("%s: got %d bytes, want at most %d", c.name, size, usual)
+		}
+		if m.id != again.id || m.id == other.id || string(m.body) != string(again.body) {
+			t.Errorf("%s: got ids %s, %s and %s, want two equal ones and another after a replay", c.name, m.id, again.id,
+				other.id)
 		}
 	}
 }
@@ -502,44 +486,6 @@ func TestAChallengeHasATextThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestASlotIsGivenBack takes a slot and gives it back, 2 * maxOfBroker times. Then it fills the lane, and gives up
-// waiting for a slot, also 2 * maxOfBroker times. Afterwards the broker must get all its slots.
-func TestASlotIsGivenBack(t *testing.T) {
-	l := newLanes(1)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	mustEnter := func(broker string, slow bool, bytes int64) *slot {
-		t.Helper()
-		within, end := context.WithTimeout(t.Context(), 20*time.Second)
-		defer end()
-		s, err := l.enter(within, broker, slow, bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	stays := mustEnter("a", false, 1)
-	for range 2 * maxOfBroker {
-		mustEnter("a", false, 1).leave()
-	}
-	whole := mustEnter("b", true, 100<<20)
-	for range 2 * maxOfBroker {
-		if _, err := l.enter(ended, "a", true, 1); !errors.Is(err, context.Canceled) {
-			t.Fatalf("the lane is full: got %v, want that it waits", err)
-		}
-	}
-	whole.leave()
-	for range maxOfBroker - 1 {
-		mustEnter("a", true, 1)
-	}
-	if _, err := l.enter(ended, "a", true, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("one more of a broker: got %v, want that it waits", err)
-	}
-	if !stays.shrink(stays.bytes) {
-		t.Error("got that a message of as many bytes as its slot does not fit, want that it does")
-	}
-}
-
 func TestLanesAreBoundedAndApart(t *testing.T) {
 	l := newLanes(1)
 	ended, cancel := context.WithCancel(t.Context())
@@ -563,8 +509,8 @@ func TestLanesAreBoundedAndApart(t *testing.T) {
 	if err := enter(t.Context(), "b", false, usual); err != nil {
 		t.Errorf("a fast one beside them: got %v, want none", err)
 	}
-	if !in[0].shrink(10) || in[0].shrink(usual) {
-		t.Error("shrink: got the wrong answers, want that only fewer bytes fit")
+	if !in[0].shrink(10) || !in[0].shrink(10) || in[0].shrink(usual) {
+		t.Error("shrink: got the wrong answers, want that no more bytes fit")
 	}
 	if err := enter(t.Context(), "b", true, usual-10); err != nil {
 		t.Errorf("after one has shrunk: got %v, want none", err)

@@ -32,9 +32,7 @@ func TestATermThatCannotBeTakenIsToldAndTakenLater(t *testing.T) {
 		w.store.fail("")
 		time.Sleep(3 * time.Second)
 		w.wantHandled(r, 1)
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
-		}
+		p.close()
 		if got := w.warnings(); !strings.Contains(got, untold) {
 			t.Errorf("got the warnings %q, want %q", got, untold)
 		}
@@ -63,59 +61,34 @@ func TestATermThatCannotBeRenewedLastsToItsEnd(t *testing.T) {
 	})
 }
 
-// TestARenewalThatEndsWithTheProcessIsNotTold closes the process while a renewal is under way, so that the
-// renewal fails. No warning must be logged.
-func TestARenewalThatEndsWithTheProcessIsNotTold(t *testing.T) {
-	inWorld(t, conduct{}, func(w *world, _ *receiver, p *process) {
-		time.Sleep(renewEvery / 2) // between two renewals
-		p.freeze(time.Second)
-		time.Sleep(renewEvery) // a renewal is under way
-		w.store.fail("Lead")
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
-		}
-		if got := w.warnings(); got != "" {
-			t.Errorf("got the warnings %q, want none", got)
-		}
-	})
-}
-
-// TestATermAskedForAtTheEndIsNotTold closes a process that asks for the term of another process. The answer is an
-// error. No warning must be logged.
-func TestATermAskedForAtTheEndIsNotTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 5)
-		w.store.holder, w.store.term.Until = "another process", time.Now().Add(time.Hour)
-		p := w.start(0)
-		time.Sleep(renewEvery + renewEvery/2) // between two attempts
-		p.freeze(time.Second)
-		time.Sleep(renewEvery) // an attempt is under way
-		w.store.fail("Lead")
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
-		}
-		if got := w.warnings(); got != "" {
-			t.Errorf("got the warnings %q, want none", got)
-		}
-	})
-}
-
-// TestAListThatEndsWithTheProcessIsNotTold closes the process while it reads the list of webhooks, so that this
-// read fails. No warning must be logged.
-func TestAListThatEndsWithTheProcessIsNotTold(t *testing.T) {
-	inWorld(t, conduct{}, func(w *world, _ *receiver, p *process) {
-		time.Sleep(renewEvery / 2) // between two renewals
-		w.set(func() { w.add("s", conduct{}) })
-		p.freeze(time.Second)
-		time.Sleep(3 * time.Second) // the renewal took two seconds, and the list is being read
-		w.store.fail("Endpoints")
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
-		}
-		if got := w.warnings(); got != "" {
-			t.Errorf("got the warnings %q, want none", got)
-		}
-	})
+// TestAnEndDuringAReadIsNotTold closes a process while it asks the store something, so that the store returns an error.
+// No warning must be logged.
+func TestAnEndDuringAReadIsNotTold(t *testing.T) {
+	for _, c := range []struct {
+		name, holder, fails string
+		wait                time.Duration // time until the process asks
+	}{
+		{"a renewal", "", "Lead", renewEvery},
+		{"an attempt to take the term of another process", "another process", "Lead", renewEvery},
+		{"the list of webhooks, after a renewal of two seconds", "", "Endpoints", 3 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 5)
+			if c.holder != "" {
+				w.store.holder, w.store.term.Until = c.holder, time.Now().Add(time.Hour)
+			}
+			p := w.start(0)
+			time.Sleep(2*time.Second + renewEvery/2) // between two renewals
+			w.set(func() { w.add("s", conduct{}) })
+			p.freeze(time.Second)
+			time.Sleep(c.wait)
+			w.store.fail(c.fails)
+			p.close()
+			if got := w.warnings(); got != "" {
+				t.Errorf("%s: got the warnings %q, want none", c.name, got)
+			}
+		})
+	}
 }
 
 // TestAListThatFailsIsReadAgain makes a worker end, so that the list of webhooks is read again. This read fails

@@ -91,6 +91,7 @@ func TestASealOfAnotherRegistryIsRefused(t *testing.T) {
 // TestBothSecretsSignDuringARotation signs a message with two secrets. The signatures of both must be valid. The
 // test verifies them with the standard library only. The tests in deploy/test/apart/webhooks use the library of
 // Standard Webhooks.
+// Promises: hook-signed
 func TestBothSecretsSignDuringARotation(t *testing.T) {
 	s := sealsOf(t, "a")
 	var both signer

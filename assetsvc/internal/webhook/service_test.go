@@ -163,9 +163,6 @@ func TestCreate(t *testing.T) {
 			{Name: "regoin", Value: record.List{"Одеська"}}, {Name: "owner", Value: record.List{true}},
 			{Name: "status", Value: record.List{"sold"}}, {Name: "region", Value: record.Object{}},
 		}}}, fault.Invalid, []string{"filters.regoin", "filters.owner", "filters.status", "filters.region"}},
-		{"filters that select nothing", b1, record.Object{{Name: "url", Value: address}, {Name: "filters", Value: record.Object{
-			{Name: "owner", Value: record.List{" "}}, {Name: "type", Value: record.List{}},
-		}}}, fault.Invalid, []string{"filters.owner", "filters.type"}},
 		{"filters that are no object", b1, object("url", address, "filters", "region=Одеська"), fault.Invalid,
 			[]string{"filters"}},
 		{"long filters", b1, record.Object{{Name: "url", Value: address}, {Name: "filters", Value: long()}}, fault.Invalid,
@@ -470,18 +467,6 @@ func TestTheTimeOfCreationIsOneValue(t *testing.T) {
 	}
 }
 
-func TestAnEndpointMayBeCreatedPaused(t *testing.T) {
-	b := newBench(t)
-	created := b.mustCreate(t, b1, "state", "disabled")
-	if created.State != webhook.Disabled || created.Reason != webhook.Paused {
-		t.Errorf("got state %s, reason %s; want it disabled and paused", created.State, created.Reason)
-	}
-	got, err := b.Change(t.Context(), b1, created.ID, object("state", "active"))
-	if err != nil || got.State != webhook.Unverified || !got.Next.IsZero() {
-		t.Errorf("resumed: got state %s, next %v, %v; want it unverified, with a challenge at once", got.State, got.Next, err)
-	}
-}
-
 func TestRotateKeepsTheFormerSecretForADay(t *testing.T) {
 	b, seals := newBench(t), newSeals(t, firstSecret)
 	created, first, err := b.Create(t.Context(), b1, webhook.Creation{Fields: object("url", address), Version: "2.5"})
@@ -491,6 +476,9 @@ func TestRotateKeepsTheFormerSecretForADay(t *testing.T) {
 	rotated, second, err := b.Rotate(t.Context(), b1, created.ID, object())
 	if err != nil || second == first || rotated.PublicKey == created.PublicKey {
 		t.Fatalf("got %v and the same secret: %t, want another secret and key", err, second == first)
+	}
+	if sealed, _, err := seals.Secret(rotated.Seal); err != nil || sealed != second {
+		t.Errorf("got another secret than the new seal holds, %v; want the same", err)
 	}
 	former, _, err := seals.Secret(rotated.OldSeal)
 	if err != nil || former != first || !rotated.OldUntil.Equal(start.Add(24*time.Hour)) {
@@ -521,14 +509,15 @@ func TestACreationWithAnIdempotencyKeyIsRepeated(t *testing.T) {
 	if _, _, kind := create(other); kind != fault.Invalid {
 		t.Errorf("another request under the same key: got kind %d, want %d", kind, fault.Invalid)
 	}
+	other = in
+	other.Version = "2.4"
+	if _, _, kind := create(other); kind != fault.Invalid {
+		t.Errorf("another version under the same key: got kind %d, want %d", kind, fault.Invalid)
+	}
 	rotated := in
 	rotated.Seeds = [][]byte{older, seed}
 	if again, _, kind := create(rotated); again != id || kind != fine {
 		t.Errorf("a repeat after the secret was replaced: got %s, kind %d; want %s", again, kind, id)
-	}
-	b.now = start.Add(25 * time.Hour)
-	if later, _, kind := create(in); later == id || kind != fine {
-		t.Errorf("the same key a day later: got %s, kind %d; want another webhook", later, kind)
 	}
 	var wg sync.WaitGroup
 	ids := make([]string, 8)
@@ -542,12 +531,13 @@ func TestACreationWithAnIdempotencyKeyIsRepeated(t *testing.T) {
 	}
 }
 
-// TestAClockThatWasWrongFreesAKeyOfWebhooks creates webhooks while the clock is wrong. Then the clock is set right. If it was
-// wrong by a day or more, the same key must create another webhook.
+// TestAClockThatWasWrongFreesAKeyOfWebhooks creates webhooks earlier and later than now, such as by a wrong clock. If a
+// creation is a day or more from now, the same key must create another webhook.
 func TestAClockThatWasWrongFreesAKeyOfWebhooks(t *testing.T) {
 	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
 	b := newBench(t)
-	for _, ahead := range []time.Duration{-10 * year, -day, -time.Minute, time.Minute, day, 10 * year} {
+	for _, ahead := range []time.Duration{-10 * year, -day, time.Millisecond - day, -time.Minute, time.Minute, day,
+		10 * year} {
 		in := webhook.Creation{Fields: object("url", address), Version: "2.5", Seeds: [][]byte{[]byte(ahead.String())}}
 		b.now = start.Add(ahead)
 		first, _, err := b.Create(t.Context(), b1, in)

@@ -60,21 +60,44 @@ func (w *world) feed(stop chan struct{}) {
 	}
 }
 
-// simulate kills the sender at random steps, again and again. It returns all faults, and the largest number of
-// repeated messages to one endpoint.
-func simulate(t *testing.T, seed uint64, kills int, change func(*world)) (faults []string, repeats int) {
+// simulated runs a world with a receiver of each conduct, whose feed grows while the function `course` runs. Afterwards
+// all receivers must get the whole feed. It returns all faults.
+func simulated(t *testing.T, seed uint64, change func(*world), course func(*world) []*process) (w *world, faults []string) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, seed)
+		w = newWorld(t, seed)
 		w.small = true
 		change(w)
 		for i, c := range conducts() {
 			w.add(fmt.Sprintf("r%d", i), c)
 		}
+		stop := make(chan struct{})
+		go w.feed(stop)
+		left := course(w)
+		close(stop)
+		time.Sleep(time.Minute)
+		if left == nil {
+			left = []*process{w.start(0)}
+		}
+		w.heal(t)
+		for _, p := range left {
+			p.close()
+		}
+		faults = w.check()
+		for _, r := range w.receivers {
+			if r.messages == 0 {
+				t.Errorf("endpoint %s: got no message, want some", r.id)
+			}
+		}
+	})
+	return w, faults
+}
+
+// simulate kills the sender at random steps, again and again. It returns all faults.
+func simulate(t *testing.T, seed uint64, kills int, change func(*world)) []string {
+	w, faults := simulated(t, seed, change, func(w *world) []*process {
 		w.add("rt", conduct{takes: time.Millisecond})
 		w.add("r-of-b1", conduct{takes: 50 * time.Millisecond, fails: 0.1, drops: 0.1})
 		w.add("r-of-seldom", conduct{takes: time.Millisecond})
-		stop := make(chan struct{})
-		go w.feed(stop)
 		for range kills {
 			w.mu.Lock()
 			steps := 4 + w.rand.IntN(120)
@@ -83,33 +106,22 @@ func simulate(t *testing.T, seed uint64, kills int, change func(*world)) (faults
 			<-p.died
 			p.kill()
 		}
-		close(stop)
-		time.Sleep(time.Minute)
-		p := w.start(0)
-		w.heal(t)
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
-		}
-		faults = w.check()
-		for _, r := range w.receivers {
-			repeats = max(repeats, r.repeats)
-			if r.repeats > kills {
-				faults = append(faults, fmt.Sprintf("endpoint %s: got %d repeats, want at most %d (W3)", r.id, r.repeats, kills))
-			}
-			if r.messages == 0 {
-				t.Errorf("endpoint %s: got no message, want some", r.id)
-			}
-		}
-		t.Logf("%d changes, %d kills, at most %d repeats of an endpoint", len(w.entries), kills, repeats)
+		return nil
 	})
-	return faults, repeats
+	repeats := 0
+	for _, r := range w.receivers {
+		if repeats = max(repeats, r.repeats); r.repeats > kills {
+			faults = append(faults, fmt.Sprintf("endpoint %s: got %d repeats, want at most %d (W3)", r.id, r.repeats, kills))
+		}
+	}
+	t.Logf("%d changes, %d kills, at most %d repeats of an endpoint", len(w.entries), kills, repeats)
+	return faults
 }
 
 // TestSimulationKills kills the sender before and after its reads, writes and messages. No receiver may find a
 // fault.
 func TestSimulationKills(t *testing.T) {
-	faults, _ := simulate(t, 1, *kills, func(*world) {})
-	for _, f := range faults {
+	for _, f := range simulate(t, 1, *kills, func(*world) {}) {
 		t.Error(f)
 	}
 }
@@ -127,46 +139,31 @@ func TestSimulationCatchesGuardsThatAreLeftOut(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mustCatch(t, func(seed uint64) []string {
-				faults, _ := simulate(t, seed, 50, func(w *world) { w.leaveOut = c.leaveOut })
-				return faults
+				return simulate(t, seed, 50, func(w *world) { w.leaveOut = c.leaveOut })
 			})
 		})
 	}
 }
 
 // simulateChanges changes endpoints, like the API does, while messages to them are under way.
-func simulateChanges(t *testing.T, seed uint64, change func(*world)) (faults []string) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, seed)
-		w.small = true
-		change(w)
-		var all []*receiver
-		for i, c := range conducts() {
-			all = append(all, w.add(fmt.Sprintf("r%d", i), c))
-		}
-		stop := make(chan struct{})
-		go w.feed(stop)
+func simulateChanges(t *testing.T, seed uint64, change func(*world)) []string {
+	w, faults := simulated(t, seed, change, func(w *world) []*process {
 		p := w.start(0)
 		for range 120 {
 			w.mu.Lock()
-			to, pause := all[w.rand.IntN(len(all))], time.Duration(w.rand.IntN(3000))*time.Millisecond
+			to := w.receivers[fmt.Sprintf("r%d", w.rand.IntN(len(w.receivers)))]
+			pause := time.Duration(w.rand.IntN(3000)) * time.Millisecond
 			w.mu.Unlock()
 			time.Sleep(pause)
 			w.change(to)
 		}
-		close(stop)
-		time.Sleep(time.Minute)
-		w.heal(t)
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
-		}
-		faults = w.check()
-		for _, r := range all {
-			if r.changed == 0 || r.messages == 0 {
-				t.Errorf("endpoint %s: got %d changes and %d messages, want some", r.id, r.changed, r.messages)
-			}
-		}
+		return []*process{p}
 	})
+	for _, r := range w.receivers {
+		if r.changed == 0 {
+			t.Errorf("endpoint %s: got no change, want some", r.id)
+		}
+	}
 	return faults
 }
 
@@ -197,16 +194,9 @@ func mustCatch(t *testing.T, run func(seed uint64) (faults []string)) {
 
 // simulateStalls runs two processes. Again and again, the process that sends stops for longer than its term, and
 // then goes on.
-func simulateStalls(t *testing.T, seed uint64, change func(*world)) (faults []string) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, seed)
-		w.small, w.twins = true, true
-		change(w)
-		for i, c := range conducts() {
-			w.add(fmt.Sprintf("r%d", i), c)
-		}
-		stop := make(chan struct{})
-		go w.feed(stop)
+func simulateStalls(t *testing.T, seed uint64, change func(*world)) []string {
+	w, faults := simulated(t, seed, change, func(w *world) []*process {
+		w.set(func() { w.twins = true })
 		both := []*process{w.start(0), w.start(0)}
 		for i := range 20 {
 			time.Sleep(13 * time.Second)
@@ -214,21 +204,11 @@ func simulateStalls(t *testing.T, seed uint64, change func(*world)) (faults []st
 			time.Sleep(14 * time.Second)
 			both[i%2].freeze(0)
 		}
-		close(stop)
-		time.Sleep(time.Minute)
-		w.heal(t)
-		for _, p := range both {
-			if err := p.sender.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		faults = w.check()
-		w.store.mu.Lock()
-		defer w.store.mu.Unlock()
-		if w.store.term.Number < 10 {
-			t.Errorf("got %d terms, want 10 or more", w.store.term.Number)
-		}
+		return both
 	})
+	if w.store.term.Number < 10 {
+		t.Errorf("got %d terms, want 10 or more", w.store.term.Number)
+	}
 	return faults
 }
 

@@ -15,8 +15,7 @@ func TestEveryPageOfWebhooksIsRead(t *testing.T) {
 			}
 		})
 		time.Sleep(3 * time.Second)
-		w.grow()
-		w.grow()
+		w.growBy(2)
 		time.Sleep(5 * time.Second)
 		w.wantHandled(r, 1)
 		if n := w.lacks(); n > 0 {
@@ -27,8 +26,7 @@ func TestEveryPageOfWebhooksIsRead(t *testing.T) {
 
 func TestARemovedWebhookGetsNothing(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, p *process) {
-		w.grow()
-		w.grow()
+		w.growBy(2)
 		time.Sleep(time.Second)
 		w.wantHandled(r, 1)
 		if counts, _ := p.sender.observe(); counts[string(Active)] != 1 {
@@ -55,8 +53,7 @@ func TestAListThatCannotBeReadEndsNoWebhook(t *testing.T) {
 		var late *receiver
 		w.set(func() { late = w.add("s", conduct{}) })
 		time.Sleep(3 * time.Second)
-		w.grow()
-		w.grow()
+		w.growBy(2)
 		time.Sleep(2 * time.Second)
 		w.wantHandled(r, 1)
 		w.wantHandled(late, -1)
@@ -66,30 +63,12 @@ func TestAListThatCannotBeReadEndsNoWebhook(t *testing.T) {
 	})
 }
 
-// TestAWebhookThatCannotBeReadIsReadAgain changes a webhook. For some time, the store cannot return this
-// webhook. When the store works again, the webhook must get its changes.
-func TestAWebhookThatCannotBeReadIsReadAgain(t *testing.T) {
-	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
-		w.change(r)
-		w.store.fail("Endpoint")
-		time.Sleep(3 * time.Second)
-		w.grow()
-		w.grow()
-		time.Sleep(3 * time.Second)
-		w.wantHandled(r, -1)
-		w.store.fail("")
-		time.Sleep(3 * time.Second)
-		w.wantHandled(r, 1)
-	})
-}
-
 // TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook adds and changes another webhook while a message is being
 // sent. Both webhooks must get messages. The list of webhooks must be read only once after it was
 // added, and once after it was changed.
 func TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook(t *testing.T) {
 	inWorld(t, conduct{takes: 10 * time.Second}, func(w *world, r *receiver, _ *process) {
-		w.grow()
-		w.grow()
+		w.growBy(2)
 		time.Sleep(2 * time.Second)
 		w.store.mu.Lock()
 		before := w.store.reads
@@ -130,9 +109,7 @@ func TestWhatIsToldOfTheEndOfATerm(t *testing.T) {
 				c.prepare(w.store)
 				w.store.mu.Unlock()
 				time.Sleep(3 * time.Second)
-				if err := p.sender.Close(); err != nil {
-					t.Error(err)
-				}
+				p.close()
 				const told = "give the term of the sender back: Release: the store is down"
 				if got := w.warnings(); strings.Contains(got, told) != c.want || (got != "") != c.want {
 					t.Errorf("got the warnings %q, want %q: %t", got, told, c.want)

@@ -142,9 +142,7 @@ func TestAWebhookThatCannotBeUnderstoodGetsNothing(t *testing.T) {
 				if e := w.stored(); e.LastError != c.told || e.Generation != generation {
 					t.Errorf("got the error %q and generation %d, want %q and %d", e.LastError, e.Generation, c.told, generation)
 				}
-				if err := p.sender.Close(); err != nil {
-					t.Error(err)
-				}
+				p.close()
 				if got := w.warnings(); !strings.Contains(got, c.log) {
 					t.Errorf("got the warnings %q, want %q", got, c.log)
 				}
@@ -207,9 +205,7 @@ func TestSealsAreMadeAnewOnce(t *testing.T) {
 				if got := w.posts(r); got != want {
 					t.Errorf("got %d requests, want %d", got, want)
 				}
-				if err := p.sender.Close(); err != nil {
-					t.Error(err)
-				}
+				p.close()
 				for _, f := range w.check() {
 					t.Error(f)
 				}
@@ -264,11 +260,7 @@ func TestAWebhookFollowsTheFeedUnlessItRests(t *testing.T) {
 func TestAChangeThatWasNotCountedIsSeenAtTheNextSave(t *testing.T) {
 	for _, status := range []int{0, http.StatusInternalServerError} {
 		inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
-			w.store.mu.Lock()
-			e := w.store.endpoints["r"]
-			e.Generation++
-			w.store.endpoints["r"] = e
-			w.store.mu.Unlock()
+			w.uncounted("r", func(e *Endpoint) { e.Generation++ })
 			w.set(func() { r.status, r.changed = status, 1 })
 			w.growBy(2)
 			time.Sleep(20 * time.Second)
@@ -290,12 +282,7 @@ func TestAChangeThatWasNotCountedIsSeenAfterAChallenge(t *testing.T) {
 			w.set(func() { r.status = status })
 			w.alter(func(e *Endpoint) { e.State, e.Verified = Unverified, false })
 			time.Sleep(1500 * time.Millisecond)
-			w.store.mu.Lock()
-			e := w.store.endpoints["r"]
-			e.State, e.Reason = Disabled, Paused
-			e.Generation++
-			w.store.endpoints["r"] = e
-			w.store.mu.Unlock()
+			w.uncounted("r", func(e *Endpoint) { e.State, e.Reason, e.Generation = Disabled, Paused, e.Generation+1 })
 			time.Sleep(4 * time.Second)
 			if counts, _ := p.sender.observe(); counts[string(Disabled)] != 1 || w.posts(r) != 1 {
 				t.Errorf("after an answer of %d: got %v and %d challenges, want the webhook disabled after 1", status, counts,
@@ -342,9 +329,7 @@ func TestCloseDuringAChallengeIsNoFailure(t *testing.T) {
 	inWorld(t, conduct{dead: true}, func(w *world, r *receiver, p *process) {
 		w.alter(func(e *Endpoint) { e.State, e.Verified = Unverified, false })
 		time.Sleep(2 * time.Second)
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
-		}
+		p.close()
 		if e := w.stored(); e.Failures != 0 || w.posts(r) != 1 {
 			t.Errorf("got %d failures and %d challenges, want 0 and 1: it was not the receiver", e.Failures, w.posts(r))
 		}
@@ -367,9 +352,7 @@ func TestASlowReceiverHasTheOtherLane(t *testing.T) {
 			w.growBy(1)
 			time.Sleep(5 * time.Second)
 			w.wantHandled(r, 2)
-			if err := p.sender.Close(); err != nil {
-				t.Error(err)
-			}
+			p.close()
 			if worker.slow != slow || worker.need != usual {
 				t.Errorf("a receiver that takes %v: got slow %t and a need of %d bytes, want %t and %d", takes, worker.slow,
 					worker.need, slow, usual)
@@ -455,9 +438,7 @@ func TestMetricsTellOfMessages(t *testing.T) {
 		if _, has := got["disabled"]; has || got[behind] < 60 || got[behind] > 75 || got["refused"] != 1 {
 			t.Errorf("without the store for 69 s: got %v, want no states and about 70 s behind", got)
 		}
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
-		}
+		p.close()
 		if told := strings.Count(w.warnings(), "a webhook is disabled"); told != 1 {
 			t.Errorf("got %d warnings of a webhook that is disabled, want 1:\n%s", told, w.warnings())
 		}
@@ -545,9 +526,10 @@ func TestWhoStopsWaitingHoldsNothing(t *testing.T) {
 		}
 		l.slow.slots.Release(maxSlots/2 - 1)
 		first.leave()
-		s := newShares(1)
-		leave, err := s.enter(t.Context(), "a")
-		if err != nil {
+		s := newShares(2)
+		stays, err1 := s.enter(t.Context(), "a")
+		leave, err2 := s.enter(t.Context(), "a")
+		if err := errors.Join(err1, err2); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -558,6 +540,11 @@ func TestWhoStopsWaitingHoldsNothing(t *testing.T) {
 			cancel()
 		}
 		leave()
+		if leave, err = s.enter(t.Context(), "a"); err != nil {
+			t.Errorf("a slot that was given back: got %v, want none", err)
+		}
+		leave()
+		stays()
 	})
 }
 
@@ -616,16 +603,10 @@ func TestCloseDoesNotWaitForASlot(t *testing.T) {
 		leave := p.sender.full(t)
 		var fresh *receiver
 		w.set(func() { fresh = w.add("s", conduct{}) })
-		w.store.mu.Lock()
-		e := w.store.endpoints["s"]
-		e.State, e.Verified = Unverified, false
-		w.store.endpoints["s"] = e
-		w.store.mu.Unlock()
+		w.uncounted("s", func(e *Endpoint) { e.State, e.Verified = Unverified, false })
 		w.growBy(2)
 		time.Sleep(3 * time.Second)
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
-		}
+		p.close()
 		leave()
 		if w.posts(r)+w.posts(fresh) > 0 {
 			t.Errorf("got %d messages and %d challenges, want none", w.posts(r), w.posts(fresh))
@@ -653,9 +634,7 @@ func TestARingIsReadWithoutPages(t *testing.T) {
 			if pages, finds := w.read("Page"), w.read("Find"); pages+finds > 1 {
 				t.Errorf("%s: got %d pages and %d looks for matches, want the ring only", id, pages, finds)
 			}
-			if err := p.sender.Close(); err != nil {
-				t.Error(err)
-			}
+			p.close()
 		})
 	}
 }
@@ -698,9 +677,7 @@ func TestCatchingUpIsQuick(t *testing.T) {
 		if n := w.read("Find") - finds; n < 8 || n > 11 {
 			t.Errorf("got %d looks of a second in 20 s, want about 10", n)
 		}
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
-		}
+		p.close()
 	})
 }
 
@@ -722,9 +699,7 @@ func TestOnlyTestsAreBehind(t *testing.T) {
 		w.grow()
 		time.Sleep(100 * time.Millisecond)
 		w.wantHandled(r, 1)
-		if err := p.sender.Close(); err != nil {
-			t.Error(err)
-		}
+		p.close()
 	})
 }
 
@@ -747,9 +722,7 @@ func TestAFeedThatFailsIsReadAgain(t *testing.T) {
 			if n := w.lacks(); n > 0 {
 				t.Errorf("%s: got changes up to %d, want all", c.call, r.handled)
 			}
-			if err := p.sender.Close(); err != nil {
-				t.Error(err)
-			}
+			p.close()
 			if !p.sender.isFree() {
 				t.Errorf("%s: got a slot that was not given back, want all free", c.call)
 			}
@@ -781,9 +754,7 @@ func TestWithoutARingPagesAreRead(t *testing.T) {
 				t.Errorf("%s: got %d calls of %s in a minute, and %d of %s; want about one a second, and none",
 					c.id, n, c.reads, never, c.never)
 			}
-			if err := p.sender.Close(); err != nil {
-				t.Error(err)
-			}
+			p.close()
 		})
 	}
 }

@@ -122,6 +122,16 @@ func (w *world) faultf(format string, args ...any) {
 
 func (w *world) chance(p float64) bool { return w.rand.Float64() < p }
 
+// uncounted changes an endpoint in the store without incrementing Term.Changes, like a Put that fails between these two
+// writes.
+func (w *world) uncounted(id string, change func(*Endpoint)) {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	e := w.store.endpoints[id]
+	change(&e)
+	w.store.endpoints[id] = e
+}
+
 // add adds an active endpoint and its receiver.
 func (w *world) add(id string, c conduct) *receiver {
 	seal, err := w.seals.New()
@@ -490,6 +500,14 @@ func (w *world) start(steps int) *process {
 	}
 	go sender.run()
 	return p
+}
+
+// close ends the process in the regular way.
+func (p *process) close() {
+	p.t.Helper()
+	if err := p.sender.Close(); err != nil {
+		p.t.Error(err)
+	}
 }
 
 // kill ends the process immediately, without Close.

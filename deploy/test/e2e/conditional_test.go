@@ -13,9 +13,7 @@ import (
 
 	"asset-registry/deploy/test/rig/clients"
 	"asset-registry/deploy/test/rig/processes"
-	"asset-registry/shared/mongotest"
 	"asset-registry/shared/randtest"
-	"asset-registry/shared/redistest"
 )
 
 // TestARepeatAfterACrashCreatesNoSecondAsset kills the registry during creations with an Idempotency-Key. If the
@@ -71,57 +69,6 @@ func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
 	if len(answered)-lost < kills*clients || lost < kills {
 		t.Errorf("got %d answers and %d creations without one, want at least %d and %d", len(answered)-lost, lost,
 			kills*clients, kills)
-	}
-}
-
-// TestTwoAssetServicesAgreeOnConditionalWrites sends the same creations and the same conditional changes through
-// two gateways. Each gateway uses a different asset service. A creation must give all clients the same answer, and
-// only one conditional change may succeed.
-func TestTwoAssetServicesAgreeOnConditionalWrites(t *testing.T) {
-	t.Parallel()
-	redis, mongo := redistest.Start(t), mongotest.Start(t)
-	stores := newStores(t, mongo, redis)
-	dir := filepath.Join(t.TempDir(), "data") // directory of the secret that both asset services use
-	var apis []api
-	for range 2 {
-		apis = append(apis, api{split(t, dir, stores, &processes.Output{}).URL, "2.5"})
-	}
-	for i := range 5 {
-		answers := make([]string, 20)
-		var working sync.WaitGroup
-		for client := range answers {
-			working.Go(func() {
-				// Location is cut off, because it contains the gateway's address.
-				_, answers[client], _ = strings.Cut(apis[client%2].createUnder(t, fmt.Sprint("key-", i)), " ")
-			})
-		}
-		working.Wait()
-		for _, answer := range answers {
-			if answer == "" || answer != answers[0] {
-				t.Errorf("got %s\nwant %s", answer, answers[0])
-			}
-		}
-	}
-	c := apis[0].create(t, validAsset())
-	statuses := make(chan int, 50)
-	var working sync.WaitGroup
-	for client := range cap(statuses) {
-		working.Go(func() {
-			statuses <- apis[client%2].do(t, call{
-				method: "PATCH", path: "/assets/" + c.id, key: "broker", token: c.token,
-				body:   data(fields{"title": fmt.Sprint("client ", client)}),
-				header: map[string]string{"If-Match": c.header.Get("ETag")},
-			}).status
-		})
-	}
-	working.Wait()
-	close(statuses)
-	counted := map[int]int{}
-	for status := range statuses {
-		counted[status]++
-	}
-	if counted[200] != 1 || counted[412] != 49 {
-		t.Errorf("got the statuses %v, want one 200 and 49 of 412", counted)
 	}
 }
 

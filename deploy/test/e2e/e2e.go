@@ -63,8 +63,6 @@ var inVersion25 = []scenario{
 	{"a long poll waits for a change", testLongPolls},
 	{"a client has a limited number of streams", testStreamLimit},
 	{"PUT replaces an asset", testReplace},
-	{"bad changes of parts are refused", testPartRefusals},
-	{"other methods and paths of parts are refused", testPartPaths},
 	{"documents have versions", testDocuments},
 	{"thirty concurrent new parts all survive", testConcurrentParts},
 	{"internal headers of a client are ignored", testClaims},

@@ -48,14 +48,7 @@ func testOwn(t *testing.T, a api) {
 	}
 	check("all", mine("broker", "limit=1000"), draft.id, published.id, test.id)
 	check("the newest first", mine("broker", "limit=1000&descending=1"), test.id, published.id, draft.id)
-	check("drafts", mine("broker", "limit=1000&status=draft"), draft.id, test.id)
-	check("test assets", mine("broker", "limit=1000&mode=test"), test.id)
 	check("another broker", mine("broker3", "limit=1000"))
-	page := a.do(t, call{method: "GET", path: "/me/assets?limit=1&opt_fields=status,title", key: "broker"}).must(t, 200)
-	entry := list(page.json["data"])[0]
-	if at(entry, "status") == nil || at(entry, "title") == nil || at(entry, "description") != nil {
-		t.Errorf("got the entry %v, want its status and title", entry)
-	}
 	draft.answer = a.patch(t, draft, fields{"description": "інший"}).must(t, 200)
 	check("after a change", mine("broker", "limit=1000"), published.id, test.id, draft.id)
 	made := a.makeTransfer(t, "broker3")
@@ -65,10 +58,4 @@ func testOwn(t *testing.T, a api) {
 	check("the new owner", mine("broker3", "limit=1000"), test.id)
 
 	a.do(t, call{method: "GET", path: "/me/assets"}).fails(t, 401, "header/Authorization")
-	a.do(t, call{method: "GET", path: "/me/assets", key: "nobody"}).fails(t, 401, "header/Authorization")
-	a.do(t, call{method: "GET", path: "/me/assets?status=x", key: "broker"}).fails(t, 400, "querystring/status")
-	a.do(t, call{method: "GET", path: "/me/assets?limit=0", key: "broker"}).fails(t, 400, "querystring/limit")
-	a.do(t, call{method: "GET", path: "/me/assets?offset=x", key: "broker"}).fails(t, 404, "querystring/offset")
-	a.do(t, call{method: "POST", path: "/me/assets", key: "broker", body: data(fields{})}).
-		fails(t, 404, "url/method_not_allowed")
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -77,61 +76,24 @@ func testBadFields(t *testing.T, a api) {
 	}
 }
 
-// testBadBodies sends bodies that are not a JSON object with the member "data", or that are too large. The registry
-// must refuse them (docs/contract.md, "Requests and answers" and "Limits").
+// testBadBodies sends bodies that are no JSON, compressed or too large. The registry must refuse them
+// (docs/contract.md, "Requests and answers" and "Limits").
 func testBadBodies(t *testing.T, a api) {
 	c := a.create(t, validAsset())
-	good, err := json.Marshal(data(validAsset()))
-	if err != nil {
-		t.Fatal(err)
+	for _, body := range []string{"", "title=x", `{"data":{"title":"` + "\xff\xfe" + `"}}`, `{"data":[]}`} {
+		a.post(t, body).fails(t, 400, "body/data")
+		for _, method := range []string{"PATCH", "PUT"} {
+			a.do(t, call{method: method, path: "/assets/" + c.id, key: "broker", token: c.token, body: body}).
+				fails(t, 400, "body/data")
+		}
 	}
-	for _, b := range []struct {
-		name  string
-		body  string
-		place string
-	}{
-		{"an empty body", "", "body/data"},
-		{"a form", "title=x", "body/data"},
-		{"half of the JSON", string(good[:len(good)/2]), "body/data"},
-		{"trailing bytes", string(good) + "x", "body/data"},
-		{"a second value", string(good) + string(good), "body/data"},
-		{"invalid UTF-8", `{"data":{"title":"` + "\xff\xfe" + `"}}`, "body/data"},
-		{"a surrogate alone", `{"data":{"title":"\ud800"}}`, "body/data"},
-		{"a name twice", `{"data":{"title":"a","title":"b"}}`, "body/title"},
-		{"data twice", `{"data":{},"data":{}}`, "body/data"},
-		{"a list", `[]`, "body/data"},
-		{"null", `null`, "body/data"},
-		{"a number", `1`, "body/data"},
-		{"no data", `{}`, "body/data"},
-		{"data of null", `{"data":null}`, "body/data"},
-		{"data in a list", `{"data":[]}`, "body/data"},
-		{"data in a string", `{"data":"x"}`, "body/data"},
-		{"lists 20,000 deep", `{"data":{"title":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`,
-			"body/data"},
-		{"objects 20,000 deep", `{"data":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `}`,
-			"body/data"},
-		{"a token that is a number", `{"access":{"token":1},"data":{}}`, "body/access.token"},
-	} {
-		t.Run(b.name, func(t *testing.T) {
-			a.post(t, b.body).fails(t, 400, b.place)
-			for _, method := range []string{"PATCH", "PUT"} {
-				a.do(t, call{method: method, path: "/assets/" + c.id, key: "broker", token: c.token, body: b.body}).
-					fails(t, 400, b.place)
-			}
-		})
-	}
-	compressed := call{method: "POST", path: "/assets", key: "broker", body: string(good)}.
+	compressed := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.
 		with("Content-Encoding", "gzip")
 	refused := a.do(t, compressed).fails(t, 415, "header/Content-Encoding")
 	equal(t, "Accept-Encoding for a compressed body", refused.header.Get("Accept-Encoding"), "identity")
-	for _, try := range []struct {
-		name string
-		size int
-	}{{"10 MB", 10_000_000}, {"a byte too many", 1<<20 + 1}} {
-		t.Run(try.name, func(t *testing.T) {
-			a.post(t, strings.Repeat(" ", try.size)).fails(t, 413, "body/data")
-			a.chunked(t, try.size)
-		})
+	for _, size := range []int{10_000_000, 1<<20 + 1} {
+		a.post(t, strings.Repeat(" ", size)).fails(t, 413, "body/data")
+		a.chunked(t, size)
 	}
 	equal(t, "dateModified after bad bodies", a.read(t, c.id).must(t, 200).data()["dateModified"],
 		c.data()["dateModified"])
@@ -169,36 +131,13 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// testBadQueries sends bad query parameters of the feed (docs/contract.md, "Pages"
-// and "Offsets").
+// testBadQueries sends bad query parameters of the feed (docs/contract.md, "Pages" and "Offsets").
 func testBadQueries(t *testing.T, a api) {
-	for _, want := range []struct {
-		query  string
-		status int
-		place  string
-	}{
-		{"limit=0", 400, "querystring/limit"},
-		{"limit=-1", 400, "querystring/limit"},
-		{"limit=x", 400, "querystring/limit"},
-		{"limit=1.5", 400, "querystring/limit"},
-		{"offset=yesterday", 404, "querystring/offset"},
-		{"offset=2026-13-01", 404, "querystring/offset"},
-		{"offset=2026-W47-7", 404, "querystring/offset"},
-		{"offset=1795217164964702", 404, "querystring/offset"},
-		{"opt_jsonp=alert(1)", 400, "querystring/opt_jsonp"},
-		{"opt_jsonp=%3Cscript%3E", 400, "querystring/opt_jsonp"},
-		{"offset=%zz", 400, "querystring/query"},
-		{"opt_fields=%ff", 400, "querystring/query"},
-		{"offset=2026-11-20T12:00%00", 404, "querystring/offset"},
-		{"offset=9999-12-31T23:59:60Z", 404, "querystring/offset"},
-		{"offset=99999-01-01T00:00:00Z", 404, "querystring/offset"},
-	} {
-		a.do(t, call{method: "GET", path: "/assets?" + want.query}).fails(t, want.status, want.place)
-	}
-	if got := a.do(t, call{method: "GET", path: "/assets?limit=1000000000"}).
-		must(t, 200); len(list(got.json["data"])) > 1000 {
-		t.Errorf("got %d entries for a limit of a billion, want at most 1000", len(list(got.json["data"])))
-	}
+	a.do(t, call{method: "GET", path: "/assets?limit=0"}).fails(t, 400, "querystring/limit")
+	a.do(t, call{method: "GET", path: "/assets?offset=2026-13-01"}).fails(t, 404, "querystring/offset")
+	a.do(t, call{method: "GET", path: "/assets?opt_jsonp=alert(1)"}).fails(t, 400, "querystring/opt_jsonp")
+	a.do(t, call{method: "GET", path: "/assets?offset=%zz"}).fails(t, 400, "querystring/query")
+	a.do(t, call{method: "GET", path: "/assets?opt_fields=%ff"}).fails(t, 400, "querystring/query")
 }
 
 // testNothingChanges sends bad changes. Some of them have valid parts, too. The registry must refuse each change

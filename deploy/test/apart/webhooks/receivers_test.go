@@ -44,7 +44,6 @@ type receiver struct {
 	newest   string            // offset of the newest message
 	begins   string            // position of the first entry of the newest message
 	assets   map[string]string // id -> dateModified
-	messages int
 	repeats  int
 	repeated int // value of the counter `life` when the last repeat came
 }
@@ -165,7 +164,6 @@ func (to *receiver) verify(h http.Header, body []byte) error {
 
 // take checks that a message comes in order, and that it repeats an earlier one only after a kill.
 func (r *receivers) take(n int, to *receiver, m message) {
-	to.messages++
 	first := m.Data.Entries[0].DateModified
 	if first <= to.newest {
 		to.repeats++

@@ -76,10 +76,8 @@ func TestHealthyReceiversGetEachChange(t *testing.T) {
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), *lasts)
 	defer cancel()
-	before := processor(registry.process.ID())
 	changes := registry.write(ctx, rate)
 	r.await(registry, 2*time.Minute)
-	used := processor(registry.process.ID()) - before
 	r.check()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +88,6 @@ func TestHealthyReceiversGetEachChange(t *testing.T) {
 	at := func(share float64) time.Duration { return r.delays[int(share*float64(len(r.delays)-1))] }
 	t.Logf("%d webhooks, %d changes in %v, %d entries at healthy receivers: p50 %v, p99 %v, most %v; %.2f of the goal of %v",
 		*hooks, changes, *lasts, len(r.delays), at(.5), at(.99), at(1), at(.99).Seconds()/goal.Seconds(), goal)
-	t.Logf("the registry used %v of processor time; all processes of the machine wait as in /proc/loadavg: %s", used, load())
 }
 
 // touchAll changes each asset once.
@@ -132,15 +129,11 @@ func TestKilledSendersLoseNothing(t *testing.T) {
 	r.check()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	repeats, messages := 0, 0
 	for n, to := range r.all {
-		repeats, messages = repeats+to.repeats, messages+to.messages
 		if to.repeats > *kills {
 			t.Errorf("receiver %d: got %d repeats for %d kills, want at most one each", n, to.repeats, *kills)
 		}
 	}
-	t.Logf("%d kills, %d webhooks: %d messages, of which %d were repeats; 0 changes lost",
-		*kills, len(r.all), messages, repeats)
 }
 
 // TestHostileReceiversTakeLittleMemory starts webhooks whose receivers send endless answers or headers, or stay
@@ -208,34 +201,6 @@ func endless(t *testing.T, head, part string) string {
 		}
 	}()
 	return "http://" + l.Addr().String()
-}
-
-// processor returns the processor time that a process has used, or 0 if it cannot be read.
-func processor(pid int) time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, err1 := strconv.ParseInt(fields[11], 10, 64)
-	system, err2 := strconv.ParseInt(fields[12], 10, 64)
-	if err1 != nil || err2 != nil {
-		return 0
-	}
-	return time.Duration(user+system) * 10 * time.Millisecond // Linux counts ticks of 10 ms
-}
-
-// load returns how many processes run or wait for a processor, on average, as Linux prints it.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(text))
 }
 
 // resident returns how many bytes of memory a process has, or 0 if that cannot be read.
