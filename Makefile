@@ -40,8 +40,8 @@ LATE_FEED    := TestADrill
 # other. Two stages of one lane may share a port or a file of bin; stages of two lanes may
 # not. Only WORKING rewrites the programs in bin.
 FIRST       := packages test test-attack
-WAITING     := test-crash test-browser test-feed model-quick
-WORKING     := tools vuln test-faults test-stores test-alerts test-traces test-clients \
+WAITING     := test-crash test-feed model-quick
+WORKING     := tools vuln test-browser test-faults test-stores test-alerts test-traces test-clients \
 	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi check-apart
 # NIGHTLY is slow and rarely fails, so test-all leaves it out. deploy/test/nightly.txt has the last good
 # runs. STAGES are those that test-nightly runs. Of the stages, only the last two need MONGOD.
@@ -191,7 +191,7 @@ test-set: ## what test-stores leaves out on a real replica set
 test-crash: ## the scenarios on nine processes, kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
 	@deploy/test/setup.sh $@
 	go test -count=1 -timeout 45m -parallel 4 -skip '^($(SCENARIOS)|$(SEVERAL))$$' ./deploy/test/e2e
-	$(ON_SET) go test -count=1 -timeout 20m -parallel 2 -run '^($(SEVERAL))$$' ./deploy/test/e2e
+	$(ON_SET) go test -count=1 -timeout 35m -parallel 2 -run '^($(SEVERAL))$$' ./deploy/test/e2e
 
 test-attack: ## hostile clients against the services as processes
 	go test -count=1 -timeout 10m -skip 'TestStandaloneWithstandsAttacks|$(LATE_ATTACK)' ./deploy/test/attack

@@ -509,8 +509,13 @@ func TestLanesAreBoundedAndApart(t *testing.T) {
 	if err := enter(t.Context(), "b", false, usual); err != nil {
 		t.Errorf("a fast one beside them: got %v, want none", err)
 	}
-	if !in[0].shrink(10) || !in[0].shrink(10) || in[0].shrink(usual) {
-		t.Error("shrink: got the wrong answers, want that no more bytes fit")
+	for _, c := range []struct {
+		bytes int64
+		want  bool
+	}{{10, true}, {10, true}, {usual, false}} {
+		if got := in[0].shrink(c.bytes); got != c.want {
+			t.Errorf("shrink to %d: got %v, want %v", c.bytes, got, c.want)
+		}
 	}
 	if err := enter(t.Context(), "b", true, usual-10); err != nil {
 		t.Errorf("after one has shrunk: got %v, want none", err)

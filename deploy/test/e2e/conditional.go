@@ -40,7 +40,7 @@ func testConditionalWrites(t *testing.T, a api) {
 }
 
 // testConditionalRace starts fifty clients that change one asset with the same If-Match. Exactly one of them must
-// succeed, and the others must get 412.
+// succeed, and the others must get 412, or 503 from a database that is slow.
 func testConditionalRace(t *testing.T, a api) {
 	const clients = 50
 	c := a.create(t, validAsset())
@@ -61,7 +61,7 @@ func testConditionalRace(t *testing.T, a api) {
 		switch {
 		case status == 200 && won < 0:
 			won = i
-		case status != 412:
+		case status != 412 && status != 503:
 			t.Errorf("client %d: got %d, want 412 for all but one client (%d)", i, status, won)
 		}
 	}
