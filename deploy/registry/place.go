@@ -57,7 +57,7 @@ func bucketOf(dir string) (string, error) {
 func setPlace(dir, bucket string) error {
 	path := filepath.Join(dir, placeFile)
 	if bucket != "" {
-		return durable.WriteFile(path, []byte(bucket+"\n"), 0o600)
+		return durable.WriteFile(path, []byte(bucket+"\n"))
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -27,9 +27,9 @@ func Create(file string, data []byte) error {
 	return Link(written, file)
 }
 
-// WriteFile writes a file. It replaces an existing one.
-func WriteFile(file string, data []byte, mode fs.FileMode) error {
-	written, err := writeBeside(file, data, func(w *os.File) error { return w.Chmod(mode) })
+// WriteFile writes a file that only its owner may read. It replaces an existing one.
+func WriteFile(file string, data []byte) error {
+	written, err := writeBeside(file, data, private)
 	if err != nil {
 		return err
 	}

@@ -58,13 +58,8 @@ var writers = []struct {
 	mode    fs.FileMode // mode of a file that had 0640 before
 }{
 	{"Create", Create, nil, fs.ErrExist, 0o600, 0o640},
-	{"WriteFile", writeWith(0o600), nil, nil, 0o600, 0o600},
-	{"WriteFile for all users", writeWith(0o644), nil, nil, 0o644, 0o644},
+	{"WriteFile", WriteFile, nil, nil, 0o600, 0o600},
 	{"Replace", Replace, fs.ErrNotExist, nil, 0, 0o640},
-}
-
-func writeWith(mode fs.FileMode) func(string, []byte) error {
-	return func(file string, data []byte) error { return WriteFile(file, data, mode) }
 }
 
 // TestWriters runs each function with and without an existing file. The directory also has a file that a killed

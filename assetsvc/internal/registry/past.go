@@ -67,9 +67,11 @@ func start(log []Revision) (at int, err error) {
 	size := 0
 	for i, revision := range log {
 		c, err := revision.read()
-		switch size += len(c.Patch); {
-		case err != nil:
+		if err != nil {
 			return 0, err
+		}
+		size += len(c.Patch)
+		switch {
 		case at < 0 && c.Extra == wholeAsset:
 			at = i
 		case at < 0 && c.Extra == "" && c.Patch == nil:

@@ -152,7 +152,7 @@ func (c *copies) publish(of Manifest) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(manifest(c.keeper.copies(), of.Begun), text, fileMode)
+	return durable.WriteFile(manifest(c.keeper.copies(), of.Begun), text)
 }
 
 // write writes the files under temporary names.

@@ -22,7 +22,6 @@ import (
 const (
 	manifestEnd = ".json"
 	segmentEnd  = ".ndjson.zst"
-	fileMode    = 0o600
 	hashDigits  = 64
 )
 
@@ -154,7 +153,7 @@ func read(dir string, begun int64) (m Manifest, err error) {
 // lock locks the directory, so that only one process or call makes snapshots. It returns ErrBusy if another
 // process or call has the lock. The function `unlock`, or the end of the process, releases the lock.
 func (k *Keeper) lock() (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(k.o.Dir, "lock"), os.O_CREATE|os.O_RDWR, fileMode)
+	f, err := os.OpenFile(filepath.Join(k.o.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the snapshot directory: %w", err)
 	}
@@ -180,7 +179,7 @@ func (k *Keeper) put(sha256 string, data []byte) error {
 	if there, err := os.ReadFile(file); err == nil && bytes.Equal(there, data) {
 		return nil
 	}
-	return durable.WriteFile(file, data, fileMode)
+	return durable.WriteFile(file, data)
 }
 
 // tidy keeps the newest snapshots and the newest whole copies for which the function `belongs` returns true. It

@@ -74,7 +74,7 @@ func (k *Keeper) make(ctx context.Context, made func(Segment)) (m Manifest, err 
 	if err != nil {
 		return m, err
 	}
-	return m, durable.WriteFile(manifest(k.manifests(), m.Begun), text, fileMode)
+	return m, durable.WriteFile(manifest(k.manifests(), m.Begun), text)
 }
 
 // begin returns the time in µs that names a new snapshot: the current time, or a later time if another snapshot

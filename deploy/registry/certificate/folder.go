@@ -28,8 +28,6 @@ const (
 	certificateFile = "certificate.pem" // has the key and the chain, so that they always match
 )
 
-const secretMode = 0o600
-
 // FileForm is a regular expression for the names of all files, relative to the directory that was passed to Open.
 const FileForm = `[a-z0-9.-]+/(?:account\.key|certificate\.pem)`
 
@@ -68,7 +66,7 @@ func (f folder) account() (crypto.Signer, error) {
 		if err := f.create(); err != nil {
 			return nil, err
 		}
-		return key, durable.WriteFile(f.file(accountFile), text, secretMode)
+		return key, durable.WriteFile(f.file(accountFile), text)
 	}
 	if err != nil {
 		return nil, err
@@ -122,7 +120,7 @@ func (f folder) keep(key []byte, chain [][]byte, host string) (*tls.Certificate,
 	if err := f.create(); err != nil {
 		return nil, err
 	}
-	return got, durable.WriteFile(f.file(certificateFile), text, secretMode)
+	return got, durable.WriteFile(f.file(certificateFile), text)
 }
 
 // blockOf returns a certificate as PEM.

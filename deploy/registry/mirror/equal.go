@@ -16,7 +16,7 @@ func (k *keeper) keepEqual() {
 	if text == k.equalKept {
 		return
 	}
-	if err := durable.WriteFile(filepath.Join(k.config.Data, equalFile), []byte(text), 0o600); err != nil {
+	if err := durable.WriteFile(filepath.Join(k.config.Data, equalFile), []byte(text)); err != nil {
 		k.unkept.Failed(err)
 		return
 	}

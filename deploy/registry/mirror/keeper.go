@@ -287,7 +287,7 @@ func isDistrust(err error) bool {
 // copied.
 func (m *mirror) noteServed() error {
 	text := []byte(m.config.origin() + "\n")
-	return durable.WriteFile(filepath.Join(m.config.Data, originFile), text, 0o600)
+	return durable.WriteFile(filepath.Join(m.config.Data, originFile), text)
 }
 
 // servedBefore reports whether the copy was served in an earlier run.

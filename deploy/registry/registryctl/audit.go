@@ -174,7 +174,7 @@ func rememberHead(file string, head adminapi.Head) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("remember the head: %w", err)
 	}
-	if err := durable.WriteFile(file, []byte(head.String()+"\n"), 0o600); err != nil {
+	if err := durable.WriteFile(file, []byte(head.String()+"\n")); err != nil {
 		return fmt.Errorf("remember the head: %w", err)
 	}
 	return nil

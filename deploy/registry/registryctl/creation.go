@@ -76,7 +76,7 @@ func (c creation) keep(a answer) error {
 	a.Data = &client.Asset{ID: a.Data.ID}
 	text, err := json.Marshal(a)
 	if err == nil {
-		err = durable.WriteFile(c.file, append(text, '\n'), 0o600)
+		err = durable.WriteFile(c.file, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("keep the tokens: %w", err)

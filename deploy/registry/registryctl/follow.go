@@ -230,7 +230,7 @@ func (f followAssets) keep(position client.Position) error {
 	}
 	text, err := json.Marshal(position)
 	if err == nil {
-		err = durable.WriteFile(f.State, append(text, '\n'), 0o600)
+		err = durable.WriteFile(f.State, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("keep the position: %w", err)

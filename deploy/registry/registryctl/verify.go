@@ -102,7 +102,7 @@ func (v verifyLog) whole(ctx context.Context, p *program, policy *translog.Polic
 		return v.keepConflict(source, err)
 	}
 	if v.Remember != "" {
-		if err := durable.WriteFile(v.Remember, source.checkpoint, 0o600); err != nil {
+		if err := durable.WriteFile(v.Remember, source.checkpoint); err != nil {
 			return fmt.Errorf("remember the checkpoint: %w", err)
 		}
 	}
@@ -120,7 +120,7 @@ func (v verifyLog) keepConflict(source *keepingSource, err error) error {
 		return err
 	}
 	file := v.Remember + ".conflict"
-	if err2 := durable.WriteFile(file, source.checkpoint, 0o600); err2 != nil {
+	if err2 := durable.WriteFile(file, source.checkpoint); err2 != nil {
 		return errors.Join(err, fmt.Errorf("keep the checkpoint: %w", err2))
 	}
 	return fmt.Errorf("%w; keep %s and %s as evidence", err, v.Remember, file)
