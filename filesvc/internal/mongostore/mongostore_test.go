@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -218,8 +219,10 @@ func TestOperationsReadWhatTheyReturn(t *testing.T) {
 		f.SHA256 = f.ID + f.ID
 		files = append(files, documentOf(f))
 	}
-	if _, err := d.files.InsertMany(ctx, files); err != nil {
-		t.Fatal(err)
+	for some := range slices.Chunk(files, 1000) { // rigTimeout bounds each
+		if _, err := d.files.InsertMany(ctx, some); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := s.Recount(ctx); err != nil {
 		t.Fatal(err)
