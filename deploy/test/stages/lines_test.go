@@ -1,0 +1,140 @@
+package stages
+
+import (
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// linesFile has the most lines of code that the product and its tests may have. Anyone may lower a number. A commit that
+// raises one says in its body for which user, in a line that begins with "Lines for ".
+const linesFile = "deploy/test/stages/lines.txt"
+
+var (
+	generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+	forTests  = regexp.MustCompile(`(^|/)[a-z0-9]*test(/|$)|^deploy/(test|bench)(/|$)|^assetsvc/internal/fill$`)
+)
+
+// TestLines counts the lines that have code.
+func TestLines(t *testing.T) {
+	most, got := limitsOfLines(t, fileText(t, linesFile)), map[string]int{}
+	for name := range strings.FieldsSeq(git(t, "ls-files", "*.go")) {
+		kind := kindOf(name)
+		if kind == "" {
+			continue
+		}
+		code := fileText(t, name)
+		if head, _, _ := strings.Cut(code, "\npackage "); generated.MatchString(head) {
+			continue
+		}
+		got[kind] += codeLines(code)
+	}
+	for kind, most := range most {
+		if got[kind] > most {
+			t.Errorf("%s: got %d lines, want at most %d: take lines away, or raise the number in %s", kind, got[kind], most, linesFile)
+		}
+	}
+	t.Log(got)
+}
+
+// TestLinesAreRaisedForAUser reads the history of linesFile.
+func TestLinesAreRaisedForAUser(t *testing.T) {
+	newer, commit := limitsOfLines(t, fileText(t, linesFile)), ""
+	check := func(older map[string]int) {
+		for kind, n := range newer {
+			if before, ok := older[kind]; ok && n > before && !strings.Contains(git(t, "log", "-1", "--format=%n%b", commit), "\nLines for ") {
+				t.Errorf("%.8s raises %s from %d to %d and has no line that begins with \"Lines for \"", commit, kind, before, n)
+			}
+		}
+	}
+	for older := range strings.FieldsSeq(git(t, "log", "--format=%H", "--", linesFile)) {
+		limits := limitsOfLines(t, git(t, "show", older+":"+linesFile))
+		if commit != "" {
+			check(limits)
+		}
+		newer, commit = limits, older
+	}
+	if commit == "" {
+		t.Fatalf("got no commit of %s, want its history", linesFile)
+	}
+}
+
+func TestCodeLines(t *testing.T) {
+	const code = "// A\npackage a // b\n\n/* c\n d */\nvar x = `e\n\n// f` /* g */\n\nfunc y() {\n\t// h\n}\n"
+	if got, want := codeLines(code), 6; got != want {
+		t.Errorf("got %d lines, want %d of\n%s", got, want, code)
+	}
+}
+
+func kindOf(name string) string {
+	switch {
+	case strings.HasSuffix(name, "_test.go"):
+		return "test"
+	case forTests.MatchString(path.Dir(name)):
+		return ""
+	}
+	return "product"
+}
+
+// codeLines counts the lines of code that have a token other than a comment.
+func codeLines(code string) (n int) {
+	fset := token.NewFileSet()
+	file := fset.AddFile("", -1, len(code))
+	var s scanner.Scanner
+	s.Init(file, []byte(code), nil, 0)
+	last := 0
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			return n
+		}
+		if tok == token.SEMICOLON && text != ";" { // the scanner's own
+			continue
+		}
+		first := file.Line(pos)
+		end := first + strings.Count(text, "\n")
+		n += end - max(first-1, last)
+		last = end
+	}
+}
+
+func limitsOfLines(t *testing.T, text string) map[string]int {
+	t.Helper()
+	limits := map[string]int{}
+	for line := range strings.Lines(text) {
+		var kind string
+		var n int
+		if _, err := fmt.Sscan(line, &kind, &n); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		limits[kind] = n
+	}
+	return limits
+}
+
+func fileText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func git(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = "../../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("git %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out)
+}
