@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bufio"
 	"compress/gzip"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -237,33 +236,6 @@ func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 			t.Errorf("%s: got %d, want 200", path, got.status)
 		}
 		s.add(path, hashes.ReplaceAllString(got.text, "")+c.id) // the id is added, because no description names an asset
-	}
-	a.expectCatalogue(t)
-}
-
-// expectCatalogue compares the files of whole copies with the catalogue, and with the page for people.
-func (a api) expectCatalogue(t *testing.T) {
-	t.Helper()
-	page := a.do(t, call{method: "GET", path: "/en/data"}).text
-	catalogue := a.do(t, call{method: "GET", path: "/data/catalog.jsonld"})
-	files, _ := at(catalogue.json, "dcat:dataset.0.dcat:distribution").([]any)
-	if len(files) != 5 {
-		t.Errorf("got %d files in the catalogue, want 5: %s", len(files), catalogue.text)
-	}
-	for _, f := range files {
-		sum := text(at(f, "spdx:checksum.spdx:checksumValue.@value"))
-		address := text(at(f, "dcat:downloadURL.@id"))
-		name := address[strings.LastIndex(address, "/")+1:]
-		file := a.do(t, call{method: "GET", path: "/data/" + sum + "/" + name}) // by hash, as newer copies may exist
-		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(file.text))); got != sum {
-			t.Errorf("%s: got %d with the SHA-256 %s, want the catalogue's, %s", name, file.status, got, sum)
-		}
-		if got, want := fmt.Sprint(len(file.text)), text(at(f, "dcat:byteSize.@value")); got != want {
-			t.Errorf("%s: got %s bytes, want as many as the catalogue says, %s", name, got, want)
-		}
-		if address != a.base+"/data/"+name || !strings.Contains(page, `href="/data/`+name) {
-			t.Errorf("got the address %s, and the page %s; want %s in both", address, page, name)
-		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -384,55 +383,6 @@ func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
 	last.do(t, call{method: "GET", path: asset.of("proof")}).must(t, 200)
 }
 
-// TestMirrorsBeginAnewWithOtherData starts a registry with different data at the same address. The mirrors must
-// make their clients start over, as the registry does.
-func TestMirrorsBeginAnewWithOtherData(t *testing.T) {
-	t.Parallel()
-	c := newChain(t)
-	old := c.publish(t, validAsset())
-	c.await(t)
-	first := c.at(2).page(t, "")
-	cookie, offset := cookieOf(first.header), text(at(first.json, "next_page.offset"))
-	c.kill(t, 0)
-	if err := os.RemoveAll(c.dirs[0]); err != nil {
-		t.Fatal(err)
-	}
-	c.start(t, 0)
-	asset := c.publish(t, validAsset())
-	for n := range 3 {
-		soon(t, "the mirror has the other data", time.Minute, func() bool {
-			return c.at(n).read(t, asset.id).status == 200 && c.at(n).page(t, "").text == c.inPlaceOf(t, n)
-		})
-		a := c.at(n)
-		for _, accept := range []string{"application/json", asEvents, asLines} {
-			got := a.do(t, call{method: "GET", path: "/assets?offset=" + url.QueryEscape(offset),
-				header: map[string]string{"Cookie": "SERVER_ID=" + cookie, "Accept": accept}})
-			got.fails(t, 404, "querystring/offset")
-			if is := cookieOf(got.header); is == cookie || is != cookieOf(c.page(t, "").header) {
-				t.Errorf("at %d: got the cookie %q, want the new one", n, is)
-			}
-		}
-		a.read(t, old.id).must(t, 404)
-	}
-	c.awaitLog(t)
-}
-
-// inPlaceOf returns the first page of the registry's feed, with its links changed to the address of the process n.
-func (c *chain) inPlaceOf(t *testing.T, n int) string {
-	t.Helper()
-	return strings.ReplaceAll(c.page(t, "").text, c.addrs[0], c.addrs[n])
-}
-
-// cookieOf returns the cookie SERVER_ID of an answer.
-func cookieOf(header http.Header) string {
-	cookies := (&http.Response{Header: header}).Cookies()
-	i := slices.IndexFunc(cookies, func(c *http.Cookie) bool { return c.Name == "SERVER_ID" })
-	if i < 0 {
-		return ""
-	}
-	return cookies[i].Value
-}
-
 // TestAMirrorServesOnlyWhatTheLogHas starts a mirror whose copy was changed, and a mirror that expects a log with
 // another key. The first must copy the registry again, and the second must serve nothing.
 func TestAMirrorServesOnlyWhatTheLogHas(t *testing.T) {
@@ -471,78 +421,6 @@ func TestAMirrorServesOnlyWhatTheLogHas(t *testing.T) {
 	if err := cmd.Stop(); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestAMirrorTellsOfAWrongRecord forges an asset in the copy of a mirror. The mirror, which compares its copy with
-// the log, must report the difference. The mirror must recover when the asset changes again.
-func TestAMirrorTellsOfAWrongRecord(t *testing.T) {
-	t.Parallel()
-	c := newChain(t)
-	forged := c.publish(t, validAsset().set("title", "The true title"))
-	for range 20 {
-		c.publish(t, validAsset())
-	}
-	test := c.publish(t, validAsset().set("mode", "test"))
-	c.verifying.await(t, c.patch(t, c.publish(t, validAsset()), fields{"title": "last"}).must(t, 200))
-	c.await(t)
-	c.awaitLog(t)
-	c.kill(t, 1)
-	metrics, output := freeAddr(t), &processes.Output{}
-	c.args[1] = []string{"--check-interval", "10ms", "--metrics-addr", metrics}
-	start := func() {
-		c.processes[1] = startMirror(t, c.addrs[1], c.base, c.dirs[1], output, c.args[1]...)
-	}
-	start()
-	soon(t, "all assets are compared", time.Minute, func() bool { return metricOf(t, metrics, `checked_total{`, "matches") >= 50 })
-	if got := metricOf(t, metrics, "differing", ""); got != 0 {
-		t.Errorf("got %g assets that differ, want 0", got)
-	}
-	c.at(1).do(t, call{method: "GET", path: "/readyz"}).must(t, 200)
-	c.kill(t, 1)
-	forge(t, c.dirs[1], forged.id, "The true title", "A false title.")
-	// A test asset has no leaf in the log, so nothing can differ.
-	forge(t, c.dirs[1], test.id, validAsset()["title"].(string), "A false title.")
-	start()
-	got := await(t, output, "an asset of the copy differs from the public log")
-	if !strings.Contains(got, forged.id) {
-		t.Errorf("got the log %s, want the id %s", got, forged.id)
-	}
-	soon(t, "/readyz fails", time.Minute, func() bool {
-		got := c.at(1).do(t, call{method: "GET", path: "/readyz"})
-		return got.status == 503 && strings.Contains(got.text, "differ from the public log (1 so far)")
-	})
-	if got := metricOf(t, metrics, "differing", ""); got != 1 {
-		t.Errorf("got %g assets that differ, want 1", got)
-	}
-	equal(t, "the title", c.at(1).read(t, forged.id).must(t, 200).data()["title"], any("A false title."))
-	c.patch(t, forged, fields{"title": "The next title"}).must(t, 200)
-	c.awaitReady(t, 1)
-	equal(t, "the asset", c.at(1).read(t, forged.id).must(t, 200).text, c.read(t, forged.id).text)
-}
-
-// metricOf returns the value of a metric of a mirror, from the first line that contains a text.
-func metricOf(t *testing.T, addr, name, text string) float64 {
-	t.Helper()
-	resp, err := client.Get("http://" + addr + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(body)) {
-		if !strings.HasPrefix(line, "registry_mirror_"+name) || !strings.Contains(line, text) {
-			continue
-		}
-		value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " "):]), 64)
-		if err != nil {
-			t.Fatalf("got the line %q: %v", line, err)
-		}
-		return value
-	}
-	return 0
 }
 
 // TestMirrorsFollowTheZoneOfTheRegistry restarts the registry with other time zones. The mirrors must then print
@@ -613,60 +491,4 @@ func startUnready(t *testing.T, addr string, output *processes.Output, args ...s
 	}
 	killAtEnd(t, p, output)
 	return p
-}
-
-// TestASignedCopyOutlivesAHostileUpstream replaces the registry by servers that pretend to be it. A mirror that
-// knows the log's key must keep serving its copy, report that something is wrong, and go on when the registry is
-// back.
-func TestASignedCopyOutlivesAHostileUpstream(t *testing.T) {
-	t.Parallel()
-	c := newChain(t)
-	asset := c.publish(t, validAsset())
-	c.verifying.await(t, asset.answer)
-	c.await(t)
-	c.awaitLog(t)
-	c.kill(t, 2)
-	c.kill(t, 1)
-	c.args[1] = []string{"--public-key", c.keys[0], "--max-behind", "30s"}
-	c.start(t, 1)
-	c.awaitReady(t, 1)
-	want := c.at(1).read(t, asset.id).must(t, 200).text
-	c.kill(t, 0)
-	for _, hostile := range []struct {
-		name, cookie, says string
-	}{
-		{"an empty object without a cookie", "", "behind the registry"},
-		{"an empty registry with other data", "SERVER_ID=other", "shows other data"},
-	} {
-		listener, err := net.Listen("tcp", c.addrs[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasPrefix(r.URL.Path, "/log") {
-				w.WriteHeader(http.StatusNotFound)
-				return
-			}
-			if hostile.cookie == "" {
-				fmt.Fprint(w, `{}`)
-				return
-			}
-			w.Header().Set("Set-Cookie", hostile.cookie)
-			fmt.Fprint(w, `{"data":[],"next_page":{"offset":""}}`)
-		})}
-		go server.Serve(listener)
-		soon(t, "/readyz says "+hostile.says, 2*time.Minute, func() bool {
-			got := c.at(1).do(t, call{method: "GET", path: "/readyz"})
-			return got.status == 503 && strings.Contains(got.text, hostile.says)
-		})
-		equal(t, hostile.name, c.at(1).read(t, asset.id).must(t, 200).text, want)
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	c.start(t, 0)
-	c.awaitReady(t, 1)
-	newest := c.publish(t, validAsset())
-	soon(t, "the mirror follows", time.Minute, func() bool { return c.at(1).read(t, newest.id).status == 200 })
-	equal(t, "the asset", c.at(1).read(t, asset.id).must(t, 200).text, want)
 }
