@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"asset-registry/assetsvc/internal/feed"
@@ -100,73 +99,6 @@ var body = bytes.Repeat([]byte("x"), 3000)
 func openWith(tb testing.TB, uri string, o Options) *Store {
 	tb.Helper()
 	return openAt(tb, uri, time.Now, o)
-}
-
-// BenchmarkCreate measures how fast 1, 16 and 64 concurrent clients create assets. It reports the round trips
-// for each creation. It also measures the bare driver, which inserts the same documents one by one with the same
-// write concern.
-func BenchmarkCreate(b *testing.B) {
-	server := mongotest.Start(b)
-	for _, clients := range []int{1, 16, 64} {
-		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-			var counted commands
-			s := openWith(b, server.URI(b, fmt.Sprintf("bench%d%d", clients, b.N)), Options{Monitor: counted.monitor()})
-			name := nameOf(b, s)
-			b.ResetTimer()
-			each := share(b, clients, func() { mustCreate(b, s) })
-			trips := float64(counted.total()) / float64(b.N)
-			batch := float64(b.N) / float64(counted.opens.Load())
-			b.StopTimer()
-			raw := s.db.client.Database(s.db.assets.Database().Name()).Collection("raw")
-			bare := share(b, clients, func() {
-				d := document{
-					ID: storetest.NewID(), Position: time.Now().UnixMicro(), Revision: 1, Listed: true,
-					Sealed: "sealed", Body: body,
-				}
-				if _, err := raw.InsertOne(b.Context(), d); err != nil {
-					b.Error(err)
-				}
-			})
-			b.ReportMetric(float64(time.Second)/float64(each), "creates/s")
-			b.ReportMetric(trips, "roundtrips/create")
-			b.ReportMetric(batch, "creates/batch")
-			b.ReportMetric(float64(bare)/float64(each), "x-of-raw:"+name)
-		})
-	}
-}
-
-// share spreads b.N calls of the function `do` over the clients. It returns the elapsed time divided by b.N.
-func share(b *testing.B, clients int, do func()) time.Duration {
-	b.Helper()
-	var taken atomic.Int64
-	var wg sync.WaitGroup
-	begun := time.Now()
-	for range clients {
-		wg.Go(func() {
-			for taken.Add(1) <= int64(b.N) {
-				do()
-			}
-		})
-	}
-	wg.Wait()
-	return time.Since(begun) / time.Duration(b.N)
-}
-
-// nameOf returns the product name and the version of the measured server.
-func nameOf(b *testing.B, s *Store) string {
-	b.Helper()
-	var info struct {
-		Version string `bson:"version"`
-		Rig     string `bson:"ferretdbVersion"`
-	}
-	command := bson.D{{Key: "buildInfo", Value: 1}}
-	if err := s.db.clocks.Database().RunCommand(b.Context(), command).Decode(&info); err != nil {
-		b.Fatal(err)
-	}
-	if info.Rig != "" {
-		return "FerretDB-" + info.Rig + "-SQLite"
-	}
-	return "MongoDB-" + info.Version
 }
 
 // TestAFencedIDIsVoid fences an id, and then tries to create and to read an asset with this id. Both must fail.

@@ -18,13 +18,6 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// lateStore reports no horizon. The test reads the horizon after the assets instead.
-type lateStore struct{ *Store }
-
-func (lateStore) Page(context.Context, registry.Query) (registry.FeedPage, error) {
-	return registry.FeedPage{}, nil
-}
-
 // TestASnapshotMissesNothing takes snapshots while assets are being written. A snapshot and the feed after its
 // position must have all assets (storetest.CheckSnapshot).
 // Promises: snapshot-whole
@@ -35,28 +28,6 @@ func TestASnapshotMissesNothing(t *testing.T) {
 	for _, v := range storetest.CheckSnapshot(t, s, someLoad(), 4, take) {
 		t.Error(v)
 	}
-}
-
-// TestTheCheckCatchesALatePosition makes snapshots whose position is read after the assets, until the check finds
-// a snapshot that lacks a change.
-func TestTheCheckCatchesALatePosition(t *testing.T) {
-	server := mongotest.Start(t)
-	for range 10 {
-		s := open(t, server, "", time.Now)
-		k := newKeeper(t, lateStore{s})
-		late := func(ctx context.Context) (storetest.Copy, error) {
-			copied, err := copyOf(ctx, k)
-			if err != nil {
-				return copied, err
-			}
-			copied.Position, err = storetest.Horizon(ctx, s)
-			return copied, err
-		}
-		if len(storetest.CheckSnapshot(t, s, someLoad(), 4, late)) > 0 {
-			return
-		}
-	}
-	t.Error("got no violation in 10 runs, want one")
 }
 
 func someLoad() storetest.Load {

@@ -157,24 +157,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkParseManyMembers parses objects of up to 100,000 members, which is the maximum that a body can hold.
-// The time for each byte must not grow with the number of members.
-func BenchmarkParseManyMembers(b *testing.B) {
-	for _, members := range []int{100, 10_000, 100_000} {
-		var text strings.Builder
-		text.WriteByte('{')
-		for i := range members {
-			fmt.Fprintf(&text, `"%d":1,`, i)
-		}
-		body := []byte(strings.TrimSuffix(text.String(), ",") + "}")
-		b.Run(fmt.Sprint(members), func(b *testing.B) {
-			b.SetBytes(int64(len(body)))
-			for b.Loop() {
-				if _, err := Parse(body); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
