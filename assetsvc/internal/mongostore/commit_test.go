@@ -3,7 +3,6 @@ package mongostore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // commands counts the write commands that the driver sends to the database.
@@ -105,22 +105,14 @@ func openWith(tb testing.TB, uri string, o Options) *Store {
 func TestAFencedIDIsVoid(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "tvoid"), Options{})
 	r := registry.Record{ID: storetest.NewID(), Body: body}
-	if err := (feedStore{database: s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (feedStore{database: s.db}).Fence(t.Context(), []string{r.ID}))
 	for range 2 {
-		if _, err := s.Create(t.Context(), r); !errors.Is(err, registry.ErrVoid) {
-			t.Errorf("create: got %v, want ErrVoid", err)
-		}
+		expect.ErrOf(t, registry.ErrVoid, "create")(s.Create(t.Context(), r))
 	}
 	for _, most := range []int{registry.AnySize, registry.MaxAsset} {
-		if _, err := s.Get(t.Context(), r.ID, most); !errors.Is(err, registry.ErrNotFound) {
-			t.Errorf("get up to %d bytes: got %v, want ErrNotFound", most, err)
-		}
+		expect.ErrOf(t, registry.ErrNotFound, "get up to %d bytes", most)(s.Get(t.Context(), r.ID, most))
 	}
-	if _, err := s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 1}); !errors.Is(err, registry.ErrNotFound) {
-		t.Errorf("log: got %v, want ErrNotFound", err)
-	}
+	expect.ErrOf(t, registry.ErrNotFound, "log")(s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 1}))
 }
 
 // TestTheLogSkipsRevisionsOfFences fences an asset between its changes. A fence raises the revision, but it is
@@ -131,29 +123,19 @@ func TestTheLogSkipsRevisionsOfFences(t *testing.T) {
 	want := []string{"1"}
 	for r.Revision < 12 {
 		if r.Revision == 3 || r.Revision == 7 {
-			if err := (feedStore{database: s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, (feedStore{database: s.db}).Fence(t.Context(), []string{r.ID}))
 			r.Revision++
 		}
-		position, err := s.Replace(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		position := expect.Get(s.Replace(t.Context(), r))(t)
 		r.Position, r.Revision = position, r.Revision+1
 		want = append(want, fmt.Sprint(r.Revision))
 	}
-	log, err := s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := expect.Get(s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 100}))(t)
 	var got []string
 	for _, l := range slices.Backward(log) {
 		got = append(got, fmt.Sprint(l.Revision))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the log differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the log differs")
 }
 
 // TestABatchStoresCreationsAndChangesAtOnce stores a batch with two commands, for creations and for changes. It

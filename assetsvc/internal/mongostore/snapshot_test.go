@@ -16,6 +16,7 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestASnapshotMissesNothing takes snapshots while assets are being written. A snapshot and the feed after its
@@ -39,12 +40,9 @@ func newKeeper(t *testing.T, s snapshot.Store) *snapshot.Keeper {
 	show := func(dst []byte, e registry.Entry) ([]byte, error) {
 		return fmt.Appendf(dst, "%s %d", e.ID, e.Position), nil
 	}
-	k, err := snapshot.New(s, snapshot.Options{
+	k := expect.Get(snapshot.New(s, snapshot.Options{
 		Dir: t.TempDir(), Show: show, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return k
 }
 

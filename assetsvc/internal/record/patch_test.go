@@ -15,10 +15,7 @@ func mustParse(t *testing.T, text string) Value {
 }
 
 func TestPatch(t *testing.T) {
-	for _, c := range []struct {
-		name                string
-		before, after, want string
-	}{
+	for _, c := range []struct{ name, before, after, want string }{
 		{"nothing differs", `{"a":[1,{"b":null}]}`, `{"a":[1,{"b":null}]}`, `[]`},
 		{"the order of members differs", `{"a":1,"b":2}`, `{"b":2,"a":1}`, `[]`},
 		{"a value changes", `{"a":"x"}`, `{"a":"y"}`, `[{"op":"replace","path":"/a","value":"y"}]`},

@@ -24,6 +24,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // canaries has values of hidden fields. The keys are the paths of the fields in an asset. No other field has these
@@ -110,9 +111,7 @@ func testHidden(t *testing.T, a api) {
 	shown.want(t, "the answer to the owner", c.text)
 	for path, value := range canaries {
 		got := a.do(t, call{method: "GET", path: "/assets/" + c.id, key: "concierge"}).must(t, 200)
-		if is := fmt.Sprint(at(got.data(), path)); is != value {
-			t.Errorf("%s: got %q with a key, want %q", path, is, value)
-		}
+		expect.Equal(t, fmt.Sprint(at(got.data(), path)), value, "%s, with a key", path)
 	}
 	a.expectTags(t, c)
 	shown.add("the asset", a.read(t, c.id).must(t, 200).text)
@@ -206,15 +205,8 @@ func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 		if !strings.HasSuffix(file, ".gz") || got.status != http.StatusOK {
 			return got.text
 		}
-		r, err := gzip.NewReader(strings.NewReader(got.text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+		r := expect.Get(gzip.NewReader(strings.NewReader(got.text)))(t)
+		return string(expect.Get(io.ReadAll(r))(t))
 	}
 	for end := time.Now().Add(30 * time.Second); !strings.Contains(plain("documents.csv"), c.id); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -353,15 +345,10 @@ func (s *shownTexts) follow(t *testing.T, a api) (await func(c created)) {
 	t.Helper()
 	kinds := []string{"text/event-stream", "application/x-ndjson"}
 	for _, kind := range kinds {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.base+"/api/2.5/assets?opt_fields=*", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := expect.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, a.base+"/api/2.5/assets?opt_fields=*",
+			nil))(t)
 		r.Header.Set("Accept", kind)
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := expect.Get(http.DefaultClient.Do(r))(t)
 		go func() {
 			defer resp.Body.Close()
 			lines := bufio.NewScanner(resp.Body)
@@ -415,10 +402,7 @@ func newPlainReceiver(t *testing.T, s *shownTexts) string {
 // unpacked returns the texts of all files in an archive.
 func unpacked(t *testing.T, archive string) string {
 	t.Helper()
-	files, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(zip.NewReader(strings.NewReader(archive), int64(len(archive))))(t)
 	var all strings.Builder
 	for _, f := range files.File {
 		r, err := f.Open()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
 
 // change is an acknowledged change of an asset.
@@ -67,10 +68,7 @@ func TestEachSearchHasAllUpToItsPosition(t *testing.T) {
 	t.Parallel()
 	s := split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Search: true}, &processes.Output{})
 	a, other := api{s.URL, "2.5"}, freeAddr(t)
-	p, err := processes.Search(t.Context(), bin, other, s.URL, t.TempDir(), &processes.Output{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(processes.Search(t.Context(), bin, other, s.URL, t.TempDir(), &processes.Output{}))(t)
 	t.Cleanup(func() { _ = p.Kill() })
 	searches := []api{a, {"http://" + other, "2.5"}}
 	for _, search := range searches {

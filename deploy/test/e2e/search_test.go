@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -69,6 +70,7 @@ func (a api) awaitSearch(t *testing.T) {
 func testFoundAssets(t *testing.T, a api) {
 	a.awaitSearch(t)
 	t.Run("a published asset is found by its words and filters", a.findsWords)
+	t.Run("pages and facets are about all found assets", a.findsPages)
 	t.Run("hidden assets are never found", a.hides)
 	t.Run("faulty searches are refused", a.refusesSearches)
 	t.Run("the page of an asset has its pictures", func(t *testing.T) { testPageWithPictures(t, a) })
@@ -143,6 +145,25 @@ func (a api) findsWords(t *testing.T) {
 	}
 	a.patch(t, c, fields{"title": "Інше"}).must(t, 200)
 	a.awaitFound(t, base)
+}
+
+func (a api) findsPages(t *testing.T) {
+	word, all := nonsense(), []string(nil)
+	for i := range 5 {
+		all = append(all, a.publish(t, validAsset().set("title", fmt.Sprint(word, " ", i))).id)
+	}
+	query := url.Values{"q": {word}, "facets": {"status"}}
+	first := a.awaitFound(t, query, slices.Clone(all)...)
+	equal(t, "the facet status", at(first.json, "facets.status.values"),
+		any([]any{map[string]any{"value": "pending", "count": json.Number("5")}}))
+	again := call{method: "GET", path: "/api/2.5/search?" + query.Encode()}.with("If-None-Match", first.header.Get("ETag"))
+	equal(t, "the status with If-None-Match", a.do(t, again).status, http.StatusNotModified)
+	var got []string
+	for path := "/api/2.5/search?sort=modified&limit=2&q=" + url.QueryEscape(word); path != ""; {
+		page := a.do(t, call{method: "GET", path: path}).must(t, 200)
+		got, path = append(got, idsOf(page)...), text(at(page.json, "next_page.path"))
+	}
+	equal(t, "the pages", got, all)
 }
 
 // hides checks that searches find no hidden asset. Each hidden asset has a word that no other asset has (a
