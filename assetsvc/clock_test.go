@@ -12,20 +12,18 @@ import (
 
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAServiceWithAWrongClockIsNotReady compares the clock with those of MongoDB and of an auth service.
 func TestAServiceWithAWrongClockIsNotReady(t *testing.T) {
 	auth := httptest.NewServer(http.NotFoundHandler())
 	defer auth.Close()
-	s, err := New(t.Context(), Config{
+	s := expect.Get(New(t.Context(), Config{
 		Store: mongotest.Start(t).URI(t, "clocks"), AuthURLs: []string{auth.URL}, Log: slog.New(slog.DiscardHandler),
 		Secrets: keyring.Ring{bytes.Repeat([]byte{7}, keyring.MinLength)},
 		Now:     func() time.Time { return time.Now().Add(-time.Hour) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	defer s.Close()
 	for wait := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		got := httptest.NewRecorder()

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestCodeListsAreReadWhole(t *testing.T) {
@@ -30,9 +32,7 @@ func TestCodeListsAreReadWhole(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			for file, text := range c.files {
-				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 			}
 			err := Config{CodeLists: dir}.Validate() // the configuration has other faults too, which do not matter here
 			for _, want := range c.want {

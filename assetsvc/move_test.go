@@ -16,6 +16,7 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestMoveKeepsTextsThatAreTooLong moves an asset whose texts are longer than the rules allow. The rules check requests
@@ -33,17 +34,13 @@ func TestMoveKeepsTextsThatAreTooLong(t *testing.T) {
 	if stored.Position, err = from.Create(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}
-	if err := from.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, from.Close())
 	uri := mongotest.Start(t).URI(t, "moved")
 	if n, err := Move(t.Context(), file, uri, func(int, int) {}); n != 1 || err != nil {
 		t.Fatalf("got %d assets moved, %v, want 1, nil", n, err)
 	}
-	to, err := mongostore.Open(t.Context(), uri, mongostore.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := expect.Get(mongostore.Open(t.Context(), uri, mongostore.Options{Now: time.Now,
+		Log: slog.New(slog.DiscardHandler)}))(t)
 	defer to.Close()
 	got, err := to.Get(t.Context(), stored.ID, len(body))
 	if err != nil || !bytes.Equal(got.Body, body) || got.Position != stored.Position {
@@ -56,24 +53,15 @@ func TestMoveKeepsTextsThatAreTooLong(t *testing.T) {
 // was removed. Afterwards each reference still stands for the same asset.
 func TestMoveKeepsReferences(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "assets.db")
-	from, err := boltstore.Open(file, boltstore.Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := expect.Get(boltstore.Open(file, boltstore.Options{Now: time.Now}))(t)
 	ids := map[string]string{
 		"lot-1": storetest.Refer(t, from, "lot-1", false), "lot-2": storetest.Refer(t, from, "lot-2", true),
 	}
-	if err := from.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, from.Close())
 	uri := mongotest.Start(t).URI(t, "referred")
-	if _, err := Move(t.Context(), file, uri, func(int, int) {}); err != nil {
-		t.Fatal(err)
-	}
-	to, err := mongostore.Open(t.Context(), uri, mongostore.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(Move(t.Context(), file, uri, func(int, int) {}))(t)
+	to := expect.Get(mongostore.Open(t.Context(), uri, mongostore.Options{Now: time.Now,
+		Log: slog.New(slog.DiscardHandler)}))(t)
 	defer to.Close()
 	for reference, want := range ids {
 		got, err := to.ClaimReference(t.Context(), registry.ReferenceKey("one", reference), "", storetest.NewID())
@@ -81,32 +69,23 @@ func TestMoveKeepsReferences(t *testing.T) {
 			t.Errorf("%s: got %s, %v; want %s", reference, got, err, want)
 		}
 	}
-	if _, err := to.Get(t.Context(), ids["lot-2"], registry.AnySize); !errors.Is(err, registry.ErrRemoved) {
-		t.Errorf("the removed draft: got %v, want %v", err, registry.ErrRemoved)
-	}
+	expect.ErrOf(t, registry.ErrRemoved, "the removed draft")(to.Get(t.Context(), ids["lot-2"], registry.AnySize))
 }
 
 // TestCopyEndings copies endings to a store that has a later and an earlier one. The later of two must stay.
 func TestCopyEndings(t *testing.T) {
 	dir := t.TempDir()
 	open := func(name string) *boltstore.Store {
-		s, err := boltstore.Open(filepath.Join(dir, name), boltstore.Options{Now: time.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return expect.Get(boltstore.Open(filepath.Join(dir, name), boltstore.Options{Now: time.Now}))(t)
 	}
 	from, to := open("from"), open("to")
 	var all []authapi.Ending
 	for i := range 2*authapi.MaxEndings + 1 {
 		all = append(all, authapi.Ending{ID: fmt.Sprintf("key %03d", i), Seq: 5})
 	}
-	err := errors.Join(from.KeepEndings(t.Context(), all), from.Close(), to.KeepEndings(t.Context(), []authapi.Ending{
+	expect.OK(t, errors.Join(from.KeepEndings(t.Context(), all), from.Close(), to.KeepEndings(t.Context(), []authapi.Ending{
 		{ID: "key 000", Seq: 9}, {ID: "key 001", Seq: 4}}), to.Close(),
-		CopyEndings(t.Context(), filepath.Join(dir, "from"), filepath.Join(dir, "to")))
-	if err != nil {
-		t.Fatal(err)
-	}
+		CopyEndings(t.Context(), filepath.Join(dir, "from"), filepath.Join(dir, "to"))))
 	to = open("to")
 	defer to.Close()
 	got, err := to.Endings(t.Context(), "", 1000)

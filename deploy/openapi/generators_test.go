@@ -9,6 +9,7 @@ import (
 
 	"asset-registry/deploy/openapi"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestDocumentsSuitGenerators searches the documents for four things that generators of clients cannot handle: a
@@ -16,14 +17,9 @@ import (
 // an answer that is repeated at each operation. The documents must have none of them.
 func TestDocumentsSuitGenerators(t *testing.T) {
 	for _, version := range routes.Targets() {
-		d, err := openapi.Public(version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := expect.Get(openapi.Public(version))(t)
 		var document map[string]any
-		if err := json.Unmarshal(d.JSON, &document); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(d.JSON, &document))
 		places := 0
 		walk(document, "#", func(at string, o map[string]any) {
 			places++

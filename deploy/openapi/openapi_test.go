@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/deploy/openapi"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // The gateway and the auth service embed the documents in these folders.
@@ -22,17 +23,11 @@ var update = flag.Bool("update", false, "write the documents instead of comparin
 
 func TestTheEmbeddedDocumentsAreUpToDate(t *testing.T) {
 	for _, version := range routes.Targets() {
-		d, err := openapi.Public(version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := expect.Get(openapi.Public(version))(t)
 		compare(t, filepath.Join(embedded, version+".json"), d.JSON)
 		compare(t, filepath.Join(embedded, version+".yaml"), d.YAML)
 	}
-	d, err := openapi.Admin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := expect.Get(openapi.Admin())(t)
 	compare(t, filepath.Join(adminEmbedded, "admin.json"), d.JSON)
 	compare(t, filepath.Join(adminEmbedded, "admin.yaml"), d.YAML)
 }
@@ -42,15 +37,8 @@ func TestTheEmbeddedDocumentsAreUpToDate(t *testing.T) {
 func compare(t *testing.T, file string, want []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(file, want, 0o644))
 	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs; run this test with -update (-want +got):\n%s", file, diff)
-	}
+	got := expect.Get(os.ReadFile(file))(t)
+	expect.NoDiff(t, cmp.Diff(string(want), string(got)), "%s differs; run this test with -update", file)
 }

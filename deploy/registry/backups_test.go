@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestBackupsThatAreKept checks which backups are kept. A day or a week without a backup does not count.
@@ -20,10 +21,9 @@ func TestBackupsThatAreKept(t *testing.T) {
 		daily = append(daily, day.Format(time.RFC3339))
 	}
 	for _, c := range []struct {
-		name string
-		keep Keep
-		made []string
-		kept []string
+		name       string
+		keep       Keep
+		made, kept []string
 	}{
 		{"none", Keep{1, 1}, nil, nil},
 		{"one of a day", Keep{2, 0},
@@ -40,10 +40,7 @@ func TestBackupsThatAreKept(t *testing.T) {
 		into := t.TempDir()
 		names := map[string]string{}
 		for _, text := range c.made {
-			at, err := time.Parse(time.RFC3339, text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			at := expect.Get(time.Parse(time.RFC3339, text))(t)
 			names[text] = at.Format(backupForm)
 			write(t, into, names[text])
 		}
@@ -62,9 +59,7 @@ func TestBackupsThatAreKept(t *testing.T) {
 		for _, text := range c.kept {
 			want[names[text]] = true
 		}
-		if diff := cmp.Diff(want, listing(t, into)); diff != "" {
-			t.Errorf("%s: the directory differs (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, listing(t, into)), "%s: the directory differs", c.name)
 	}
 }
 
@@ -107,12 +102,8 @@ func TestAFailedBackupIsNoted(t *testing.T) {
 	dir, into := t.TempDir(), filepath.Join(t.TempDir(), "backups")
 	write(t, dir, "a.tar")
 	write(t, dir, formatFile)
-	if _, err := noteBackup(dir, filepath.Join(dir, "a.tar"), true); err != nil {
-		t.Fatal(err)
-	}
-	if err := BackupInto(t.Context(), dir, into, Keep{1, 0}, BackupOptions{}, t.Output()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want %v", err, os.ErrNotExist)
-	}
+	expect.Get(noteBackup(dir, filepath.Join(dir, "a.tar"), true))(t)
+	expect.Err(t, BackupInto(t.Context(), dir, into, Keep{1, 0}, BackupOptions{}, t.Output()), os.ErrNotExist, "")
 	last, err := readBackup(dir)
 	if err != nil || !last.Checked || last.Finished.IsZero() || last.Failed.IsZero() || !strings.Contains(last.Fault, secretFile) {
 		t.Errorf("got %+v, %v; want the backup before and the fault", last, err)
@@ -143,17 +134,12 @@ func TestOneBackupAtATime(t *testing.T) {
 
 func write(t *testing.T, dir, name string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 }
 
 func listing(t *testing.T, dir string) map[string]bool {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := expect.Get(os.ReadDir(dir))(t)
 	names := map[string]bool{}
 	for _, e := range entries {
 		names[e.Name()] = true

@@ -9,16 +9,15 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestTheControlSocketIsPrivate opens the socket under each kind of umask. Its mode must be 0600 before it is used.
 func TestTheControlSocketIsPrivate(t *testing.T) {
 	for _, umask := range []int{0, 0o002, 0o022, 0o077, 0o777} {
 		_, path := openControl(t, umask)
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := expect.Get(os.Stat(path))(t)
 		if got := info.Mode().Perm(); got != 0o600 {
 			t.Errorf("umask %04o: got a socket of mode %04o, want 0600", umask, got)
 		}
@@ -29,9 +28,7 @@ func TestTheControlSocketIsPrivate(t *testing.T) {
 // answer; the own user must get one.
 func TestTheControlSocketKnowsItsUser(t *testing.T) {
 	listener, path := openControl(t, 0)
-	if err := errors.Join(os.Chmod(filepath.Dir(path), 0o755), os.Chmod(path, 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(os.Chmod(filepath.Dir(path), 0o755), os.Chmod(path, 0o666)))
 	own := os.Geteuid()
 	if own != 0 { // the test cannot become another user, so another user owns the socket
 		listener.user++
@@ -47,13 +44,9 @@ func TestTheControlSocketKnowsItsUser(t *testing.T) {
 		}
 	}()
 	const nobody = 65534
-	if got := heard(t, path, nobody); got != "" {
-		t.Errorf("another user: got the answer %q, want none", got)
-	}
+	expect.Equal(t, heard(t, path, nobody), "", "another user, the answer")
 	if own == 0 {
-		if got := heard(t, path, own); got != "hello" {
-			t.Errorf("the own user: got the answer %q, want hello", got)
-		}
+		expect.Equal(t, heard(t, path, own), "hello", "the own user, the answer")
 	}
 }
 
@@ -67,10 +60,7 @@ func openControl(t *testing.T, umask int) (ownListener, string) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, controlFile)
 	defer syscall.Umask(syscall.Umask(umask))
-	listener, err := listenControl(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Get(listenControl(t.Context(), path))(t)
 	t.Cleanup(func() { listener.Close() })
 	return listener.(ownListener), path
 }

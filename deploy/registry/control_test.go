@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestABackupEndsWhenItsReceiverStops asks for a backup whose data has no end, and reads nothing. The sender must
@@ -26,19 +27,12 @@ func TestABackupEndsWhenItsReceiverStops(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	receiver, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	receiver := expect.Get(net.Dial("tcp", server.Listener.Addr().String()))(t)
 	defer receiver.Close()
-	if _, err := receiver.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(receiver.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")))(t)
 	select {
 	case err := <-ended:
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("got %v, want %v", err, os.ErrDeadlineExceeded)
-		}
+		expect.Err(t, err, os.ErrDeadlineExceeded, "")
 	case <-time.After(time.Minute):
 		t.Error("the backup goes on, want it to end")
 	}
@@ -52,10 +46,7 @@ func TestABackupLooksAtTheStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	listener, err := net.Listen("unix", filepath.Join(dir, controlFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Get(net.Listen("unix", filepath.Join(dir, controlFile)))(t)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "not now", http.StatusServiceUnavailable)
 	})}

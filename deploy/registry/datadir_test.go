@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // files maps the names of the files in a data directory to their contents.
@@ -77,13 +78,9 @@ func (f files) write(t *testing.T, dir string) {
 	if f == nil {
 		return
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(dir, 0o700))
 	for file, text := range f {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 	}
 }
 
@@ -95,20 +92,12 @@ func mustRefuseUntouched(t *testing.T, dir string, want files, err error, says s
 		t.Errorf("got %v, want an error with %q", err, says)
 	}
 	got := files{}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := expect.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(filepath.Join(dir, e.Name())))(t)
 		got[e.Name()] = string(text)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("after the refusal: the files differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "after the refusal: the files differ")
 }
 
 // mustFinishFirstStart finishes the first start. It opens the directory before and after that, and checks the
@@ -119,13 +108,9 @@ func mustFinishFirstStart(t *testing.T, dir string, want keyring.Ring) {
 		t.Errorf("opened again: got error %v, same secret %t; want nil, true", err, cmp.Equal(again, want))
 	}
 	for _, name := range []string{assetsFile, tokensFile} { // the services create these files
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
-	if err := finishFirstStart(dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, finishFirstStart(dir))
 	if again, err := openData(dir); err != nil || !cmp.Equal(again, want) {
 		t.Errorf("after the first start: got error %v, same secret %t; want nil, true", err, cmp.Equal(again, want))
 	}
@@ -146,10 +131,7 @@ func TestOpenDataByManyAtOnceFindsOneSecret(t *testing.T) {
 			opening.Go(func() { secrets[i], errs[i] = openData(dir) })
 		}
 		opening.Wait()
-		want, err := openData(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := expect.Get(openData(dir))(t)
 		for i := range secrets {
 			if errs[i] != nil || !cmp.Equal(secrets[i], want) {
 				t.Fatalf("process %d: got error %v, same secret %t; want nil, true", i, errs[i],

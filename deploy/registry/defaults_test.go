@@ -10,15 +10,14 @@ import (
 	"asset-registry/authsvc"
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestFlagsHaveTheDefaultsOfTheServices checks that each flag has the same default as the service that it configures.
 // A service uses its default for a zero field of its Config. If services share a flag, their defaults must be equal.
 func TestFlagsHaveTheDefaultsOfTheServices(t *testing.T) {
 	var c Config
-	if _, err := config.Parse(&c, "registry", "", "REGISTRY_TEST", nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(config.Parse(&c, "registry", "", "REGISTRY_TEST", nil))(t)
 	got := map[string]any{
 		"body of the gateway": c.MaxBody, "body of the asset service": c.MaxBody,
 		"timeout of the gateway": c.Timeout, "timeout of the asset service": c.Timeout,
@@ -33,7 +32,5 @@ func TestFlagsHaveTheDefaultsOfTheServices(t *testing.T) {
 		"requests":              gateway.DefaultMaxConcurrent, "streams": gateway.DefaultClientStreams,
 		"segments": gateway.DefaultClientSegments,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the defaults differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the defaults differ")
 }

@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAddressesOfFiles checks the beginning of the addresses of files (docs/files.md, "Addresses").
 func TestAddressesOfFiles(t *testing.T) {
 	secure := httpserver.Certificate{Cert: "x", Key: "x"}
 	for _, c := range []struct {
-		config Config
-		addr   string
-		want   string
+		config     Config
+		addr, want string
 	}{
 		{Config{}, "127.0.0.1:8080", "http://127.0.0.1:8080"},
 		{Config{}, "[::1]:8080", "http://[::1]:8080"},
@@ -32,9 +32,8 @@ func TestAddressesOfFiles(t *testing.T) {
 		{Config{BaseURL: "https://registry.example/"}, "0.0.0.0:8080", "https://registry.example"},
 		{Config{BaseURL: "https://registry.example", Sandbox: true}, "127.0.0.1:80", "https://registry.example"},
 	} {
-		if got := c.config.filesURL(c.addr); got != c.want {
-			t.Errorf("%q, sandbox %t, at %s: got %q, want %q", c.config.BaseURL, c.config.Sandbox, c.addr, got, c.want)
-		}
+		expect.Equal(t, c.config.filesURL(c.addr), c.want, "%q, sandbox %t, at %s", c.config.BaseURL,
+			c.config.Sandbox, c.addr)
 	}
 }
 
@@ -46,25 +45,15 @@ func TestBytesOfABackup(t *testing.T) {
 	for name, text := range map[string]string{
 		blob: "content", filepath.Join(filesDirectory, "new", filepath.Base(blob)): "half", filesDirectory + "/x": "x",
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := errors.Join(archiveBytes(w, dir), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(archiveBytes(w, dir), w.Close()))
 	restored := t.TempDir()
-	if err := os.Mkdir(filepath.Join(restored, filesDirectory), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := extractBytes(tar.NewReader(bytes.NewReader(b.Bytes())), restored); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Mkdir(filepath.Join(restored, filesDirectory), 0o700))
+	expect.OK(t, extractBytes(tar.NewReader(bytes.NewReader(b.Bytes())), restored))
 	if text, err := os.ReadFile(filepath.Join(restored, blob)); string(text) != "content" {
 		t.Errorf("got %q, %v, want the content", text, err)
 	}

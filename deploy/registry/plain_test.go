@@ -10,15 +10,13 @@ import (
 
 	"asset-registry/deploy/registry/certificate"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestPlainHTTPWithACertificateOfOnesOwn listens for plain HTTP only where the operator names an address. A port that is
 // taken is no reason to stop.
 func TestPlainHTTPWithACertificateOfOnesOwn(t *testing.T) {
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := expect.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	for _, c := range []struct {
 		addr           string
@@ -39,21 +37,14 @@ func TestPlainHTTPWithACertificateOfOnesOwn(t *testing.T) {
 			continue
 		}
 		stop := config.servePlain(t.Context(), on.plain, new(certificate.Manager), log)
-		ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+on.plain.Addr().String()+"/a?b", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := http.DefaultTransport.RoundTrip(ask)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ask := expect.Get(http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://"+on.plain.Addr().String()+"/a?b", nil))(t)
+		resp := expect.Get(http.DefaultTransport.RoundTrip(ask))(t)
 		resp.Body.Close()
 		if got := resp.Header.Get("Location"); resp.StatusCode != 301 || got != "https://registry.example/a?b" {
 			t.Errorf("got %d to %q, want 301 to the base URL", resp.StatusCode, got)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, stop())
 	}
 	for _, c := range []struct {
 		config Config

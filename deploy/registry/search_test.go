@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/config"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestSettingsOfTheSearchAreCheckedBeforeTheStart checks settings with files that are missing, faulty or valid,
@@ -16,9 +17,7 @@ func TestSettingsOfTheSearchAreCheckedBeforeTheStart(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	good := write("good.txt", "теплиця, оранжерея\n")
@@ -34,9 +33,7 @@ func TestSettingsOfTheSearchAreCheckedBeforeTheStart(t *testing.T) {
 		{[]string{"--search", "--sale-url", "http://sales.example/{id}"}, "--sale-url"},
 	} {
 		var c Config
-		if _, err := config.Parse(&c, "registry", "", "REGISTRY_TEST", append([]string{"--data", dir}, test.args...)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(config.Parse(&c, "registry", "", "REGISTRY_TEST", append([]string{"--data", dir}, test.args...)))(t)
 		err := c.validate(slog.New(slog.DiscardHandler))
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: got %v, want %q", test.args, err, test.want)

@@ -21,6 +21,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/telemetry/export"
+	"asset-registry/shared/testing/expect"
 )
 
 func figure(name string, value float64, labels ...string) export.Figure {
@@ -36,9 +37,7 @@ func healthy(t *testing.T) *observer {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, dir, formatFile)
-	if err := writeBackup(dir, LastBackup{File: "a.tar", Finished: time.Now(), Checked: true}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, writeBackup(dir, LastBackup{File: "a.tar", Finished: time.Now(), Checked: true}))
 	ready := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"status":"ok"}`) })
 	return &observer{
 		config: Config{Data: dir}, parts: []part{{"gateway", ready}, {"authsvc", ready}},
@@ -76,9 +75,7 @@ func TestStatusNamesEachProblem(t *testing.T) {
 		{"a certificate that expires", "CertificateExpires", tells(figure("registry_tls_expires_seconds", soon))},
 		{"no backup", "BackupTooOld", func(o *observer) { o.config.Data = t.TempDir() }},
 		{"a failed backup", "the last backup failed: no room", func(o *observer) {
-			if err := noteFailure(o.config.Data, errors.New("no room")); err != nil {
-				t.Error(err)
-			}
+			expect.Try(t, noteFailure(o.config.Data, errors.New("no room")))
 		}},
 		{"a broken audit log", "AuditLogBroken", func(o *observer) {
 			o.audit = func(context.Context) (adminapi.Verification, error) {
@@ -123,10 +120,7 @@ func TestStatusNamesEachProblem(t *testing.T) {
 // TestProblemsHaveTheLimitsOfTheAlerts compares the limits of the status with the limits in the alert rules of
 // Prometheus. They must be equal.
 func TestProblemsHaveTheLimitsOfTheAlerts(t *testing.T) {
-	text, err := os.ReadFile("../observability/rules/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile("../observability/rules/alerts.yaml"))(t)
 	want := map[string][]string{
 		"BackupTooOld":       {"registry_backup_finished_seconds", "> " + strconv.Itoa(int(backupWithin.Hours())) + " * 3600"},
 		"CertificateExpires": {"registry_tls_expires_seconds", "< " + strconv.Itoa(int(certificateWithin.Hours()/24)) + " * 86400"},
@@ -175,9 +169,7 @@ func TestStatusOnAScreen(t *testing.T) {
 	})
 	s.Expires = now.AddDate(0, 0, 80)
 	var got strings.Builder
-	if err := s.WriteText(&got, now); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.WriteText(&got, now))
 	want := `registry     1.2.3, up 3 days
 address      :443 as https://registry.example
 services     gateway ready; beware
@@ -197,9 +189,7 @@ memory       4.0 MiB resident, of which Go uses 2.0 KiB
 PROBLEM      no backup (docs/runbook.md#backuptooold)
 PROBLEM      else
 `
-	if diff := cmp.Diff(want, got.String()); diff != "" {
-		t.Errorf("the screen differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got.String()), "the screen differs")
 }
 
 // TestAnEndlessStatusIsCutOff has a control socket whose answer never ends. Reading the status must end with an

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestFactsAreThoseOfTheOtherImages checks that this program and `make images` use the same SBOM tool and the same
@@ -13,10 +15,7 @@ func TestFactsAreThoseOfTheOtherImages(t *testing.T) {
 	for file, want := range map[string]string{
 		"../images/build.sh": "SBOM=" + sbomTool + "\n", "../images/Dockerfile": "USER " + user + "\n",
 	} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(file))(t)
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s: got no line %q, want it", file, want)
 		}
@@ -25,9 +24,7 @@ func TestFactsAreThoseOfTheOtherImages(t *testing.T) {
 
 func TestAReleaseThatCannotBeMadeIsRefused(t *testing.T) {
 	full := t.TempDir()
-	if err := os.WriteFile(filepath.Join(full, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(full, "file"), nil, 0o600))
 	for _, c := range []struct {
 		name, says string
 		args       []string
@@ -50,10 +47,7 @@ func TestAReleaseThatCannotBeMadeIsRefused(t *testing.T) {
 // TestAKeyIsMadeOnce signs with a new key, and then with the key that the file has. Both keys must be equal.
 func TestAKeyIsMadeOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys", "release.key")
-	first, err := signingKey(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := expect.Get(signingKey(file))(t)
 	second, err := signingKey(file)
 	if err != nil || second.KeyHash() != first.KeyHash() || second.Name() != keyName {
 		t.Errorf("got the key %v, %v, want the first one", second, err)
@@ -62,9 +56,7 @@ func TestAKeyIsMadeOnce(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v, want a file of mode 0600", info, err)
 	}
-	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte("x"), 0o600))
 	if got, err := signingKey(file); err == nil {
 		t.Errorf("got %v for a damaged file, want an error", got)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"asset-registry/assetsvc"
 	"asset-registry/shared/config"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestFlagsHaveTheDefaultsOfTheService compares the defaults of the flags with the values that a Config uses
@@ -14,14 +15,10 @@ import (
 func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	var c commands
 	args := []string{"--secret-file", "x", "--store", "file:x"}
-	if _, err := config.Parse(&c, "assetsvc", "", "ASSETSVC_TEST", args); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(config.Parse(&c, "assetsvc", "", "ASSETSVC_TEST", args))(t)
 	s := c.Serve
 	got := []any{s.MaxBody, s.Timeout, s.StoreTimeout, s.StoreLease}
 	want := []any{int64(assetsvc.DefaultMaxBody), assetsvc.DefaultTimeout, assetsvc.DefaultStoreTimeout,
 		assetsvc.DefaultStoreLease}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the defaults differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the defaults differ")
 }

@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // tokens is an auth service that accepts every token for every asset.
@@ -48,16 +49,10 @@ const plainDocument = `"documentType":"notice","title":"x","url":"https://docs.e
 // Answers of older versions must not have it.
 func TestAnswersOfOldVersionsHaveNoLaterField(t *testing.T) {
 	asset.AddLaterFields(t)
-	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := expect.Get(boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now}))(t)
 	defer store.Close()
 	assets := registry.New(store, tokens{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
-	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := expect.Get(identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now))(t)
 	log := slog.New(slog.DiscardHandler)
 	engine := httpserver.NewEngine(httpserver.Options{Log: log, Timeout: time.Minute, Ready: store.Ready})
 	httpapi.New(assets, time.UTC, 1<<20, httpapi.NewMemory(1<<30)).Route(engine, signer)
@@ -94,10 +89,7 @@ func TestAnswersOfOldVersionsHaveNoLaterField(t *testing.T) {
 				`{"data":{"identifier":"y"}}`, 200},
 		} {
 			r := httptest.NewRequest(c.method, "/api/"+version+c.path, strings.NewReader(c.body))
-			signed, err := signer.Sign(identity.Identity{Broker: "broker", Role: c.by, Levels: "3"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			signed := expect.Get(signer.Sign(identity.Identity{Broker: "broker", Role: c.by, Levels: "3"}))(t)
 			r.Header.Set(identity.Header, signed)
 			r.Header.Set("X-Access-Token", "token")
 			got := httptest.NewRecorder()
@@ -120,19 +112,10 @@ func publishColourful(t *testing.T, assets *registry.Registry) (id string, parts
 	t.Helper()
 	broker := identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "3"}
 	input := func(text string) registry.Input {
-		value, err := record.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return registry.Input{Fields: value.(record.Object), Version: "2.6"}
+		return registry.Input{Fields: expect.Get(record.Parse([]byte(text)))(t).(record.Object), Version: "2.6"}
 	}
-	created, err := assets.Create(t.Context(), broker, input(colourfulAsset))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := assets.Change(t.Context(), broker, created.ID, "token", input(`{"status":"pending"}`)); err != nil {
-		t.Fatal(err)
-	}
+	created := expect.Get(assets.Create(t.Context(), broker, input(colourfulAsset)))(t)
+	expect.Get(assets.Change(t.Context(), broker, created.ID, "token", input(`{"status":"pending"}`)))(t)
 	parts = map[string]string{}
 	for _, p := range asset.Parts() {
 		place := registry.Place{Asset: created.ID, Part: p}

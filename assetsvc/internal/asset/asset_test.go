@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 var (
@@ -29,11 +30,7 @@ func ids() func() string {
 
 func parse(t testing.TB, text string) record.Object {
 	t.Helper()
-	value, err := record.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value.(record.Object)
+	return expect.Get(record.Parse([]byte(text)))(t).(record.Object)
 }
 
 const validText = `{
@@ -57,11 +54,7 @@ func origin() Origin {
 // valid returns a valid draft, changed by a merge patch.
 func valid(t testing.TB, patch string) Asset {
 	t.Helper()
-	a, err := rules.Create(parse(t, validText), origin())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return change(t, a, Owner, patch)
+	return change(t, expect.Get(rules.Create(parse(t, validText), origin()))(t), Owner, patch)
 }
 
 func change(t testing.TB, a Asset, by Role, patch string) Asset {

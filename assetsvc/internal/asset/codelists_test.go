@@ -4,22 +4,19 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestSuppliedListsDecideWhichCodesAreValid(t *testing.T) {
 	supplied := rules
 	supplied.Codes = CodeLists{}
-	for _, c := range []struct {
-		scheme string
-		list   string
-	}{
+	for _, c := range []struct{ scheme, list string }{
 		{"CPV", "\uFEFF# from the ministry\r\n\r\n45000000-7\tБудівельні роботи\r\n03111000-2 Насіння\r\n"},
 		{"CPVS", "AA01-1"},
 		{"kvtspz", "01.01\n01.02 Землі"},
 	} {
-		if err := supplied.Codes.Add(c.scheme, c.list); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, supplied.Codes.Add(c.scheme, c.list))
 	}
 	for _, c := range []struct {
 		name    string
@@ -59,9 +56,7 @@ func TestSuppliedListsDecideWhichCodesAreValid(t *testing.T) {
 func TestAnOperatorAddsSchemesOfIdentifiers(t *testing.T) {
 	extended := rules
 	extended.Codes = CodeLists{}
-	if err := extended.Codes.Add("identifier-schemes", "# ours\nUA-NEW a new register\nUA-EDR\nLUX2\n"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, extended.Codes.Add("identifier-schemes", "# ours\nUA-NEW a new register\nUA-EDR\nLUX2\n"))
 	for _, c := range []struct {
 		name, scheme string
 		rules        Rules
@@ -92,9 +87,7 @@ func TestARefusalDoesNotPrintALongList(t *testing.T) {
 		fmt.Fprintf(&long, "0311%04d-2\n", i)
 	}
 	lists := CodeLists{}
-	if err := lists.Add("CPV", long.String()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, lists.Add("CPV", long.String()))
 	supplied := rules
 	supplied.Codes = lists
 	_, err := supplied.Create(parse(t, strings.Replace(validText, `"CAV-PS", "id": "06111000-3"`,
@@ -106,9 +99,8 @@ func TestARefusalDoesNotPrintALongList(t *testing.T) {
 
 func TestTheErrorOfAListHasEachFault(t *testing.T) {
 	for _, c := range []struct {
-		name         string
-		scheme, text string
-		says         []string
+		name, scheme, text string
+		says               []string
 	}{
 		{"codes of another form", "CPV", "x y\n03111000-2\n45000000 x\n",
 			[]string{`line 1: "x" does not have the form`, `line 3: "45000000" does not`}},

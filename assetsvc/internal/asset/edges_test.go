@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/testing/expect"
 )
 
 // asks changes an asset. It returns the asset after the change, and the error.
@@ -19,9 +20,7 @@ func supply(t *testing.T, scheme, codes string) Rules {
 	t.Helper()
 	r := rules
 	r.Codes = CodeLists{}
-	if err := r.Codes.Add(scheme, codes); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Codes.Add(scheme, codes))
 	return r
 }
 

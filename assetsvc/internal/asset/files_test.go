@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestThumbnails reads single documents. Only an illustration whose file is a picture of this registry must have
@@ -35,9 +36,7 @@ func TestThumbnails(t *testing.T) {
 		if value, there := NewView(c.version).Part(documents, c.document).Lookup(thumbnails); there {
 			got = string(record.Append(nil, value))
 		}
-		if got != c.want {
-			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
-		}
+		expect.Equal(t, got, c.want, "%s", c.name)
 	}
 	if got := NewView("2.5").Part(documents, nil); got != nil {
 		t.Errorf("a removed document: got %v, want none", got)

@@ -6,15 +6,12 @@ import (
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 func parseList(t *testing.T, text string) record.List {
 	t.Helper()
-	value, err := record.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value.(record.List)
+	return expect.Get(record.Parse([]byte(text)))(t).(record.List)
 }
 
 // TestAPatchShowsNoHiddenField has a patch with each kind of change, in hidden and in visible fields. Only the
@@ -50,9 +47,7 @@ func TestAViewIsWholeOrHides(t *testing.T) {
 	}{
 		{NewView(""), true}, {NewView("2.5"), true}, {NewView("", Locations), false}, {NewView("2.3"), false},
 	} {
-		if got := c.view.IsWhole(); got != c.whole {
-			t.Errorf("a view that hides %v: got whole %v, want %v", c.view.Hidden(), got, c.whole)
-		}
+		expect.Equal(t, c.view.IsWhole(), c.whole, "a view that hides %v, whole", c.view.Hidden())
 	}
 	items := parts[0]
 	v := NewView("", Locations)
@@ -93,9 +88,7 @@ func TestGroupsOfGroups(t *testing.T) {
 		{nil, nil, true}, {[]Group{Contacts}, nil, true}, {nil, []Group{Contacts}, false},
 		{[]Group{Addresses, Contacts}, []Group{Contacts}, true}, {[]Group{Contacts}, []Group{Contacts, Locations}, false},
 	} {
-		if got := HasGroups(c.others, c.some); got != c.want {
-			t.Errorf("%v in %v: got %v, want %v", c.some, c.others, got, c.want)
-		}
+		expect.Equal(t, HasGroups(c.others, c.some), c.want, "%v in %v", c.some, c.others)
 	}
 }
 
@@ -168,10 +161,7 @@ func TestTitlesOfTestAssetsSaySo(t *testing.T) {
 		if c.mode != "" {
 			fields = fields.With("mode", c.mode)
 		}
-		a, err := rules.Create(fields, origin())
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := expect.Get(rules.Create(fields, origin()))(t)
 		if got := a.Fields().Text("title"); got != c.want || a.Fields().Get("title_en") != nil || a.Test() != (c.mode != "") {
 			t.Errorf("%q in mode %q: got %q, title_en %v, test %v; want %q and no title_en", c.title, c.mode, got,
 				a.Fields().Get("title_en"), a.Test(), c.want)

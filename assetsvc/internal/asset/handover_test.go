@@ -13,10 +13,7 @@ import (
 // Promises: ownership-fields
 func TestParseHandover(t *testing.T) {
 	const secret = "sesame"
-	for _, c := range []struct {
-		name                    string
-		sent, id, token, places string
-	}{
+	for _, c := range []struct{ name, sent, id, token, places string }{
 		{"an id and a token in strings", `{"id":"x","transfer":"sesame"}`, "x", secret, ""},
 		{"an id in a number", `{"id":17,"transfer":"sesame"}`, "17", secret, ""},
 		{"an id and a token in booleans", `{"id":true,"transfer":false}`, "true", "false", ""},
@@ -74,10 +71,7 @@ func TestAnErrorDoesNotRevealAToken(t *testing.T) {
 // TestCheckTransfer checks bodies of new transfers. Each case has the names of the fields with faults.
 // Promises: transfer-fields
 func TestCheckTransfer(t *testing.T) {
-	for _, c := range []struct {
-		sent string
-		want string
-	}{
+	for _, c := range []struct{ sent, want string }{
 		{`{}`, ""}, {`{"id":"x","date":"2026-11-20","usedFor":null}`, ""}, {`{"ids":"x"}`, "ids"},
 		{`{"id":[],"asset":1}`, "id asset"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/testing/expect"
 )
 
 const otherID = "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
@@ -39,9 +40,8 @@ func TestACreationNamesIgnoredFields(t *testing.T) {
 		if got := strings.Join(a.Ignored(), " "); err != nil || got != c.want {
 			t.Errorf("%s: got the ignored fields %q, %v, want %q", c.sent, got, err, c.want)
 		}
-		if got := strings.Join(a.Numbered("UA-1").Ignored(), " "); got != c.want {
-			t.Errorf("%s: with a number: got the ignored fields %q, want %q", c.sent, got, c.want)
-		}
+		expect.Equal(t, strings.Join(a.Numbered("UA-1").Ignored(), " "), c.want,
+			"%s: with a number, the ignored fields", c.sent)
 	}
 }
 
@@ -118,10 +118,9 @@ func TestAChangeOfAPartNamesIgnoredFields(t *testing.T) {
 	document := a.fields.List("documents")[0].(record.Object)
 	sentBack := string(record.Append(nil, document))
 	for _, c := range []struct {
-		path string
-		verb Verb
-		sent string
-		want string
+		path       string
+		verb       Verb
+		sent, want string
 	}{
 		{"documents", Add, validDocument, ""},
 		{"documents", Add, sentBack, "id datePublished dateModified"},
@@ -178,10 +177,6 @@ func TestAtMostTwentyIgnoredFieldsAreNamed(t *testing.T) {
 	for i := range 30 {
 		w.ignores(fmt.Sprintf("items.%d.field%c", i, 'a'+i%26), "sent", "stored")
 	}
-	if got := len(w.names); got != maxIgnored {
-		t.Errorf("got %d names, want %d", got, maxIgnored)
-	}
-	if got, want := w.names[0], "items.fielda"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	expect.Equal(t, len(w.names), maxIgnored, "names")
+	expect.Equal(t, w.names[0], "items.fielda", "")
 }

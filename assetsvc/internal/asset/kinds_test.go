@@ -1,7 +1,6 @@
 package asset
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,13 +8,11 @@ import (
 	"pgregory.net/rapid"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestFaults(t *testing.T) {
-	for _, c := range []struct {
-		name               string
-		patch, place, says string
-	}{
+	for _, c := range []struct{ name, patch, place, says string }{
 		{"a fraction for a text", `{"title":1.5}`, "title", "Couldn't interpret '1.5' as string."},
 		{"an empty title", `{"title":""}`, "title", "This field is required."},
 		{"null for a required field", `{"description":null}`, "description", "This field is required."},
@@ -77,24 +74,17 @@ func TestTheNumberOfFaultsIsBounded(t *testing.T) {
 		sent = append(sent, record.Member{Name: strings.Repeat("x", 1+i%50) + string(rune('a'+i%26)), Value: true})
 	}
 	_, err := rules.Create(sent, origin())
-	if got := len(strings.Fields(places(err))); got != maxFaults {
-		t.Errorf("unknown fields: got %d faults, want %d", got, maxFaults)
-	}
+	expect.Equal(t, len(strings.Fields(places(err))), maxFaults, "unknown fields, faults")
 	items := record.List{}
 	for range maxFaults {
 		items = append(items, parse(t, `{"quantity":"x","id":1.5,"description":1.5}`))
 	}
 	_, err = rules.Create(parse(t, validText).With("items", items), origin())
-	if got := len(strings.Fields(places(err))); got != maxFaults {
-		t.Errorf("items with three faults each: got %d faults, want %d", got, maxFaults)
-	}
+	expect.Equal(t, len(strings.Fields(places(err))), maxFaults, "items with three faults each, faults")
 }
 
 func TestDecimals(t *testing.T) {
-	for _, c := range []struct {
-		written string
-		want    string
-	}{
+	for _, c := range []struct{ written, want string }{
 		{"5.0001", "5.0001"}, {"0.1", "0.1"}, {"123456789012345678.5", "123456789012345678.5"}, {"1.50", "1.5"},
 		{"100", "100"}, {"-0", "0"}, {"1e3", "1000"}, {"+7", "7"}, {".5", "0.5"},
 		{"2.00005", "2.0001"}, {"2.00004999", "2"}, {"-2.00005", "-2.0001"}, {"0.00004", "0"}, {"0.00005", "0.0001"},
@@ -141,10 +131,7 @@ func FuzzQuantity(f *testing.F) {
 // Promises: times, times-refused
 func TestTimes(t *testing.T) {
 	kyiv := time.FixedZone("", 2*3600)
-	for _, c := range []struct {
-		text string
-		want string
-	}{
+	for _, c := range []struct{ text, want string }{
 		{"2026-11-20", "2026-11-20T00:00:00.000000+02:00"},
 		{"2026-11-20T12:00", "2026-11-20T12:00:00.000000+02:00"},
 		{"2026-11-20 12:00:01", "2026-11-20T12:00:01.000000+02:00"},
@@ -173,9 +160,7 @@ func TestTimes(t *testing.T) {
 		{"0000-01-01", ErrTimeRange}, {"0001-01-01T00:00:00+01:00", ErrTimeRange},
 		{"9999-12-31T23:59:59-01:00", ErrTimeRange},
 	} {
-		if got, err := ParseTime(c.text, time.UTC); !errors.Is(err, c.want) {
-			t.Errorf("%q: got %v, %v; want %v", c.text, got, err, c.want)
-		}
+		expect.ErrOf(t, c.want, "%q", c.text)(ParseTime(c.text, time.UTC))
 	}
 }
 
@@ -213,16 +198,11 @@ func FuzzParseTime(f *testing.F) {
 }
 
 func TestCodeListsAreComplete(t *testing.T) {
-	if got := len(identifierSchemes); got != 155 {
-		t.Errorf("got %d identifier schemes, want 155", got)
-	}
+	expect.Equal(t, len(identifierSchemes), 155, "identifier schemes")
 	if !cavPSCodes.has("06111000-3") {
 		t.Error("got no code 06111000-3 in CAV-PS, want it")
 	}
-	for _, c := range []struct {
-		name string
-		file string
-	}{
+	for _, c := range []struct{ name, file string }{
 		{"no source", "a\n"}, {"a blank after a code", "# x\na \n"}, {"codes out of order", "# x\nb\na\n"},
 		{"a code that comes twice", "# x\na\na\n"}, {"an empty line", "# x\na\n\nb\n"},
 		{"an empty first line", "# x\n\nb\n"},
@@ -231,10 +211,7 @@ func TestCodeListsAreComplete(t *testing.T) {
 			t.Errorf("%s: got nil, want an error", c.name)
 		}
 	}
-	for _, c := range []struct {
-		name string
-		file string
-	}{{"no source", "a b\n"}, {"a scheme without a form", "# x\na\n"}, {"an invalid form", "# x\na (\n"}} {
+	for _, c := range []struct{ name, file string }{{"no source", "a b\n"}, {"a scheme without a form", "# x\na\n"}, {"an invalid form", "# x\na (\n"}} {
 		if _, err := parseSchemes(c.file); err == nil {
 			t.Errorf("schemes, %s: got nil, want an error", c.name)
 		}

@@ -6,15 +6,13 @@ import (
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // Promises: merge
 func TestMerge(t *testing.T) {
 	two := `{"items":[{},{"description":"Друге","classification":{"id":"06111000-3","description":"Земля"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"У"},"registrationDetails":{}}]}`
-	for _, c := range []struct {
-		name              string
-		patch, path, want string
-	}{
+	for _, c := range []struct{ name, patch, path, want string }{
 		{"a scalar replaces", `{"title":"нова"}`, "title", `"нова"`},
 		{"an object merges", `{"assetCustodian":{"name":"x"}}`, "assetCustodian.contactPoint.telephone",
 			`"0440000000"`},
@@ -44,9 +42,7 @@ func TestMerge(t *testing.T) {
 					}
 				}
 			}
-			if text := string(record.Append(nil, got)); text != c.want {
-				t.Errorf("%s: got %s, want %s", c.path, text, c.want)
-			}
+			expect.Equal(t, string(record.Append(nil, got)), c.want, "%s", c.path)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/testing/expect"
 )
 
 // The function `at` returns the value at a dotted path, or nil if the path does not exist.
@@ -44,10 +45,7 @@ func put(value record.Value, path string, by record.Value) record.Value {
 // valid form.
 func TestRefusalsNameTheNearest(t *testing.T) {
 	const scheme, code = "assetCustodian.identifier.scheme", "items.0.classification.id"
-	for _, c := range []struct {
-		name             string
-		path, sent, want string
-	}{
+	for _, c := range []struct{ name, path, sent, want string }{
 		{"a scheme with a typing error", scheme, `"UA-EDRPOU"`,
 			"Value must be one of 155 values: the nearest is 'UA-EDR'."},
 		{"a scheme in another case", scheme, `"ua_edr"`, "Value must be one of 155 values: the nearest is 'UA-EDR'."},
@@ -97,10 +95,6 @@ func TestNearestIsBounded(t *testing.T) {
 		sent = append(sent, record.Member{Name: fmt.Sprintf("description%d", i), Value: true})
 	}
 	_, err := rules.Create(sent, origin())
-	if got := strings.Count(err.Error(), "the nearest is"); got != maxNearest {
-		t.Errorf("got %d suggestions, want %d", got, maxNearest)
-	}
-	if got := strings.Count(err.Error(), rogue); got != 2*maxNearest {
-		t.Errorf("got %d faults, want %d", got, 2*maxNearest)
-	}
+	expect.Equal(t, strings.Count(err.Error(), "the nearest is"), maxNearest, "suggestions")
+	expect.Equal(t, strings.Count(err.Error(), rogue), 2*maxNearest, "faults")
 }

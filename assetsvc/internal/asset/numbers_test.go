@@ -14,10 +14,7 @@ import (
 func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
 	const id, latitude, elevation = "assetCustodian.identifier.id", "items.0.location.latitude",
 		"items.0.location.elevation"
-	for _, c := range []struct {
-		name             string
-		path, sent, want string
-	}{
+	for _, c := range []struct{ name, path, sent, want string }{
 		{"an id in a string", id, `"00037256"`, `"00037256"`},
 		{"an id in an integer", id, `37256`, `37256`},
 		{"an id of 15 digits", id, `-999999999999999`, `-999999999999999`},

@@ -9,6 +9,7 @@ import (
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // night is the time of the changes of parts in these tests.
@@ -97,9 +98,7 @@ func TestWhoChangesParts(t *testing.T) {
 		{"related_processes", Concierge, []Status{Draft, Pending, Verification, Active, Complete, Deleted}, "",
 			[]Verb{Add, Merge, Remove}, `{"identifier":"x"}`},
 	} {
-		if got := fmt.Sprint(part(t, allowed.path).Verbs); got != fmt.Sprint(allowed.verbs) {
-			t.Errorf("%s: got verbs %s, want %s", allowed.path, got, fmt.Sprint(allowed.verbs))
-		}
+		expect.Equal(t, fmt.Sprint(part(t, allowed.path).Verbs), fmt.Sprint(allowed.verbs), "%s, verbs", allowed.path)
 		for _, status := range Statuses {
 			for _, by := range allRoles {
 				for _, verb := range allowed.verbs {
@@ -144,11 +143,9 @@ func TestWhoChangesParts(t *testing.T) {
 
 func TestPartFaults(t *testing.T) {
 	for _, c := range []struct {
-		name        string
-		path        string
-		verb        Verb
-		sent        string
-		place, says string
+		name, path        string
+		verb              Verb
+		sent, place, says string
 	}{
 		{"an empty item", "items", Add, `{}`, "description classification unit quantity address registrationDetails",
 			"This field is required."},
@@ -234,12 +231,10 @@ func TestPartFaults(t *testing.T) {
 func TestOrderOfPartRefusals(t *testing.T) {
 	complete := in(t, Complete)
 	for _, c := range []struct {
-		name  string
-		a     Asset
-		by    Role
-		id    string
-		sent  string
-		place string
+		name            string
+		a               Asset
+		by              Role
+		id, sent, place string
 	}{
 		{"a missing part comes first", complete, Other, "x", `{"colour":1}`, "item_id"},
 		{"permission comes before the fields", complete, Other, first(t, complete, "items"), `{"colour":1}`,
@@ -263,10 +258,7 @@ func TestOrderOfPartRefusals(t *testing.T) {
 func TestItems(t *testing.T) {
 	chosen := strings.Repeat("e", 32)
 	a := in(t, Pending)
-	for _, c := range []struct {
-		name     string
-		id, want string
-	}{
+	for _, c := range []struct{ name, id, want string }{
 		{"the service keeps a client's id", chosen, chosen},
 		{"the service replaces a placeholder id", "0", ""},
 	} {
@@ -300,10 +292,9 @@ func TestItems(t *testing.T) {
 // Promises: decisionof
 func TestChangesThatChangeNothing(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		path string
-		verb Verb
-		sent string
+		name, path string
+		verb       Verb
+		sent       string
 	}{
 		{"an empty merge", "items", Merge, `{}`},
 		{"the same values", "items", Merge, `{"unit":{"code":"MTK"},"quantity":"5.00010"}`},
@@ -380,10 +371,7 @@ func TestDocuments(t *testing.T) {
 		!record.Equal(previous[0], added) || !record.Equal(read.Without("previousVersions"), merged) {
 		t.Errorf("read: got %v, %v; want the merged document and one previous version", read, err)
 	}
-	for _, c := range []struct {
-		key  string
-		want string
-	}{{"b=c", "https://docs.example/a?b=c"}, {"docs", "https://docs.example/2"}, {"none", ""}} {
+	for _, c := range []struct{ key, want string }{{"b=c", "https://docs.example/a?b=c"}, {"docs", "https://docs.example/2"}, {"none", ""}} {
 		if got, err := a.Download(documents, id, c.key); got != c.want ||
 			(c.want == "") != (places(err) == "download") {
 			t.Errorf("download %s: got %q, %v; want %q", c.key, got, err, c.want)
@@ -411,9 +399,7 @@ func TestDocumentsAreListedInTheOrderOfTheirChanges(t *testing.T) {
 		}
 		return strings.Join(got[1:], " ")
 	}
-	if got := titles(); got != "one two three" {
-		t.Errorf("after the additions: got %s, want one two three", got)
-	}
+	expect.Equal(t, titles(), "one two three", "after the additions")
 	c := PartChange{Part: part(t, "documents"), ID: idOf(a.Parts(part(t, "documents"), AllVersions)[1]), Verb: Merge,
 		Fields: parse(t, `{"index":1}`), Caller: Caller{Role: Owner}, Now: night.Add(time.Second), NewID: ids()}
 	var err error

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/testing/expect"
 )
 
 // manyParts returns an encoded asset with n parts of each kind, each in three versions where there are versions. Their
@@ -45,10 +46,7 @@ func manyParts(n int, prefix string) []byte {
 // TestSelectedPartsAreThoseOfTheAsset reads parts of each kind from a selection and from the whole asset.
 func TestSelectedPartsAreThoseOfTheAsset(t *testing.T) {
 	body := manyParts(20, `]}"\`)
-	whole, err := Decode(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := expect.Get(Decode(body))(t)
 	selected := func(s Selection) Asset {
 		t.Helper()
 		a, err := Select(body, s)

@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestTheRulesKnowNeitherHTTPNorStorage(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", ".", "../record").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Get(exec.Command("go", "list", "-deps", ".", "../record").Output())(t)
 	for dependency := range strings.SplitSeq(string(out), "\n") {
 		for _, refused := range []string{"net/http", "gin-gonic", "mongo", "redis", "bbolt", "opentelemetry"} {
 			if strings.Contains(dependency, refused) {

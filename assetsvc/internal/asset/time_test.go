@@ -5,15 +5,13 @@ import (
 	"time"
 
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestTimesArePrintedAsByPackageTime(t *testing.T) {
 	zones := []*time.Location{time.UTC}
 	for _, name := range []string{"Europe/Kyiv", "America/St_Johns", "Asia/Kathmandu", "Africa/Monrovia"} {
-		zone, err := time.LoadLocation(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		zone := expect.Get(time.LoadLocation(name))(t)
 		zones = append(zones, zone)
 	}
 	times := []time.Time{

@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // colourful returns a published asset that has each field of AddLaterFields. Its second document has two
@@ -26,10 +27,7 @@ func colourful(t *testing.T) Asset {
 		`"relatedProcesses": [{"colour": "red", "relatedProcessID": "`+strings.Repeat("d", 32)+`"}],
 			"assetCustodian":`,
 	).Replace(validText)
-	a, err := rules.Create(parse(t, text), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Get(rules.Create(parse(t, text), o))(t)
 	a = change(t, a, Owner, `{"status":"pending"}`)
 	document := strings.Replace(validDocument, "{", `{"colour":"red",`, 1)
 	a, added := changePart(t, a, "2.6", PartChange{Verb: Add, Part: part(t, "documents"), Fields: parse(t, document)})
@@ -60,11 +58,7 @@ func count(value record.Value) int {
 
 func members(t *testing.T, v *View, a Asset) string {
 	t.Helper()
-	shown, err := v.AppendMembers(nil, a.Encode(), func(string) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(shown)
+	return string(expect.Get(v.AppendMembers(nil, a.Encode(), func(string) bool { return true }))(t))
 }
 
 func TestOldVersionsShowNoLaterFields(t *testing.T) {
@@ -95,10 +89,7 @@ func TestOldVersionsShowNoLaterFields(t *testing.T) {
 				list := a.Parts(p, AllVersions)
 				check(p.Path, string(record.Append(nil, v.Parts(p, list))), count(list))
 				for _, element := range list {
-					one, err := a.Part(p, idOf(element))
-					if err != nil {
-						t.Fatal(err)
-					}
+					one := expect.Get(a.Part(p, idOf(element)))(t)
 					check("one of "+p.Path, string(record.Append(nil, v.Part(p, one))), count(one))
 				}
 			}
@@ -109,9 +100,7 @@ func TestOldVersionsShowNoLaterFields(t *testing.T) {
 			}
 		})
 	}
-	if got := count(a.Fields()); got != colours {
-		t.Errorf("got %d later fields in the asset, want %d", got, colours)
-	}
+	expect.Equal(t, count(a.Fields()), colours, "later fields in the asset")
 }
 
 func TestAViewHidesOnlyLaterFields(t *testing.T) {
@@ -272,9 +261,8 @@ func TestHiddenFieldsOfTheVersions(t *testing.T) {
 			"items.address.postalCode", "items.address.streetAddress",
 		}},
 	} {
-		if diff := cmp.Diff(c.want, NewView(c.version, c.groups...).Hidden()); diff != "" {
-			t.Errorf("version %s without %v: the hidden fields differ (-want +got):\n%s", c.version, c.groups, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, NewView(c.version, c.groups...).Hidden()),
+			"version %s without %v: the hidden fields differ", c.version, c.groups)
 	}
 }
 
@@ -305,8 +293,6 @@ func TestVersionsAreOrderedAsNumbers(t *testing.T) {
 		{"2.10", "2.9", false},
 		{"2.4", "3.0", true}, {"3.0", "2.4", false}, {"", "2.5", false}, {"2.4", "", false},
 	} {
-		if got := c.version.before(c.since); got != c.want {
-			t.Errorf("%q before %q: got %t, want %t", c.version, c.since, got, c.want)
-		}
+		expect.Equal(t, c.version.before(c.since), c.want, "%q before %q", c.version, c.since)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAWriteOfABatchFailsAlone queues writes while another transaction begins, so that one batch takes all of
@@ -21,9 +22,7 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 	}
 	changed, stale, left := storetest.NewID(), storetest.NewID(), storetest.NewID()
 	for _, id := range []string{changed, stale, left} {
-		if _, err := s.Create(t.Context(), record(id, "old", 0)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(s.Create(t.Context(), record(id, "old", 0)))(t)
 	}
 
 	gone, leave := context.WithCancel(t.Context())
@@ -65,9 +64,7 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 	leave()
 	check := func(i int) {
 		t.Helper()
-		if err := <-got[i]; !errors.Is(err, writes[i].want) {
-			t.Errorf("%s: got %v, want %v", writes[i].name, err, writes[i].want)
-		}
+		expect.Err(t, <-got[i], writes[i].want, "%s", writes[i].name)
 	}
 	check(4) // callers that leave do not wait for the transaction
 	check(5)
@@ -98,17 +95,14 @@ func heldStore(t *testing.T) (s *Store, hold func(), begins, goOn chan struct{})
 	t.Helper()
 	begins, goOn = make(chan struct{}), make(chan struct{})
 	held := false // set by the test before it sends the write that must wait
-	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: func() time.Time {
+	s = expect.Get(Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: func() time.Time {
 		if held {
 			held = false
 			begins <- struct{}{}
 			<-goOn
 		}
 		return time.Now()
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s, func() { held = true }, begins, goOn
 }

@@ -13,16 +13,14 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 func opener(t *testing.T) storetest.Opener {
 	dir := t.TempDir()
 	return func(t *testing.T, name string, now func() time.Time) registry.Store {
 		t.Helper()
-		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name), Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Get(Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name), Options{Now: now}))(t)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
@@ -61,10 +59,7 @@ func TestThePublicLogIsStored(t *testing.T) {
 	dir := t.TempDir()
 	storetest.RunLog(t, func(t *testing.T, name string, now func() time.Time) storetest.LogStore {
 		t.Helper()
-		s, err := Open(filepath.Join(dir, filepath.Base(t.Name())+name), Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Get(Open(filepath.Join(dir, filepath.Base(t.Name())+name), Options{Now: now}))(t)
 		t.Cleanup(func() { s.Close() })
 		return s
 	})
@@ -74,10 +69,7 @@ func TestWebhooksAreStored(t *testing.T) {
 	dir := t.TempDir()
 	storetest.RunWebhooks(t, func(t *testing.T, name string, now func() time.Time) storetest.WebhookStore {
 		t.Helper()
-		s, err := Open(filepath.Join(dir, filepath.Base(t.Name())+name), Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Get(Open(filepath.Join(dir, filepath.Base(t.Name())+name), Options{Now: now}))(t)
 		t.Cleanup(func() { s.Close() })
 		return s
 	})
@@ -88,17 +80,11 @@ func TestWebhooksAreStored(t *testing.T) {
 func TestAMalformedIDIsNoAsset(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	const id = "00112233445566778899aabbccddeeff"
-	if _, err := s.Create(t.Context(), registry.Record{ID: id, Body: []byte("{}")}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.Create(t.Context(), registry.Record{ID: id, Body: []byte("{}")}))(t)
 	for _, malformed := range []string{strings.ToUpper(id), id[:30], id + "00", "", "x"} {
-		if r, err := s.Get(t.Context(), malformed, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
-			t.Errorf("%q: got %+v, %v; want %v", malformed, r, err, registry.ErrNotFound)
-		}
+		expect.ErrOf(t, registry.ErrNotFound, "%q", malformed)(s.Get(t.Context(), malformed, registry.AnySize))
 		created := registry.Record{ID: malformed, Body: []byte("{}")}
-		if _, err := s.Create(t.Context(), created); !errors.Is(err, registry.ErrNotFound) {
-			t.Errorf("%q is created: got %v, want %v", malformed, err, registry.ErrNotFound)
-		}
+		expect.ErrOf(t, registry.ErrNotFound, "%q is created", malformed)(s.Create(t.Context(), created))
 	}
 	if err := s.Ready(t.Context()); err != nil {
 		t.Errorf("afterwards: got %v, want a store that takes writes", err)
@@ -142,9 +128,7 @@ func TestCloseWaitsForAcceptedWrites(t *testing.T) {
 	if err := <-second; err != nil {
 		t.Errorf("the write that waits: got %v, want no error", err)
 	}
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, <-closed)
 	if _, err := s.NextNumber(t.Context(), "2026-11-20"); err == nil {
 		t.Error("a number of a closed store: got no error, want one")
 	}
@@ -156,9 +140,7 @@ func TestEachCloseHasTheSameResult(t *testing.T) {
 	broken := errors.New("broken")
 	s.silence = func() error { return broken }
 	for range 2 {
-		if err := s.Close(); !errors.Is(err, broken) {
-			t.Errorf("got %v, want %v", err, broken)
-		}
+		expect.Err(t, s.Close(), broken, "")
 	}
 }
 

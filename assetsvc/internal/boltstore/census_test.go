@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/metrictest"
+	"asset-registry/shared/testing/expect"
 )
 
 // inState returns the record of an asset in the given state.
@@ -34,25 +34,16 @@ func checkCensus(t *testing.T, meter metrictest.Meter, drafts, pending float64) 
 func TestTheCensusFollowsTheAssets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	meter := metrictest.New()
-	s, err := Open(path, Options{Now: time.Now, Meter: meter})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(Open(path, Options{Now: time.Now, Meter: meter}))(t)
 	checkCensus(t, meter, 0, 0)
 	ids := []string{storetest.NewID(), storetest.NewID(), storetest.NewID()}
 	for _, id := range ids {
-		if _, err := s.Create(t.Context(), inState(id, asset.Draft)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(s.Create(t.Context(), inState(id, asset.Draft)))(t)
 	}
 	published := inState(ids[0], asset.Pending)
 	published.Revision = 1
-	if _, err := s.Replace(t.Context(), published); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Replace(t.Context(), published); !errors.Is(err, registry.ErrStale) {
-		t.Errorf("got %v, want ErrStale", err)
-	}
+	expect.Get(s.Replace(t.Context(), published))(t)
+	expect.ErrOf(t, registry.ErrStale, "")(s.Replace(t.Context(), published))
 	checkCensus(t, meter, 2, 1)
 	values := meter.Read(t)
 	size := values["registry.store.size{assets}"]
@@ -60,9 +51,7 @@ func TestTheCensusFollowsTheAssets(t *testing.T) {
 	if size <= 0 || disk <= free {
 		t.Errorf("got a file of %v bytes, a disk of %v with %v free; want size > 0 and disk > free", size, disk, free)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	if values := meter.Read(t); len(values) != 0 {
 		t.Errorf("after close: got metrics %v, want none", values)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAChangeIsAnnouncedBeforeItIsWritten reads the asset when the store calls Options.Changing, and when it
@@ -41,10 +42,7 @@ func TestAChangeIsAnnouncedBeforeItIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Revision = 1
-	newer, err := s.Replace(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	newer := expect.Get(s.Replace(t.Context(), r))(t)
 	<-ended
 	if _, err := s.Replace(t.Context(), r); err == nil { // the store has a newer revision by now
 		t.Error("replace a revision that is gone: got no error, want one")

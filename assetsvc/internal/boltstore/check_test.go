@@ -18,6 +18,7 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/testing/expect"
 )
 
 // twoAssets returns a store with a draft, a listed asset and a webhook; the path of the store; and the id of the
@@ -25,29 +26,19 @@ import (
 func twoAssets(t *testing.T) (s *Store, path, id string, facts func(registry.Record) (string, string, error)) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "assets.db")
-	s, err := Open(path, Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = expect.Get(Open(path, Options{Now: time.Now}))(t)
 	t.Cleanup(func() { s.Close() })
 	for _, listed := range []bool{false, true} {
-		n, err := s.NextNumber(t.Context(), "2026-11-20")
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := expect.Get(s.NextNumber(t.Context(), "2026-11-20"))(t)
 		id = storetest.NewID()
 		body := fmt.Appendf(nil, `{"assetID": "UA-AR-DGF-2026-11-20-%06d"}`, n)
 		r := registry.Record{
 			ID: id, Listed: listed, Sealed: "sealed", Owner: "one", Body: body, Change: []byte("c"),
 		}
-		if _, err := s.Create(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(s.Create(t.Context(), r))(t)
 	}
 	for _, e := range []webhook.Endpoint{{ID: "a1", Broker: "b1"}, {ID: "admin", ByAdmin: true}} {
-		if err := s.Put(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Put(t.Context(), e))
 	}
 	return s, path, id, func(r registry.Record) (string, string, error) {
 		return strings.Trim(strings.TrimPrefix(string(r.Body), `{"assetID": `), `"}`), "one", nil
@@ -156,17 +147,13 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 			s, path, id, number := twoAssets(t)
 			key, _ := registry.ParseID(id)
 			err := s.file.Update(func(tx *bbolt.Tx) error { return c.damage(tx, key) })
-			if err := errors.Join(err, s.Close()); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, errors.Join(err, s.Close()))
 			assets, faults := Check(path, nil, number)
 			got := fmt.Sprint(errors.Join(faults...))
 			if c.want == "" && len(faults) != 0 || !strings.Contains(got, c.want) {
 				t.Errorf("got faults %s, want %q", got, c.want)
 			}
-			if assets != 2 {
-				t.Errorf("got %d assets, want 2", assets)
-			}
+			expect.Equal(t, assets, 2, "assets")
 		})
 	}
 }
@@ -193,24 +180,14 @@ func TestCheckFindsAnOlderCopy(t *testing.T) {
 		t.Fatalf("got %d copies, %v; want 2", len(older), err)
 	}
 	for key := range older {
-		r, err := s.Get(t.Context(), hex.EncodeToString([]byte(key)), registry.AnySize)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := expect.Get(s.Get(t.Context(), hex.EncodeToString([]byte(key)), registry.AnySize))(t)
 		r.Body, r.Change = append(bytes.TrimSuffix(r.Body, []byte("}")), `, "title": "new"}`...), []byte("c2")
-		if _, err := s.Replace(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(s.Replace(t.Context(), r))(t)
 	}
 	for key, value := range older {
-		err := s.file.Update(func(tx *bbolt.Tx) error { return tx.Bucket(assetBucket).Put([]byte(key), value) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error { return tx.Bucket(assetBucket).Put([]byte(key), value) }))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	_, faults := Check(path, nil, facts)
 	for key := range older {
 		id := hex.EncodeToString([]byte(key))
@@ -230,19 +207,13 @@ func flipBit(tx *bbolt.Tx, key []byte) error {
 func TestADamagedAssetEndsWrites(t *testing.T) {
 	s, _, id, _ := twoAssets(t)
 	key, _ := registry.ParseID(id)
-	if err := s.file.Update(func(tx *bbolt.Tx) error { return flipBit(tx, key) }); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Get(t.Context(), id, registry.AnySize); !errors.Is(err, boltfile.ErrDamaged) {
-		t.Errorf("read: got %v, want %v", err, boltfile.ErrDamaged)
-	}
+	expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error { return flipBit(tx, key) }))
+	expect.ErrOf(t, boltfile.ErrDamaged, "read")(s.Get(t.Context(), id, registry.AnySize))
 	if err := s.Ready(t.Context()); err == nil {
 		t.Error("ready: got nil, want an error")
 	}
 	_, err := s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("{}")})
-	if !errors.Is(err, boltfile.ErrDamaged) {
-		t.Errorf("write: got %v, want %v", err, boltfile.ErrDamaged)
-	}
+	expect.Err(t, err, boltfile.ErrDamaged, "write")
 }
 
 func TestALargeBodyIsNotReadForItsSize(t *testing.T) {
@@ -257,9 +228,7 @@ func TestALargeBodyIsNotReadForItsSize(t *testing.T) {
 		{"more than the limit", len(stored.Body) - 1, registry.ErrLarge},
 		{"as much as the limit", len(stored.Body), boltfile.ErrDamaged},
 	} {
-		if _, err := decode(stored.ID, value, c.most); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
-		}
+		expect.ErrOf(t, c.want, "%s", c.name)(decode(stored.ID, value, c.most))
 	}
 }
 
@@ -278,9 +247,7 @@ func TestAnEmptyStoreHasNoFault(t *testing.T) {
 			}
 			return nil
 		})
-		if err := errors.Join(err, s.Close()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(err, s.Close()))
 		if assets, faults := Check(path, nil, nil); assets != 0 || len(faults) != 0 {
 			t.Errorf("of a former program: %t: got %d assets and the faults %v, want none", former, assets, faults)
 		}
@@ -297,9 +264,7 @@ func TestARemovedDraftHasItsPosition(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.file.Update(func(tx *bbolt.Tx) error { return tx.Bucket(stateBucket).Put(lastKey, positionKey(position-1)) })
-	if err := errors.Join(err, s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, s.Close()))
 	if _, faults := Check(path, nil, facts); !strings.Contains(fmt.Sprint(faults), "newest position is lower") {
 		t.Errorf("got the faults %v, want the fault of the position", faults)
 	}
@@ -369,9 +334,7 @@ func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 			}
 			for _, most := range counts {
 				path := filepath.Join(t.TempDir(), "assets.db")
-				if err := os.WriteFile(path, undamaged, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, os.WriteFile(path, undamaged, 0o600))
 				s, err := Open(path, Options{Now: time.Now})
 				if err != nil {
 					t.Fatal(err)
@@ -384,9 +347,7 @@ func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 						tx.Bucket(webhookBucket).Put([]byte("zz"), []byte("x")), tx.Bucket(ownedBucket).Put([]byte("zz"), nil),
 						tx.Bucket(stateBucket).Put(headKey, []byte("x")))
 				})
-				if err := errors.Join(err, s.Close()); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, errors.Join(err, s.Close()))
 				_, faults := Check(path, nil, facts)
 				if got := strings.Contains(fmt.Sprint(faults), c.want); len(faults) != maxFaults || !got {
 					t.Errorf("%d damaged: got %d faults, want %d, one of them %q: %v", most, len(faults), maxFaults, c.want, faults)
@@ -416,15 +377,11 @@ func manyAssets(t *testing.T, n int) (file []byte, facts func(registry.Record) (
 				Body: fmt.Appendf(nil, "UA-AR-DGF-2026-11-20-%06d", number), Change: []byte("c"),
 			})
 			put := s.Put(t.Context(), webhook.Endpoint{ID: fmt.Sprint("w", i), Broker: fmt.Sprint("b", i)})
-			if err := errors.Join(claimed, numbered, created, put); err != nil {
-				t.Error(err)
-			}
+			expect.Try(t, errors.Join(claimed, numbered, created, put))
 		})
 	}
 	wg.Wait()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	facts = func(r registry.Record) (string, string, error) { return string(r.Body), "one", nil }
 	if assets, faults := Check(path, nil, facts); assets != n || len(faults) != 0 {
 		t.Fatalf("got %d assets and the faults %v, want %d without faults", assets, faults, n)

@@ -17,6 +17,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/testing/expect"
 )
 
 // call is a call of one method of the store that twoAssets returns.
@@ -107,35 +108,24 @@ func TestAFailureIsNoAnswer(t *testing.T) {
 	leave()
 	for _, c := range calls() {
 		s, _, id, _ := twoAssets(t)
-		a, err := s.Get(t.Context(), id, registry.AnySize)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.do(gone, s, a); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s for a caller who has left: got %v, want the context's error", c.name, err)
-		}
+		a := expect.Get(s.Get(t.Context(), id, registry.AnySize))(t)
+		expect.Err(t, c.do(gone, s, a), context.Canceled, "%s for a caller who has left", c.name)
 		if c.damages != "" {
-			if err := s.file.Update(func(tx *bbolt.Tx) error {
+			expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error {
 				if c.damages == writes {
 					key, _ := registry.ParseID(id)
 					return flipBit(tx, key)
 				}
 				return halve(tx.Bucket([]byte(c.damages)))
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			if c.damages == writes {
 				if _, err := s.Get(t.Context(), id, registry.AnySize); !errors.Is(err, boltfile.ErrDamaged) {
 					t.Fatalf("got %v, want %v", err, boltfile.ErrDamaged)
 				}
 			}
-			if err := c.do(t.Context(), s, a); !errors.Is(err, boltfile.ErrDamaged) {
-				t.Errorf("%s of damaged %s: got %v, want %v", c.name, c.damages, err, boltfile.ErrDamaged)
-			}
+			expect.Err(t, c.do(t.Context(), s, a), boltfile.ErrDamaged, "%s of damaged %s", c.name, c.damages)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Close())
 		if err := c.do(t.Context(), s, a); err == nil {
 			t.Errorf("%s of a closed store: got no error, want one", c.name)
 		}
@@ -198,9 +188,7 @@ func TestALateClaimReplacesNoReference(t *testing.T) {
 	s, _, id, _ := twoAssets(t)
 	for _, to := range []string{id, "00112233445566778899aabbccddeeff"} {
 		w := &write{Record: registry.Record{ID: to}, claim: &claim{"key", "", to}}
-		if _, err := s.submit(t.Context(), w); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(s.submit(t.Context(), w))(t)
 	}
 	if got, err := s.ClaimReference(t.Context(), "key", "", "another"); err != nil || got != id {
 		t.Errorf("got %s, %v; want the first claim, for %s", got, err, id)
@@ -214,19 +202,13 @@ func TestTimesOfWebhooksAreKeptInMilliseconds(t *testing.T) {
 	fine := time.Date(2026, 11, 20, 12, 0, 0, 123_456_789, time.FixedZone("x", 3600))
 	want := fine.UTC().Truncate(time.Millisecond)
 	p := webhook.Progress{FailedAt: fine, Next: fine, Succeeded: fine}
-	if err := s.Put(t.Context(), webhook.Endpoint{ID: "fine", ByAdmin: true, Created: fine, OldUntil: fine, Progress: p}); err != nil {
-		t.Fatal(err)
-	}
-	e, err := s.Endpoint(t.Context(), "fine")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Put(t.Context(), webhook.Endpoint{ID: "fine", ByAdmin: true, Created: fine, OldUntil: fine,
+		Progress: p}))
+	e := expect.Get(s.Endpoint(t.Context(), "fine"))(t)
 	for name, got := range map[string]time.Time{
 		"created": e.Created, "the end of the old seal": e.OldUntil, "failed": e.FailedAt, "next": e.Next, "succeeded": e.Succeeded,
 	} {
-		if got != want {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+		expect.Equal(t, got, want, "%s", name)
 	}
 }
 
@@ -235,15 +217,11 @@ func TestTimesOfWebhooksAreKeptInMilliseconds(t *testing.T) {
 func TestATokenRecordThatIsCutIsDamage(t *testing.T) {
 	for _, size := range []int{headerSize - 1, headerSize + 3} {
 		s, _, id, _ := twoAssets(t)
-		if err := s.file.Update(func(tx *bbolt.Tx) error {
+		expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error {
 			key, _ := registry.ParseID(id)
 			return tx.Bucket(assetBucket).Put(key, bytes.Clone(tx.Bucket(assetBucket).Get(key)[:size]))
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.SealedAfter(t.Context(), "", 10); !errors.Is(err, boltfile.ErrDamaged) {
-			t.Errorf("%d bytes: got %v, want %v", size, err, boltfile.ErrDamaged)
-		}
+		}))
+		expect.ErrOf(t, boltfile.ErrDamaged, "%d bytes", size)(s.SealedAfter(t.Context(), "", 10))
 	}
 }
 
@@ -258,9 +236,7 @@ func TestATermOfAClosedStoreIsNotRenewed(t *testing.T) {
 	if held, err := lead(); !held || err != nil {
 		t.Fatalf("got %t, %v; want the term", held, err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	if held, err := lead(); held || err == nil {
 		t.Errorf("got %t, %v; want no term and an error", held, err)
 	}
@@ -278,17 +254,10 @@ func TestAStoreIsCountedAndCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := s.Snapshot(func(int64) (io.Writer, error) { return &file, nil }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Snapshot(func(int64) (io.Writer, error) { return &file, nil }))
 	path := filepath.Join(t.TempDir(), "copy.db")
-	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	copied, err := Open(path, Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, file.Bytes(), 0o600))
+	copied := expect.Get(Open(path, Options{Now: time.Now}))(t)
 	defer copied.Close()
 	want := Contents{Assets: 2, Changes: 3, Last: a.Position, Numbers: map[string]int{"2026-11-20": 2}}
 	for name, of := range map[string]*Store{"the store": s, "the copy": copied} {
@@ -297,9 +266,7 @@ func TestAStoreIsCountedAndCopied(t *testing.T) {
 			t.Errorf("%s: got error %v; the contents differ (-want +got):\n%s", name, err, diff)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	if _, err := s.Contents(); err == nil {
 		t.Error("a closed store: got no error, want one")
 	}

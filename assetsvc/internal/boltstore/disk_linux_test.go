@@ -10,6 +10,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/disktest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestANumberOfAWriteThatFailsIsNotGivenAgain creates an asset on a full disk. It takes one number before the
@@ -40,9 +41,7 @@ func TestANumberOfAWriteThatFailsIsNotGivenAgain(t *testing.T) {
 	if _, err := s.Create(t.Context(), r); err != nil {
 		t.Fatalf("with free space: got %v, want no error", err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	if s, err = Open(path, Options{Now: time.Now}); err != nil {
 		t.Fatal(err)
 	}

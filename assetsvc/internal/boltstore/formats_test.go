@@ -12,19 +12,15 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/dataformat"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestFilesOfOtherFormatsAreRefused puts another format name into a file: each name from before the first release, and
 // some other names. The refusal must be one line, and must name the version that reads the file.
 func TestFilesOfOtherFormatsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
-	s, err := Open(path, Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(Open(path, Options{Now: time.Now}))(t)
+	expect.OK(t, s.Close())
 	for _, name := range []string{
 		"asset-registry assets 1", "asset-registry assets 2", "asset-registry assets 3", "asset-registry assets 4",
 		"asset-registry assets 6", "asset-registry tokens 3", "",
@@ -34,9 +30,7 @@ func TestFilesOfOtherFormatsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte(name)) })
-		if err := errors.Join(err, db.Close()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(err, db.Close()))
 		want := fmt.Sprintf("%q, not %q: the commit %s ", name, format, dataformat.UpgradesCommit)
 		_, err = Open(path, Options{Now: time.Now})
 		if text := fmt.Sprint(err); !strings.Contains(text, want) || strings.Contains(text, "\n") {

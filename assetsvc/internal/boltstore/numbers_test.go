@@ -9,15 +9,13 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestNumbersOfDaysAreIndependent takes numbers of two days in turn, before a write makes them durable. Each day
 // must have its own numbers, from 1 upwards. After the write, no number stays in memory.
 func TestNumbersOfDaysAreIndependent(t *testing.T) {
-	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now}))(t)
 	defer s.Close()
 	for want := 1; want <= 3; want++ {
 		for _, day := range []string{"2026-11-20", "2026-11-21"} {
@@ -26,9 +24,7 @@ func TestNumbersOfDaysAreIndependent(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("{}")}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("{}")}))(t)
 	if err := s.Close(); err != nil { // the writing goroutine has ended then
 		t.Fatal(err)
 	}
@@ -41,10 +37,7 @@ func TestNumbersOfDaysAreIndependent(t *testing.T) {
 // second number before the transaction is durable, and the third number after that. No number may come twice,
 // and none may be left out.
 func TestANumberThatIsGivenDuringAWriteIsNotGivenAgain(t *testing.T) {
-	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now}))(t)
 	defer s.Close()
 	const day = "2026-11-20"
 	next := func(want int) {
@@ -55,12 +48,10 @@ func TestANumberThatIsGivenDuringAWriteIsNotGivenAgain(t *testing.T) {
 	}
 	save := func() (saved map[string]int) {
 		t.Helper()
-		if err := s.file.Update(func(tx *bbolt.Tx) (err error) {
+		expect.OK(t, s.file.Update(func(tx *bbolt.Tx) (err error) {
 			saved, err = s.numbers.save(tx.Bucket(numberBucket))
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		return saved
 	}
 	next(1)

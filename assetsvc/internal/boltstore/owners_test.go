@@ -15,15 +15,13 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/testing/expect"
 )
 
 // openOwners opens a store. Its parameter `owner` is the function that returns the owner of an asset.
 func openOwners(t *testing.T, path string, owner func(registry.Record) (string, error)) *Store {
 	t.Helper()
-	s, err := Open(path, Options{Now: time.Now, Owner: owner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(Open(path, Options{Now: time.Now, Owner: owner}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -33,10 +31,7 @@ func inBody(r registry.Record) (string, error) { return string(r.Body), nil }
 // The function `own` returns the ids in the list of a broker, in order.
 func own(t *testing.T, s *Store, broker string) (ids []string) {
 	t.Helper()
-	page, err := s.Page(t.Context(), registry.Query{Owner: broker, Mode: registry.All, Limit: 10_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := expect.Get(s.Page(t.Context(), registry.Query{Owner: broker, Mode: registry.All, Limit: 10_000}))(t)
 	for _, e := range page.Entries {
 		ids = append(ids, e.ID)
 	}
@@ -55,9 +50,7 @@ func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 		for i := range count {
 			owner := []string{"one", "two"}[i%2]
 			r := registry.Record{ID: storetest.NewID(), Owner: owner, State: "draft", Body: []byte(owner)}
-			if _, err := s.Create(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(s.Create(t.Context(), r))(t)
 			if owner == "one" {
 				want = append(want, r.ID)
 			}
@@ -74,20 +67,16 @@ func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	}
 	reopen := func(owner func(registry.Record) (string, error)) {
 		t.Helper()
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Close())
 		s = openOwners(t, path, owner)
 	}
 	create(60)
 	check("a new file")
 	forget := func() {
 		t.Helper()
-		if err := s.file.Update(func(tx *bbolt.Tx) error {
+		expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error {
 			return errors.Join(tx.DeleteBucket(brokerBucket), tx.Bucket(stateBucket).Delete(indexedKey))
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	forget()
 	reopen(inBody)
@@ -108,13 +97,9 @@ func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 
 	forget()
 	reopen(nil)
-	if _, err := s.Page(t.Context(), registry.Query{Owner: "one", Limit: 1}); !errors.Is(err, errNotIndexed) {
-		t.Errorf("without the index: got %v, want errNotIndexed", err)
-	}
+	expect.ErrOf(t, errNotIndexed, "without the index")(s.Page(t.Context(), registry.Query{Owner: "one", Limit: 1}))
 	create(20) // the store does not add these assets to the index
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	broken, calls := errors.New("broken"), 0
 	_, err := Open(path, Options{Now: time.Now, Owner: func(r registry.Record) (string, error) {
 		if calls++; calls > 50 {
@@ -153,9 +138,7 @@ func TestManyAssetsGetTheListsOfBrokers(t *testing.T) {
 		}
 		return tx.Bucket(stateBucket).Delete(indexedKey)
 	})
-	if err := errors.Join(err, s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, s.Close()))
 	broken, calls := errors.New("broken"), 0
 	if _, err := Open(path, Options{Now: time.Now, Owner: func(r registry.Record) (string, error) {
 		if calls++; calls > indexPiece {
@@ -167,18 +150,12 @@ func TestManyAssetsGetTheListsOfBrokers(t *testing.T) {
 	}
 	for _, times := range []int{1, 0} {
 		var log bytes.Buffer
-		s, err = Open(path, Options{Now: time.Now, Owner: inBody, Log: slog.New(slog.NewTextHandler(&log, nil))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := len(own(t, s, "one")); got != assets {
-			t.Errorf("got %d assets of the broker, want %d", got, assets)
-		}
+		s = expect.Get(Open(path, Options{Now: time.Now, Owner: inBody, Log: slog.New(slog.NewTextHandler(&log,
+			nil))}))(t)
+		expect.Equal(t, len(own(t, s, "one")), assets, "assets of the broker")
 		if got := strings.Count(log.String(), fmt.Sprint("assets=", assets)); got != times {
 			t.Errorf("got the log %q, want an index of %d assets made %d times", &log, assets, times)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Close())
 	}
 }

@@ -12,16 +12,14 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestRange(t *testing.T) {
 	dir := t.TempDir()
 	storetest.RunRange(t, func(t *testing.T, name string, now func() time.Time) storetest.RangeStore {
 		t.Helper()
-		s, err := Open(filepath.Join(dir, filepath.Base(t.Name())+name), Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Get(Open(filepath.Join(dir, filepath.Base(t.Name())+name), Options{Now: now}))(t)
 		t.Cleanup(func() { s.Close() })
 		return s
 	})
@@ -36,9 +34,7 @@ func TestARangeWithADamagedAssetIsAnError(t *testing.T) {
 	} {
 		s, _, id, _ := twoAssets(t)
 		key, _ := registry.ParseID(id)
-		if err := s.file.Update(func(tx *bbolt.Tx) error { return damage(tx, key) }); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error { return damage(tx, key) }))
 		page, err := s.Range(t.Context(), registry.RangeQuery{Limit: 10, Bytes: registry.AnySize})
 		if !errors.Is(err, boltfile.ErrDamaged) {
 			t.Errorf("range: got %v, %v; want %v", page, err, boltfile.ErrDamaged)
@@ -53,14 +49,10 @@ func TestADamagedHeadOfTheLogIsAnError(t *testing.T) {
 	if stored, err := s.ExtendLog(t.Context(), publiclog.Head{}, nil); err != nil || !stored {
 		t.Fatalf("extend: got %v, %v; want true", stored, err)
 	}
-	if err := s.file.Update(func(tx *bbolt.Tx) error {
+	expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(stateBucket).Put(headKey, tx.Bucket(stateBucket).Get(headKey)[:headHeader])
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if head, err := s.LogHead(t.Context()); !errors.Is(err, boltfile.ErrDamaged) {
-		t.Errorf("head: got %+v, %v; want %v", head, err, boltfile.ErrDamaged)
-	}
+	}))
+	expect.ErrOf(t, boltfile.ErrDamaged, "head")(s.LogHead(t.Context()))
 	if stored, err := s.ExtendLog(t.Context(), publiclog.Head{}, nil); !errors.Is(err, boltfile.ErrDamaged) || stored {
 		t.Errorf("extend: got %v, %v; want %v", stored, err, boltfile.ErrDamaged)
 	}

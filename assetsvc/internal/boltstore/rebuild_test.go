@@ -19,6 +19,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -34,10 +35,7 @@ type logged struct {
 func newLogged(t *testing.T) logged {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "assets.db")
-	s, err := Open(path, Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(Open(path, Options{Now: time.Now}))(t)
 	var wg sync.WaitGroup
 	for i := range 640 {
 		change := `{"leaf":{"kind":"withdraw"}}`
@@ -76,9 +74,7 @@ func newLogged(t *testing.T) logged {
 		t.Fatalf("got %t, %v for the log, want it stored", stored, err)
 	}
 	l.head.Version++
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	if l.file, err = os.ReadFile(path); err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +90,7 @@ func (l logged) checkpoint(t *testing.T, size int) []byte {
 func (l logged) sign(t *testing.T, size int64, tree translog.Tree) []byte {
 	t.Helper()
 	c := translog.Checkpoint{Origin: l.key.Public().Name(), Size: size, Root: tree.Root()}
-	signed, err := translog.Sign(c, l.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signed
+	return expect.Get(translog.Sign(c, l.key))(t)
 }
 
 func (logged) tree(t *testing.T, leaves [][]byte) translog.Tree {
@@ -113,13 +105,8 @@ func (logged) tree(t *testing.T, leaves [][]byte) translog.Tree {
 // change changes the file of a closed store.
 func change(t *testing.T, path string, with func(*bbolt.Tx) error) {
 	t.Helper()
-	s, err := Open(path, Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.file.Update(with), s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(Open(path, Options{Now: time.Now}))(t)
+	expect.OK(t, errors.Join(s.file.Update(with), s.Close()))
 }
 
 // logIn returns all data of the public log in a file, except the number that counts the changes of the
@@ -227,9 +214,7 @@ func TestADamagedLogIsFoundAndRepaired(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "assets.db")
-			if err := os.WriteFile(path, l.file, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(path, l.file, 0o600))
 			undamaged := logIn(t, path)
 			change(t, path, c.damage)
 			damaged := logIn(t, path)
@@ -280,11 +265,7 @@ func TestTheLogEndsTheFaultsToo(t *testing.T) {
 		return func(tx *bbolt.Tx) error { return tx.Bucket(stateBucket).Put(key, value) }
 	}
 	encoded := func(h publiclog.Head) []byte {
-		value, err := encodeHead(h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value
+		return expect.Get(encodeHead(h))(t)
 	}
 	foreign, unread, shorter := l.head, l.head, l.head
 	foreign.Checkpoint, unread.Checkpoint = l.sign(t, 301, l.tree(t, l.leaves[:300])), []byte("half")
@@ -301,9 +282,7 @@ func TestTheLogEndsTheFaultsToo(t *testing.T) {
 		{"a part too many", func(tx *bbolt.Tx) error { return tx.Bucket(tileBucket).Put([]byte("x"), []byte("x")) }},
 	} {
 		path := filepath.Join(t.TempDir(), "assets.db")
-		if err := os.WriteFile(path, l.file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, l.file, 0o600))
 		change(t, path, func(tx *bbolt.Tx) (err error) {
 			for i := range maxFaults - 1 {
 				err = errors.Join(err, tx.Bucket(webhookBucket).Put(fmt.Append(nil, "w", i), []byte("half")))
@@ -320,7 +299,5 @@ func TestTheLogEndsTheFaultsToo(t *testing.T) {
 // TestAFileInUseIsNotRepaired tries to repair a file while the store is open. RepairLog must return an error.
 func TestAFileInUseIsNotRepaired(t *testing.T) {
 	_, path, _, _ := twoAssets(t)
-	if repaired, err := RepairLog(path, nil); !errors.Is(err, boltfile.ErrInUse) {
-		t.Errorf("got %d, %v; want %v", repaired, err, boltfile.ErrInUse)
-	}
+	expect.ErrOf(t, boltfile.ErrInUse, "")(RepairLog(path, nil))
 }

@@ -3,7 +3,6 @@ package boltstore
 import (
 	"bytes"
 	"encoding/hex"
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +10,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/testing/expect"
 )
 
 // storedChange returns a change, and the id of its asset as a key.
@@ -53,21 +53,15 @@ func TestDamageOfAChangeIsFound(t *testing.T) {
 	for at := range value {
 		damaged := bytes.Clone(value)
 		damaged[at] ^= 4
-		if _, err := decodeChange(key, damaged, true); !errors.Is(err, boltfile.ErrDamaged) {
-			t.Errorf("byte %d: got %v, want %v", at, err, boltfile.ErrDamaged)
-		}
+		expect.ErrOf(t, boltfile.ErrDamaged, "byte %d", at)(decodeChange(key, damaged, true))
 	}
 	for end := range value {
 		if end == changeHeader+len(change.Change)+sumSize {
 			continue // a change without a Whole may end here
 		}
-		if _, err := decodeChange(key, value[:end], true); !errors.Is(err, boltfile.ErrDamaged) {
-			t.Errorf("cut at %d: got %v, want %v", end, err, boltfile.ErrDamaged)
-		}
+		expect.ErrOf(t, boltfile.ErrDamaged, "cut at %d", end)(decodeChange(key, value[:end], true))
 	}
-	if _, err := decodeChange(positionKey(8), value, true); !errors.Is(err, boltfile.ErrDamaged) {
-		t.Errorf("at another position: got %v, want %v", err, boltfile.ErrDamaged)
-	}
+	expect.ErrOf(t, boltfile.ErrDamaged, "at another position")(decodeChange(positionKey(8), value, true))
 }
 
 func TestAChangeIsReadWithoutItsWhole(t *testing.T) {
@@ -77,7 +71,6 @@ func TestAChangeIsReadWithoutItsWhole(t *testing.T) {
 	if _, err := decodeChange(positionKey(change.Position), value, false); err != nil {
 		t.Errorf("without the whole asset: got %v, want no error", err)
 	}
-	if _, err := decodeChange(positionKey(change.Position), value, true); !errors.Is(err, boltfile.ErrDamaged) {
-		t.Errorf("with the whole asset: got %v, want %v", err, boltfile.ErrDamaged)
-	}
+	expect.ErrOf(t, boltfile.ErrDamaged, "with the whole asset")(decodeChange(positionKey(change.Position), value,
+		true))
 }

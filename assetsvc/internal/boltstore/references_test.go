@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestCheckReportsDamagedAndMissingReferences checks a store with three references: lot-1 of an asset, lot-2 of
@@ -44,9 +45,7 @@ func TestCheckReportsDamagedAndMissingReferences(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = s.file.Update(func(tx *bbolt.Tx) error { return c.damage(tx.Bucket(referenceBucket), asset) })
-			if err := errors.Join(err, s.Close()); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, errors.Join(err, s.Close()))
 			_, faults := Check(path, nil, func(registry.Record) (string, string, error) {
 				return "UA-AR-DGF-2026-11-20-000001", "one", nil // all assets have this identifier and this broker
 			})
@@ -62,18 +61,11 @@ func TestCheckReportsDamagedAndMissingReferences(t *testing.T) {
 func withReferences(t *testing.T) (path, asset string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "assets.db")
-	s, err := Open(path, Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(Open(path, Options{Now: time.Now}))(t)
 	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, s.Close())
 	}()
 	storetest.Refer(t, s, "lot-2", true)
-	if _, err := s.ClaimReference(t.Context(), registry.ReferenceKey("one", "lot-3"), "", storetest.NewID()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.ClaimReference(t.Context(), registry.ReferenceKey("one", "lot-3"), "", storetest.NewID()))(t)
 	return path, storetest.Refer(t, s, "lot-1", false)
 }

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/testing/expect"
 )
 
 // storedWebhook is the JSON of a webhook in a file.
@@ -40,37 +41,24 @@ func TestWebhooksOfFilesAreRead(t *testing.T) {
 		t.Errorf("got error %v; the text differs (-want +got):\n%s", err, diff)
 	}
 	again[len(again)-2] ^= 1
-	if _, err := decodeEndpoint([]byte("a1"), again); !errors.Is(err, errCorrupt) {
-		t.Errorf("a flipped bit: got %v, want %v", err, errCorrupt)
-	}
+	expect.ErrOf(t, errCorrupt, "a flipped bit")(decodeEndpoint([]byte("a1"), again))
 }
 
 // Promises: hook-bounds
 func TestTheNumberOfWebhooksIsBounded(t *testing.T) {
-	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now}))(t)
 	defer s.Close()
-	err = s.file.Update(func(tx *bbolt.Tx) error {
+	expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error {
 		var errs []error
 		for i := range webhook.MaxEndpoints {
 			errs = append(errs, putEndpoint(tx, endpoint{Endpoint: webhook.Endpoint{ID: strconv.Itoa(i), ByAdmin: true}}))
 		}
 		return errors.Join(errs...)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}); !errors.Is(err, webhook.ErrFull) {
-		t.Errorf("one more than there may be: got %v, want %v", err, webhook.ErrFull)
-	}
-	if err := s.Put(t.Context(), webhook.Endpoint{ID: "1"}); !errors.Is(err, webhook.ErrStale) {
-		t.Errorf("one with the id of another: got %v, want %v", err, webhook.ErrStale)
-	}
-	if err := s.Remove(t.Context(), "0"); err != nil {
-		t.Fatal(err)
-	}
+	}))
+	expect.Err(t, s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}), webhook.ErrFull,
+		"one more than there may be")
+	expect.Err(t, s.Put(t.Context(), webhook.Endpoint{ID: "1"}), webhook.ErrStale, "one with the id of another")
+	expect.OK(t, s.Remove(t.Context(), "0"))
 	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}); err != nil {
 		t.Errorf("after a removal: got %v, want none", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAWriteThatBboltRefusesFails makes writes with keys that bbolt does not take. Each write must fail with the error
@@ -47,20 +48,13 @@ func TestAWriteThatBboltRefusesFails(t *testing.T) {
 		}, bolterrors.ErrKeyTooLarge},
 	} {
 		path := filepath.Join(t.TempDir(), "assets.db")
-		s, err := Open(path, Options{Now: time.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Get(Open(path, Options{Now: time.Now}))(t)
 		r := registry.Record{ID: storetest.NewID(), Listed: true, Body: []byte("{}")}
-		if err := c.do(s, r); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
-		}
+		expect.Err(t, c.do(s, r), c.want, "%s", c.name)
 		if stored, err := s.Get(t.Context(), r.ID, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
 			t.Errorf("%s: got the asset %+v, %v; want %v", c.name, stored, err, registry.ErrNotFound)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, s.Close())
 		if _, faults := Check(path, nil, nil); len(faults) > 0 {
 			t.Errorf("%s: got the faults %v afterwards, want none", c.name, faults)
 		}
@@ -86,13 +80,9 @@ func TestAbandonedWritesNeedNoTransaction(t *testing.T) {
 		runtime.Gosched()
 	}
 	leave()
-	if err := <-abandoned; !errors.Is(err, context.Canceled) {
-		t.Errorf("the caller who leaves: got %v, want %v", err, context.Canceled)
-	}
+	expect.Err(t, <-abandoned, context.Canceled, "the caller who leaves")
 	close(goOn)
-	if err := errors.Join(<-first, s.Close()); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, errors.Join(<-first, s.Close()))
 	if after, _ := s.file.Updates(); after != before+1 {
 		t.Errorf("got %d transactions, want 1", after-before)
 	}
@@ -101,10 +91,7 @@ func TestAbandonedWritesNeedNoTransaction(t *testing.T) {
 // TestPagesOfFeedsAreFull creates many assets. In the buckets whose new keys come only at the end,
 // all pages but the last one must be full. Half-full pages would double the size of these buckets.
 func TestPagesOfFeedsAreFull(t *testing.T) {
-	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now}))(t)
 	defer s.Close()
 	var creations sync.WaitGroup
 	for i := range 800 { // the store writes them in batches
@@ -116,7 +103,7 @@ func TestPagesOfFeedsAreFull(t *testing.T) {
 		})
 	}
 	creations.Wait()
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	expect.OK(t, s.file.View(func(tx *bbolt.Tx) error {
 		for _, name := range [][]byte{realBucket, testBucket, changeBucket} {
 			b, page := tx.Bucket(name).Stats(), tx.DB().Info().PageSize
 			if full := b.LeafAlloc - page; full < 2*page || b.LeafInuse < full*9/10 {
@@ -124,8 +111,5 @@ func TestPagesOfFeedsAreFull(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

@@ -2,7 +2,6 @@ package copystore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/testing/expect"
 )
 
 // memory is a Copy that keeps assets in memory, in the order of their positions.
@@ -68,17 +68,13 @@ func TestAnAssetIsStoredWithoutItsDateModified(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if _, err := s.Get(t.Context(), id, len(want.Body)-1); !errors.Is(err, registry.ErrLarge) {
-		t.Errorf("a body over the limit: got %v, want %v", err, registry.ErrLarge)
-	}
+	expect.ErrOf(t, registry.ErrLarge, "a body over the limit")(s.Get(t.Context(), id, len(want.Body)-1))
 	want.Body = nil
 	if got, err := s.Look(t.Context(), id, 0, nil); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("without its body: got %+v, %v; want %+v", got, err, want)
 	}
 	for _, id := range []string{assetOf(5, false).ID, "x", ""} {
-		if _, err := s.Get(t.Context(), id, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
-			t.Errorf("id %q: got %v, want %v", id, err, registry.ErrNotFound)
-		}
+		expect.ErrOf(t, registry.ErrNotFound, "id %q", id)(s.Get(t.Context(), id, registry.AnySize))
 	}
 }
 
@@ -119,10 +115,7 @@ func TestARangeGoesOnWhereItEnded(t *testing.T) {
 	s, from := newStore(), ""
 	var got []int64
 	for range 5 {
-		page, err := s.Range(t.Context(), registry.RangeQuery{From: from, Limit: 2, Bytes: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := expect.Get(s.Range(t.Context(), registry.RangeQuery{From: from, Limit: 2, Bytes: 1}))(t)
 		if len(page.Entries) > 1 {
 			t.Errorf("got %d assets, want at most the first one, which may have more bytes than asked for", len(page.Entries))
 		}
@@ -133,9 +126,7 @@ func TestARangeGoesOnWhereItEnded(t *testing.T) {
 			break
 		}
 	}
-	if diff := cmp.Diff([]int64{6, 4, 2, 1}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]int64{6, 4, 2, 1}, got), "")
 }
 
 func TestATextThatIsNoneOfAListingIsAnError(t *testing.T) {
@@ -146,9 +137,7 @@ func TestATextThatIsNoneOfAListingIsAnError(t *testing.T) {
 	_, err2 := s.Page(t.Context(), registry.Query{Limit: 1, Bodies: 1})
 	_, err3 := s.Range(t.Context(), registry.RangeQuery{Limit: 1})
 	for _, err := range []error{err1, err2, err3} {
-		if !errors.Is(err, errText) {
-			t.Errorf("got %v, want %v", err, errText)
-		}
+		expect.Err(t, err, errText, "")
 	}
 }
 
@@ -165,8 +154,6 @@ func TestACopyTakesNoWrites(t *testing.T) {
 	_, claim := s.ClaimReference(ctx, "key", "", "id")
 	_, own := s.Page(ctx, registry.Query{Owner: "broker", Limit: 1})
 	for i, err := range []error{create, replace, rewrite, number, log, changes, claim, own} {
-		if !errors.Is(err, ErrReadOnly) {
-			t.Errorf("call %d: got %v, want %v", i, err, ErrReadOnly)
-		}
+		expect.Err(t, err, ErrReadOnly, "call %d", i)
 	}
 }

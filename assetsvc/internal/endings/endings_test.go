@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/testing/expect"
 )
 
 // talk is an auth service that gives fixed answers, and notes the requests.
@@ -80,10 +81,7 @@ func TestAKeeperSendsAllEndingsToAStoreThatIsBehind(t *testing.T) {
 
 func open(t *testing.T, path string) *boltstore.Store {
 	t.Helper()
-	s, err := boltstore.Open(path, boltstore.Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(boltstore.Open(path, boltstore.Options{Now: time.Now}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }

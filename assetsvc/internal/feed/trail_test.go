@@ -3,6 +3,8 @@ package feed
 import (
 	"slices"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestATrailTellsWhenItsDocumentEnteredItsList(t *testing.T) {
@@ -21,9 +23,7 @@ func TestATrailTellsWhenItsDocumentEnteredItsList(t *testing.T) {
 		{"without former places", Trail{{7, 1}}, 0},
 		{"taken out of its list", Trail{{5, 0}, {7, 1}, {8, 0}}, 0},
 	} {
-		if got := c.trail.Entered(); got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
-		}
+		expect.Equal(t, c.trail.Entered(), c.want, "%s", c.name)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAHeadHasTheHeadersOfItsGet reads several resources with both methods. The answers must have the same status and
@@ -38,9 +39,7 @@ func TestAHeadHasTheHeadersOfItsGet(t *testing.T) {
 			t.Errorf("%s: got the size %s and %d bytes, want %s and none", c.path, head.Header().Get("Content-Length"),
 				head.Body.Len(), size)
 		}
-		if c := got.Header().Get("Cache-Control"); c != "no-cache" {
-			t.Errorf("got Cache-Control %q, want no-cache", c)
-		}
+		expect.Equal(t, got.Header().Get("Cache-Control"), "no-cache", "Cache-Control")
 	}
 }
 
@@ -77,10 +76,7 @@ func TestARequestThatCannotBeReadIsRefused(t *testing.T) {
 	s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", long + " ", 413, "The body has more than"})
 	r := httptest.NewRequest("PATCH", at, io.MultiReader(strings.NewReader(`{"data":{}}`),
 		iotest.ErrReader(errors.New("the connection broke"))))
-	signed, err := s.signer.Sign(identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := expect.Get(s.signer.Sign(identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "3"}))(t)
 	r.Header.Set(identity.Header, signed)
 	r.Header.Set(tokenHeader, "token")
 	recorder := httptest.NewRecorder()

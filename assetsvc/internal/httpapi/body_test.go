@@ -6,14 +6,13 @@ import (
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestParseBody(t *testing.T) {
 	cases := []struct {
-		name   string
-		body   string
-		token  string
-		pretty bool
+		name, body, token string
+		pretty            bool
 	}{
 		{name: "only data", body: `{"data":{"a":1}}`},
 		{name: "a token", body: `{"access":{"token":"t"},"data":{"a":1}}`, token: "t"},
@@ -27,10 +26,7 @@ func TestParseBody(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := parseBody([]byte(c.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Get(parseBody([]byte(c.body)))(t)
 			if !record.Equal(got.data, record.Object{{Name: "a", Value: record.Number("1")}}) ||
 				got.token != c.token || got.pretty != c.pretty {
 				t.Errorf("got %+v, want data {\"a\":1}, token %q and pretty %t", got, c.token, c.pretty)
@@ -42,10 +38,7 @@ func TestParseBody(t *testing.T) {
 const brokenJSON = "The body is not JSON: it breaks off or has a fault near byte "
 
 func TestParseBodyRefuses(t *testing.T) {
-	cases := []struct {
-		name              string
-		body, place, says string
-	}{
+	cases := []struct{ name, body, place, says string }{
 		{"an empty body", ``, "data", brokenJSON},
 		{"a body that is not JSON", `title=x`, "data", brokenJSON},
 		{"half a body", `{"data":{"a":`, "data", brokenJSON},

@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/fair"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/testing/expect"
 )
 
 // publish publishes an asset whose texts have the given size, in bytes, in total. It returns the asset's id.
@@ -41,9 +42,7 @@ type page struct {
 
 func (s service) page(t *testing.T, path string) (p page) {
 	t.Helper()
-	if err := json.Unmarshal(s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.Bytes(), &p); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.Bytes(), &p))
 	return p
 }
 
@@ -66,9 +65,7 @@ func TestPagesWithBodiesAreBounded(t *testing.T) {
 		}
 		got, path = append(got, ids), p.Next.Path
 	}
-	if diff := cmp.Diff([][]string{all[:5], all[5:6], all[6:]}, got); diff != "" {
-		t.Errorf("the pages of at most 4 MiB differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([][]string{all[:5], all[5:6], all[6:]}, got), "the pages of at most 4 MiB differ")
 	if p := s.page(t, "/api/2.5/assets?limit=1000"); len(p.Data) != len(all) {
 		t.Errorf("got %d entries without fields, want %d", len(p.Data), len(all))
 	}
@@ -83,13 +80,9 @@ func TestAStarShowsAllFields(t *testing.T) {
 	}{{"2.4", true}, {"2.5", false}} {
 		var read struct{ Data map[string]any }
 		got := s.do(t, exchange{"GET", "/api/" + c.version + "/assets/" + id, "", "", "", 200, ""})
-		if err := json.Unmarshal(got.Body.Bytes(), &read); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(got.Body.Bytes(), &read))
 		listed := s.page(t, "/api/"+c.version+"/assets?opt_fields=*,title").Data[0]
-		if diff := cmp.Diff(read.Data, listed); diff != "" {
-			t.Errorf("version %s: the listed asset differs (-want +got):\n%s", c.version, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(read.Data, listed), "version %s: the listed asset differs", c.version)
 		if _, shown := listed["rectificationPeriod"]; shown == c.hidden {
 			t.Errorf("version %s shows rectificationPeriod: got %t, want %t", c.version, shown, !c.hidden)
 		}
@@ -130,10 +123,7 @@ func TestARequestReservesMemory(t *testing.T) {
 			{"a page with fields in version 2.4", "GET", "/api/2.4/assets?opt_fields=*", "", trees * maxPage},
 		} {
 			for _, free := range []int64{c.need, c.need - 1} {
-				leave, err := m.Work.Acquire(t.Context(), "another", m.Work.Size()-max(free, 0))
-				if err != nil {
-					t.Fatal(err)
-				}
+				leave := expect.Get(m.Work.Acquire(t.Context(), "another", m.Work.Size()-max(free, 0)))(t)
 				status := 200
 				if free < c.need && c.need > 0 {
 					status = 503
@@ -242,9 +232,7 @@ func TestMemoryForAnswers(t *testing.T) {
 	s.do(t, exchange{"HEAD", small, "", "", "", 200, ""})
 	s.do(t, exchange{"PATCH", small, identity.Broker, "token", change, 200, `"title":"y"`})
 	m.Answers.Release(held)
-	if got := m.Answers.Used(); got != 0 {
-		t.Errorf("got %d bytes held at the end, want 0", got)
-	}
+	expect.Equal(t, m.Answers.Used(), 0, "bytes held at the end")
 }
 
 // TestNoReadingIsAnsweredWithoutMemory asks each route that shows an asset while there is no memory for answers. None

@@ -15,13 +15,11 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestParseTags(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want string
-	}{
+	for _, c := range []struct{ text, want string }{
 		{`"a"`, `"a" |`},
 		{`"a", "b"`, `"a" "b" |`},
 		{` ,"a",, W/"b" , "" ,`, `"a" "" | "b"`},
@@ -54,9 +52,7 @@ func TestParseTags(t *testing.T) {
 		case fault.KindOf(err) != fault.Invalid:
 			t.Errorf("%s: got %v, want kind Invalid", c.text, err)
 		}
-		if got != c.want {
-			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
-		}
+		expect.Equal(t, got, c.want, "%s", c.text)
 	}
 	if none, err := parseTags(http.Header{}, "If-Match"); none != nil || err != nil {
 		t.Errorf("no header: got %v, %v; want nil", none, err)
@@ -101,9 +97,8 @@ func TestReadsAreConditional(t *testing.T) {
 		strings.Replace(at, "2.5", "2.4", 1) + "/decisions"} {
 		tag := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Header().Get("ETag")
 		for _, c := range []struct {
-			name          string
-			header, value string
-			status        int
+			name, header, value string
+			status              int
 		}{
 			{"If-None-Match with the tag", "If-None-Match", tag, 304},
 			{"If-None-Match with the weak tag", "If-None-Match", "W/" + tag, 304},
@@ -213,9 +208,7 @@ func TestARemovalIsConditional(t *testing.T) {
 		exchange{"DELETE", one, identity.Broker, "token", "", 403, "permission"})
 	got := s.doWith(t, http.Header{"If-Match": {created.Header().Get("ETag")}},
 		exchange{"DELETE", one, identity.Concierge, "", "", 200, "null"})
-	if tag := got.Header().Get("ETag"); tag != "" {
-		t.Errorf("after the removal: got tag %s, want none", tag)
-	}
+	expect.Equal(t, got.Header().Get("ETag"), "", "after the removal, tag")
 }
 
 // TestRevisions reads the revisions of an asset in both versions and in pages, and sends requests that are refused.

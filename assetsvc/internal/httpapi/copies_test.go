@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/export"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // change adds the asset with the number n to the feed, and makes a snapshot. It returns the newest whole copy in
@@ -33,10 +34,7 @@ func (s withSnapshots) change(t *testing.T, n int, text, form string) snapshot.C
 	id := fmt.Sprintf("%032x", n)
 	s.list(t, id, fmt.Sprintf(`{"id":%q,"status":"active","rectificationPeriod":{},"title":%q}`, id, text))
 	s.make(t)
-	m, err := s.keep.NewestCopies()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := expect.Get(s.keep.NewestCopies())(t)
 	for _, c := range m.Copies {
 		if c.Name == form {
 			return c
@@ -53,10 +51,7 @@ func TestTheNewestWholeCopiesAreListed(t *testing.T) {
 	s := newWithSnapshots(t)
 	s.do(t, exchange{"GET", path, "", "", "", 404, "There is no whole copy"})
 	s.change(t, 1, "Готель", "assets.csv")
-	m, err := s.keep.NewestCopies()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := expect.Get(s.keep.NewestCopies())(t)
 	want := export.Manifest{Date: asset.FormatTime(m.Time(), time.UTC), Position: printPosition(m.Position, time.UTC)}
 	for _, f := range m.Copies {
 		want.Files = append(want.Files, export.File{
@@ -65,9 +60,7 @@ func TestTheNewestWholeCopiesAreListed(t *testing.T) {
 	}
 	answer := s.do(t, exchange{"GET", path, "", "", "", 200, ""})
 	var got struct{ Data export.Manifest }
-	if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(answer.Body.Bytes(), &got))
 	if diff := cmp.Diff(want, got.Data); diff != "" || len(got.Data.Files) != len(export.Whole) {
 		t.Errorf("the list of %d copies differs (-want +got):\n%s", len(export.Whole), diff)
 	}
@@ -175,9 +168,7 @@ func (s withSnapshots) newest(t *testing.T) string {
 }
 
 func TestSoManyWholeCopiesAreSentAtOnce(t *testing.T) {
-	if maxCopyReaders != 128 {
-		t.Errorf("got %d copies that are sent at once, want 128", maxCopyReaders)
-	}
+	expect.Equal(t, maxCopyReaders, 128, "copies that are sent at once")
 	s := newWithSnapshots(t)
 	s.change(t, 1, "Готель", "assets.csv")
 	s.api.snapshots.copiers = make(chan struct{}, 1)
@@ -242,9 +233,7 @@ func TestADownloadIsWholeOrBroken(t *testing.T) {
 			io.ErrClosedPipe.Error()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := os.WriteFile(path, []byte(randomText(2 * c.size)[:c.size]), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(path, []byte(randomText(2 * c.size)[:c.size]), 0o600))
 			log.Reset()
 			w := &disturbed{httptest.NewRecorder(), c.first}
 			func() {
@@ -269,14 +258,8 @@ func TestADownloadIsWholeOrBroken(t *testing.T) {
 // connection of its own, which takes the given number of bytes before somebody reads them.
 func (s service) slowly(t *testing.T, buffer int) (ask func(path string) net.Conn) {
 	t.Helper()
-	signed, err := s.signer.Sign(identity.Identity{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := expect.Get(s.signer.Sign(identity.Identity{}))(t)
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
@@ -284,9 +267,7 @@ func (s service) slowly(t *testing.T, buffer int) (ask func(path string) net.Con
 	}()
 	t.Cleanup(func() {
 		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, <-served)
 	})
 	return func(path string) net.Conn {
 		conn, err := net.Dial("tcp", listener.Addr().String())
@@ -294,9 +275,7 @@ func (s service) slowly(t *testing.T, buffer int) (ask func(path string) net.Con
 			t.Error(err)
 			return nil
 		}
-		if err := conn.(*net.TCPConn).SetReadBuffer(buffer); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, conn.(*net.TCPConn).SetReadBuffer(buffer))
 		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n%s: %s\r\n\r\n", path, identity.Header, signed)
 		return conn
 	}
@@ -314,10 +293,7 @@ func TestARemovedCopyIsNotSentOn(t *testing.T) {
 	made := s.change(t, 1, "Готель", "assets.csv")
 	conn := s.slowly(t, 64<<10)("/data/assets.csv")
 	defer conn.Close()
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK || resp.ContentLength != made.Bytes {
 		t.Fatalf("got %d and %d bytes, want 200 and %d", resp.StatusCode, resp.ContentLength, made.Bytes)

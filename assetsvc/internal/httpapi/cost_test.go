@@ -87,9 +87,8 @@ func TestReadingsTellTheirWork(t *testing.T) {
 	s := newService(t)
 	small, large := "/api/2.5/assets/"+s.publish(t, 10), "/api/2.5/assets/"+s.publish(t, 600_000)
 	for _, c := range []struct {
-		path   string
-		status int
-		least  int
+		path          string
+		status, least int
 	}{
 		{small + "/items/x", 404, 0},
 		{"/api/2.5/assets", 200, 0},

@@ -14,15 +14,15 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 const noon = 1_763_640_000_000_000 // 2025-11-20T12:00:00Z in µs
 
 func TestParseListing(t *testing.T) {
 	cases := []struct {
-		name  string
-		query string
-		want  registry.Query
+		name, query string
+		want        registry.Query
 	}{
 		{"no parameters", "", registry.Query{Limit: 100}},
 		{"empty parameters are absent", "limit=&offset=&descending=&mode=&opt_fields=", registry.Query{Limit: 100}},
@@ -47,10 +47,7 @@ func TestParseListing(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			params, err := url.ParseQuery(c.query)
-			if err != nil {
-				t.Fatal(err)
-			}
+			params := expect.Get(url.ParseQuery(c.query))(t)
 			got, err := parseListing(params)
 			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 				t.Errorf("got error %v; the query differs (-want +got):\n%s", err, diff)
@@ -61,10 +58,9 @@ func TestParseListing(t *testing.T) {
 
 func TestParseListingRefuses(t *testing.T) {
 	cases := []struct {
-		name  string
-		query string
-		kind  fault.Kind
-		place string
+		name, query string
+		kind        fault.Kind
+		place       string
 	}{
 		{"a limit of zero", "limit=0", fault.Invalid, "limit"},
 		{"a negative limit", "limit=-1", fault.Invalid, "limit"},
@@ -95,10 +91,7 @@ func TestParseListingRefuses(t *testing.T) {
 }
 
 func TestLinksKeepTheParametersOfTheRequest(t *testing.T) {
-	params, err := url.ParseQuery("feed=changes&limit=5&mode=_all_&opt_fields=status,title&opt_pretty=1&colour=blue&descending=1&offset=x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	params := expect.Get(url.ParseQuery("feed=changes&limit=5&mode=_all_&opt_fields=status,title&opt_pretty=1&colour=blue&descending=1&offset=x"))(t)
 	l := links{base: "https://registry.example", path: "/api/2.5/assets", params: params, descending: true}
 	offset := "2025-11-20T12:00:00.000000+00:00"
 	path := "/api/2.5/assets?descending=1&feed=changes&limit=5&mode=_all_&offset=2025-11-20T12%3A00%3A00.000000%2B00%3A00&opt_fields=status%2Ctitle"
@@ -107,12 +100,9 @@ func TestLinksKeepTheParametersOfTheRequest(t *testing.T) {
 			{Name: "offset", Value: offset}, {Name: "path", Value: path}, {Name: "uri", Value: l.base + path},
 		}
 	}
-	if diff := cmp.Diff(link(path), l.next(offset)); diff != "" {
-		t.Errorf("the next page differs (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(link(strings.Replace(path, "descending=1&", "", 1)), l.prev(offset)); diff != "" {
-		t.Errorf("the previous page differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(link(path), l.next(offset)), "the next page differs")
+	expect.NoDiff(t, cmp.Diff(link(strings.Replace(path, "descending=1&", "", 1)), l.prev(offset)),
+		"the previous page differs")
 }
 
 // TestAPageHasLinksToItsNeighbours reads pages of an empty feed and of a feed with three assets, and compares the
@@ -126,10 +116,9 @@ func TestAPageHasLinksToItsNeighbours(t *testing.T) {
 	}
 	from := func(offset string) string { return "&offset=" + url.QueryEscape(offset) }
 	for _, c := range []struct {
-		name       string
-		s          service
-		query      string
-		next, prev string
+		name              string
+		s                 service
+		query, next, prev string
 	}{
 		{"the first page", full, "", at[1], none},
 		{"the second page", full, from(at[1]), at[2], at[2]},
@@ -172,11 +161,7 @@ func TestAPageHasLinksToItsNeighbours(t *testing.T) {
 // parsed returns the position of an offset.
 func parsed(t *testing.T, offset string) int64 {
 	t.Helper()
-	position, err := parseOffset(offset)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return position
+	return expect.Get(parseOffset(offset))(t)
 }
 
 // TestAFailedPageReturnsItsMemory reads pages with fields that cannot be shown, or that cannot be sent. Each request
@@ -189,9 +174,7 @@ func TestAFailedPageReturnsItsMemory(t *testing.T) {
 	refused := func(path string, status int, says string) {
 		t.Helper()
 		s.do(t, exchange{"GET", path, identity.Anonymous, "", "", status, says})
-		if got := s.api.memory.Work.Used(); got != 0 {
-			t.Errorf("%s: got %d bytes held after the answer, want 0", path, got)
-		}
+		expect.Equal(t, s.api.memory.Work.Used(), 0, "%s, bytes held after the answer", path)
 	}
 	refused("/api/2.5/assets?%zz", 400, `"name":"query"`)
 	refused("/api/2.5/assets"+fields, 200, "active")
@@ -208,9 +191,7 @@ func TestAFailedPageReturnsItsMemory(t *testing.T) {
 	refused("/api/2.5/assets"+fields, 500, "server")
 	refused("/feed/2.5/page"+fields, 500, "server")
 	refused("/api/2.4/assets/"+highID, 500, "server")
-	if err := s.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.store.Close())
 	refused("/api/2.5/assets"+fields, 503, "cannot reach its data")
 	refused("/feed/2.5/page"+fields, 503, "cannot reach its data")
 }
@@ -252,10 +233,7 @@ func TestAListingWithAllFieldsCopiesTheBytesOfTheBody(t *testing.T) {
 			if c.body != "" {
 				e.Body = []byte(c.body)
 			}
-			got, err := v.listed([]byte("["), e, wantedOf([]string{"*"}), time.UTC)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Get(v.listed([]byte("["), e, wantedOf([]string{"*"}), time.UTC))(t)
 			want := `[{"id":"` + id + `","dateModified":"` + printPosition(noon, time.UTC) + `"` + c.want
 			if string(got) != want {
 				t.Errorf("%s, version %s: got %s, want %s", c.name, v.name, got, want)

@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/routes"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 )
 
 // newFeed returns a service whose feed can be followed, and the address of its server.
@@ -60,10 +61,7 @@ func messages(t *testing.T, r *follow.Reader, until int64) (texts []string, last
 		}
 		switch m.Kind {
 		case follow.EntryKind:
-			data, err := r.Data(1 << 20)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := expect.Get(r.Data(1 << 20))(t)
 			_, rest, _ := strings.Cut(string(data), `+00:00"`)
 			texts = append(texts, "entry "+rest)
 		case follow.GapKind:
@@ -80,19 +78,10 @@ func messages(t *testing.T, r *follow.Reader, until int64) (texts []string, last
 // get requests a path of the feed, like the gateway does.
 func (s service) get(ctx context.Context, t *testing.T, address string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := s.signer.Sign(identity.Identity{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Get(http.NewRequestWithContext(ctx, http.MethodGet, address, nil))(t)
+	signed := expect.Get(s.signer.Sign(identity.Identity{}))(t)
 	r.Header.Set(identity.Header, signed)
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Get(http.DefaultClient.Do(r))(t)
 	t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
@@ -136,9 +125,7 @@ func TestAPageOfTheFeedSaysHowFarItIsComplete(t *testing.T) {
 				texts, position := messages(t, r, 0)
 				got, upto = append(got, texts...), position
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("the messages differ (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, got), "the messages differ")
 			if isPart := strings.Contains(c.query, "limit=1"); upto != last && !isPart || upto >= last && isPart {
 				t.Errorf("got a page up to %d; the feed ends at %d", upto, last)
 			}
@@ -151,9 +138,8 @@ func TestAPageOfTheFeedSaysHowFarItIsComplete(t *testing.T) {
 		query  string
 		status int
 	}{{"?offset=yesterday", 404}, {"?limit=0", 400}, {"?%zz", 400}} {
-		if got := s.get(t.Context(), t, address+"/feed/2.5/page"+c.query).StatusCode; got != c.status {
-			t.Errorf("%s: got status %d, want %d", c.query, got, c.status)
-		}
+		expect.Equal(t, s.get(t.Context(), t, address+"/feed/2.5/page"+c.query).StatusCode, c.status, "%s, status",
+			c.query)
 	}
 }
 
@@ -178,9 +164,7 @@ func TestALiveFeedSendsChangesAsTheyCome(t *testing.T) {
 			entries = append(entries, text)
 		}
 	}
-	if diff := cmp.Diff([]string{`entry ,"status":"pending"}`}, entries); diff != "" {
-		t.Errorf("the messages differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{`entry ,"status":"pending"}`}, entries), "the messages differ")
 	leave()
 }
 
@@ -207,10 +191,7 @@ func TestTheFeedHasNoHiddenFields(t *testing.T) {
 func TestALiveFeedNeedsAServicesSignature(t *testing.T) {
 	_, address := newFeed(t)
 	for _, path := range []string{"/feed/2.5/live", "/feed/2.5/page"} {
-		resp, err := http.Get(address + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := expect.Get(http.Get(address + path))(t)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s: got status %d, want 401", path, resp.StatusCode)
@@ -269,9 +250,7 @@ func TestALiveFeedIsNotMeasured(t *testing.T) {
 		s.do(t, exchange{"GET", path, "", "", "", 200, ""})
 	}
 	var found metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &found); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reader.Collect(t.Context(), &found))
 	var measured []string
 	for _, scope := range found.ScopeMetrics {
 		for _, m := range scope.Metrics {
@@ -282,9 +261,7 @@ func TestALiveFeedIsNotMeasured(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(paths[1:], measured); diff != "" {
-		t.Errorf("the measured routes differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(paths[1:], measured), "the measured routes differ")
 }
 
 // TestAGatewayThatLeavesEndsItsLiveFeed has a connection whose first write fails.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"asset-registry/shared/follow"
+	"asset-registry/shared/testing/expect"
 )
 
 // follower is the connection of a gateway that follows a ring.
@@ -132,9 +133,7 @@ func TestAStreamFollowsItsRing(t *testing.T) {
 			{"a beat after entries", func() { time.Sleep(liveBeat) }, "41"},
 		} {
 			step.do()
-			if got := f.took(); got != step.want {
-				t.Errorf("%s: got %q, want %q", step.name, got, step.want)
-			}
+			expect.Equal(t, f.took(), step.want, "%s", step.name)
 		}
 		leave()
 		if err := <-ended; err != nil || len(f.wrong) > 0 {
@@ -149,9 +148,7 @@ func TestAStreamOfAnEmptyFeedBegins(t *testing.T) {
 		ending := make(chan struct{})
 		f, ended := followRing(t.Context(), 1<<20, ending)
 		f.ring.Restart(0, "t")
-		if got := f.took(); got != "0" {
-			t.Errorf("got %q, want 0", got)
-		}
+		expect.Equal(t, f.took(), "0", "")
 		close(ending)
 		if err := <-ended; err != nil {
 			t.Errorf("got %v when the server ends, want no error", err)
@@ -185,9 +182,7 @@ func TestAStreamEndsWhenItsGatewayLeaves(t *testing.T) {
 				c.do(f.ring)
 				synctest.Wait()
 				leave()
-				if err := <-ended; !errors.Is(err, gone) {
-					t.Errorf("%s, with a flush that fails %t: got %v, want %v", c.name, flushes, err, gone)
-				}
+				expect.Err(t, <-ended, gone, "%s, with a flush that fails %t", c.name, flushes)
 			})
 		}
 	}

@@ -1,6 +1,10 @@
 package httpapi
 
-import "testing"
+import (
+	"testing"
+
+	"asset-registry/shared/testing/expect"
+)
 
 func TestAnAddressInAHeaderIsASCII(t *testing.T) {
 	for _, c := range []struct{ name, address, want string }{
@@ -18,8 +22,6 @@ func TestAnAddressInAHeaderIsASCII(t *testing.T) {
 		{"a line end", "https://a.example/\r\nSet-Cookie: a", "https://a.example/%0D%0ASet-Cookie:%20a"},
 		{"a character beyond the first plane", "https://a.example/\U0001F600", "https://a.example/%F0%9F%98%80"},
 	} {
-		if got := headerURL(c.address); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
-		}
+		expect.Equal(t, headerURL(c.address), c.want, "%s", c.name)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestOwnAssetsAreListed lists the assets of a broker with each kind of query, and compares the listed ids
@@ -49,16 +50,12 @@ func TestOwnAssetsAreListed(t *testing.T) {
 				Data []struct{ ID string }
 				Next struct{ Path string } `json:"next_page"`
 			}
-			if err := json.Unmarshal(got.Body.Bytes(), &page); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Unmarshal(got.Body.Bytes(), &page))
 			found := []string{}
 			for _, a := range page.Data {
 				found = append(found, a.ID)
 			}
-			if diff := cmp.Diff(c.want, found); diff != "" {
-				t.Errorf("the page differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, found), "the page differs")
 			if !strings.HasPrefix(page.Next.Path, path+"?") ||
 				strings.Contains(c.query, "status") != strings.Contains(page.Next.Path, "status=") {
 				t.Errorf("got the next page %s, want one of the same list", page.Next.Path)

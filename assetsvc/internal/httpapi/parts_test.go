@@ -23,6 +23,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/testing/expect"
 )
 
 // tokens is an auth service that accepts only the owner token "token".
@@ -67,26 +68,15 @@ func newServiceWith(t *testing.T, m Memory) service {
 // newStore returns an empty store in a file of its own.
 func newStore(t *testing.T, now func() time.Time) *boltstore.Store {
 	t.Helper()
-	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	store := expect.Get(boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: now}))(t)
+	t.Cleanup(func() { expect.Try(t, store.Close()) })
 	return store
 }
 
 // newSigner returns the signer of the gateway's headers.
 func newSigner(t *testing.T) *identity.Signer {
 	t.Helper()
-	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signer
+	return expect.Get(identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now))(t)
 }
 
 // newServiceParts returns a service, its API, and the engine, to which the test may add routes. The service
@@ -140,10 +130,7 @@ func (s service) answerTo(
 ) {
 	t.Helper()
 	r := httptest.NewRequest(e.method, e.path, strings.NewReader(e.body))
-	signed, err := s.signer.Sign(by)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := expect.Get(s.signer.Sign(by))(t)
 	maps.Copy(r.Header, headers)
 	r.Header.Set(identity.Header, signed)
 	r.Header.Set(httpserver.BaseURLHeader, "https://registry.example")
@@ -187,13 +174,9 @@ func TestPartsAreResources(t *testing.T) {
 	for _, version := range []string{"2.4", "2.5"} {
 		at := strings.Replace(s.published(t), "2.5", version, 1)
 		for _, c := range []struct {
-			name       string
-			by         identity.Role
-			valid      string
-			merge      string
-			shows      string
-			otherVerb  string
-			otherShows string
+			name                                       string
+			by                                         identity.Role
+			valid, merge, shows, otherVerb, otherShows string
 		}{
 			{"items",
 				identity.Broker, `{"data":{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{}}}`,
@@ -222,9 +205,8 @@ func TestPartsAreResources(t *testing.T) {
 				before := s.do(t, exchange{"GET", at, "", "", "", 200, `"dateModified":"`}).Body.String()
 				s.do(t, exchange{"PATCH", one, c.by, "token", `{"data":{}}`, 200,
 					strings.TrimSuffix(created.Body.String(), "}")})
-				if after := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String(); after != before {
-					t.Errorf("after an empty change: got %s, want %s", after, before)
-				}
+				expect.Equal(t, s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String(), before,
+					"after an empty change")
 				changed := s.do(t, exchange{"PATCH", one, c.by, "token", c.merge, 200, c.shows})
 				if after := s.do(t, exchange{"GET", at, "", "", "", 200, c.shows}).Body.String(); after == before {
 					t.Error("after a change: got the asset as before, want a changed one")
@@ -312,9 +294,7 @@ func TestDocumentsHaveVersions(t *testing.T) {
 		}
 	}
 	got := s.do(t, exchange{"GET", one + "?download=1", "", "", "", 302, `{"data":{`})
-	if got.Header().Get("Location") != "https://docs.example/1" {
-		t.Errorf("download: got Location %q, want https://docs.example/1", got.Header().Get("Location"))
-	}
+	expect.Equal(t, got.Header().Get("Location"), "https://docs.example/1", "download, Location")
 	s.do(t, exchange{"GET", one + "?download=3", "", "", "", 404,
 		`{"location":"url","name":"download","description":"Not Found"}`})
 	for m.Answers.Hold(memory.Small) || m.Answers.Hold(1) {

@@ -13,6 +13,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestDearReadingsTakeAPlace sends readings while another caller holds every place. Those that can take long must be
@@ -55,10 +56,7 @@ func TestDearReadingsTakeAPlace(t *testing.T) {
 				headers.Set("If-None-Match", c.unless)
 			}
 			e := exchange{c.method, c.path, identity.Administrator, "token", "", c.status, ""}
-			end, err := s.memory.Places.Acquire(t.Context(), "another", s.memory.Places.Size())
-			if err != nil {
-				t.Fatal(err)
-			}
+			end := expect.Get(s.memory.Places.Acquire(t.Context(), "another", s.memory.Places.Size()))(t)
 			if e.status = c.status; c.isDear {
 				e.status = http.StatusServiceUnavailable
 			}
@@ -88,10 +86,7 @@ func TestPlacesGoRoundByCaller(t *testing.T) {
 			m.Places = fair.New(1)
 			s := newServiceWith(t, m)
 			s.publish(t, 10)
-			end, err := m.Places.Acquire(t.Context(), many, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			end := expect.Get(m.Places.Acquire(t.Context(), many, 1))(t)
 			var all sync.WaitGroup
 			var mu sync.Mutex
 			answered := map[string]int{}
@@ -145,8 +140,6 @@ func TestWritesTakeNoPlace(t *testing.T) {
 	m := NewMemory(1 << 30)
 	s := newServiceWith(t, m)
 	large := "/api/2.5/assets/" + s.publish(t, 3*memory.Small)
-	if _, err := m.Places.Acquire(t.Context(), "another", m.Places.Size()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(m.Places.Acquire(t.Context(), "another", m.Places.Size()))(t)
 	s.do(t, exchange{"PATCH", large, identity.Broker, "token", `{"data":{"title":"y"}}`, 200, ""})
 }

@@ -13,6 +13,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 	"asset-registry/shared/translog/prooftest"
 )
@@ -31,14 +32,8 @@ var zone = time.FixedZone("", 2*60*60)
 func newLogged(t *testing.T) logged {
 	t.Helper()
 	store, signer := newStore(t, time.Now), newSigner(t)
-	key, err := translog.NewKey(translog.ForLog, "registry.example/log", bytes.Repeat([]byte{7}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy, err := translog.LogPolicy(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := expect.Get(translog.NewKey(translog.ForLog, "registry.example/log", bytes.Repeat([]byte{7}, 32)))(t)
+	policy := expect.Get(translog.LogPolicy(key.Public()))(t)
 	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute})
 	rules := asset.Rules{Types: []string{"bounce"}, Zone: zone}
 	assets := registry.New(store, tokens{}, rules, time.Now).WithLog(publiclog.NewReader(store))
@@ -72,10 +67,7 @@ func (s logged) verify(t *testing.T, answer []byte) (leaf translog.Leaf, asset s
 	if err != nil {
 		t.Fatalf("%v in %s", err, answer)
 	}
-	file, err := translog.ParseProof(proof.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Get(translog.ParseProof(proof.Encode()))(t)
 	leaf, _, _, err = file.VerifyAsset(s.policy)
 	if err != nil {
 		t.Errorf("got %v for %s, want a proof that verifies", err, answer)
@@ -91,9 +83,7 @@ func TestAPublicRevisionHasAProofThatVerifies(t *testing.T) {
 	first := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.String()
 	s.do(t, exchange{"PATCH", path, identity.Broker, "token", `{"data":{"items":[{"quantity":240.50}]}}`, 200, ""})
 	pending := s.do(t, exchange{"GET", path + "/proof", "", "", "", 503, "The newest checkpoint of the log does not cover"})
-	if got := pending.Header().Get("Retry-After"); got != "1" {
-		t.Errorf("got Retry-After %q, want 1", got)
-	}
+	expect.Equal(t, pending.Header().Get("Retry-After"), "1", "Retry-After")
 	s.sign(t)
 	second := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.String()
 	s.do(t, exchange{"PATCH", path, identity.Administrator, "", `{"data":{"mode":"test"}}`, 200, ""})
@@ -127,12 +117,9 @@ func TestAPublicRevisionHasAProofThatVerifies(t *testing.T) {
 				}
 			}
 			head := s.do(t, exchange{"HEAD", at, "", "", "", 200, ""})
-			if got, want := head.Header().Get("Content-Length"), answer.Header().Get("Content-Length"); got != want {
-				t.Errorf("HEAD %s: got Content-Length %s, want %s", at, got, want)
-			}
-			if got := head.Body.Len(); got != 0 {
-				t.Errorf("HEAD %s: got a body of %d bytes, want none", at, got)
-			}
+			expect.Equal(t, head.Header().Get("Content-Length"), answer.Header().Get("Content-Length"),
+				"HEAD %s, Content-Length", at)
+			expect.Equal(t, head.Body.Len(), 0, "HEAD %s, a body of, bytes", at)
 		}
 	}
 	s.do(t, exchange{"GET", path + "/proof?opt_jsonp=f&opt_pretty=1", "", "", "", 200, "f({\n    \"data\": {\n"})

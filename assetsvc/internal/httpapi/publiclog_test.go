@@ -15,6 +15,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -66,10 +67,7 @@ func TestPublicLog(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute})
-			signer, err := identity.NewSigner(keyring.Ring{make([]byte, identity.MinSecret)}, time.Now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			signer := expect.Get(identity.NewSigner(keyring.Ring{make([]byte, identity.MinSecret)}, time.Now))(t)
 			m := NewMemory(1 << 30)
 			for c.log.crowded && (m.Answers.Hold(memory.Small) || m.Answers.Hold(1)) {
 			}
@@ -77,10 +75,7 @@ func TestPublicLog(t *testing.T) {
 			api.RouteLog(engine, signer, c.log, func(context.Context) string { return "registry.example/log/1a2b3c4d" })
 			method, path, _ := strings.Cut(c.request, " ")
 			r := httptest.NewRequest(method, path, http.NoBody)
-			signed, err := signer.Sign(identity.Identity{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			signed := expect.Get(signer.Sign(identity.Identity{}))(t)
 			r.Header.Set(identity.Header, signed)
 			got := httptest.NewRecorder()
 			engine.ServeHTTP(got, r)

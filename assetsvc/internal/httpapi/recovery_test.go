@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestARecoveryIsRefusedInOrder sends invalid and valid recoveries. Some have several faults, and the first
@@ -40,9 +41,7 @@ func TestARecoveryIsRefusedInOrder(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := s.doWith(t, c.headers, c.exchange)
-			if store := got.Header().Get("Cache-Control"); store != "no-store" {
-				t.Errorf("got Cache-Control %q, want no-store", store)
-			}
+			expect.Equal(t, got.Header().Get("Cache-Control"), "no-store", "Cache-Control")
 			if tagged := got.Header().Get("ETag") != ""; tagged != (c.status == 200) {
 				t.Errorf("got the tag %q, want one after a success only", got.Header().Get("ETag"))
 			}

@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestRoutesAreThoseThatTheGatewayForwards compares the routes of this service with the list from which the
@@ -39,9 +40,7 @@ func TestRoutesAreThoseThatTheGatewayForwards(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the routes differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the routes differ")
 }
 
 // TestWithoutWebhooksThereAreNoRoutesOfWebhooks asks a service that sends no webhooks for the list of webhooks.

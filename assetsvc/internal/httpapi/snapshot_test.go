@@ -25,6 +25,7 @@ import (
 	"asset-registry/assetsvc/internal/snapshot"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/testing/expect"
 )
 
 // withSnapshots is a service that keeps snapshots.
@@ -45,12 +46,9 @@ func newWithSnapshotsLogging(t *testing.T, to io.Writer) withSnapshots {
 	t.Helper()
 	store, signer := newStore(t, time.Now), newSigner(t)
 	log := slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	keep, err := snapshot.New(store, snapshot.Options{
+	keep := expect.Get(snapshot.New(store, snapshot.Options{
 		Dir: t.TempDir(), Show: SnapshotLine(time.UTC, nil), Copies: true, Now: time.Now, Log: log,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	engine := httpserver.NewEngine(httpserver.Options{Log: log, Timeout: time.Minute})
 	api := New(registry.New(store, tokens{}, asset.Rules{Zone: time.UTC}, time.Now), time.UTC, 1<<20, NewMemory(1<<30))
 	api.ServeSnapshots(keep)
@@ -61,18 +59,12 @@ func newWithSnapshotsLogging(t *testing.T, to io.Writer) withSnapshots {
 // list stores a listed asset.
 func (s withSnapshots) list(t *testing.T, id string, body string) {
 	t.Helper()
-	if _, err := s.store.Create(t.Context(), registry.Record{ID: id, Listed: true, Body: []byte(body)}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.store.Create(t.Context(), registry.Record{ID: id, Listed: true, Body: []byte(body)}))(t)
 }
 
 func (s withSnapshots) make(t *testing.T) snapshot.Manifest {
 	t.Helper()
-	m, err := s.keep.Make(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return expect.Get(s.keep.Make(t.Context()))(t)
 }
 
 const (
@@ -89,16 +81,13 @@ func TestASnapshotIsAnnouncedAndRead(t *testing.T) {
 	got := s.do(t, exchange{"GET", "/api/2.5/snapshot", "", "", "", 200, ""})
 	var manifest struct {
 		Data struct {
-			Position, Date    string
-			Assets, Bytes     int
-			UncompressedBytes int
-			Checkpoint        string
-			Segments          []struct{ From, To, SHA256, Path string }
+			Position, Date                   string
+			Assets, Bytes, UncompressedBytes int
+			Checkpoint                       string
+			Segments                         []struct{ From, To, SHA256, Path string }
 		}
 	}
-	if err := json.Unmarshal(got.Body.Bytes(), &manifest); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(got.Body.Bytes(), &manifest))
 	d := manifest.Data
 	if d.Position != printPosition(made.Position, time.UTC) || d.Assets != 2 || len(d.Segments) != 1 {
 		t.Errorf("got %+v, want position %d, 2 assets and 1 segment", d, made.Position)
@@ -116,20 +105,12 @@ func TestASnapshotIsAnnouncedAndRead(t *testing.T) {
 	s.do(t, exchange{"GET", "/api/2.4/snapshot", "", "", "", 404, "ask for the snapshot of version 2.5"})
 
 	file := s.do(t, exchange{"GET", d.Segments[0].Path, "", "", "", 200, ""})
-	decoder, err := zstd.NewReader(file.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	decoder := expect.Get(zstd.NewReader(file.Body))(t)
 	defer decoder.Close()
-	text, err := io.ReadAll(decoder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(io.ReadAll(decoder))(t)
 	page := s.do(t, exchange{"GET", "/api/2.5/assets?opt_fields=*&mode=_all_", "", "", "", 200, ""})
 	var listed struct{ Data []json.RawMessage }
-	if err := json.Unmarshal(page.Body.Bytes(), &listed); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(page.Body.Bytes(), &listed))
 	// A segment has the order of ids. The page has the order of the feed, which is the reverse here.
 	want := string(listed.Data[1]) + "\n" + string(listed.Data[0]) + "\n"
 	if diff := cmp.Diff(want, string(text)); diff != "" {
@@ -169,9 +150,7 @@ func TestAManifestShowsWhatTheSnapshotHas(t *testing.T) {
 		s.api.ServeSnapshots(newestIs{m: c.m})
 		got := s.do(t, exchange{"GET", "/api/2.5/snapshot", "", "", "", 200, ""}).Body.String()
 		want := `{"data":{` + strings.Replace(times, `12:00:00.000000`, `12:00:0`+strconv.Itoa(i)+`.000000`, 1) + c.want + `}}`
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: the manifest differs (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "%s: the manifest differs", c.name)
 	}
 }
 
@@ -201,10 +180,7 @@ func TestAManifestReservesMemory(t *testing.T) {
 					status = 503
 				}
 				taken := work.Size() - max(free, 0)
-				leave, err := work.Acquire(t.Context(), "another", taken)
-				if err != nil {
-					t.Fatal(err)
-				}
+				leave := expect.Get(work.Acquire(t.Context(), "another", taken))(t)
 				w := &watched{ResponseRecorder: httptest.NewRecorder(), work: work}
 				s.answer(t, w, nil, exchange{method: c.method, path: path + c.query})
 				if held := max(w.held, work.Used()); w.Code != status || held > taken {
@@ -271,9 +247,7 @@ func TestASegmentIsReadInParts(t *testing.T) {
 		for _, name := range []string{"ETag", "Cache-Control", "Accept-Ranges", "Content-Type"} {
 			headers = append(headers, got.Header().Get(name))
 		}
-		if diff := cmp.Diff(want, headers); diff != "" {
-			t.Errorf("%s: the headers differ (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, headers), "%s: the headers differ", c.name)
 	}
 	s.doWith(t, http.Header{"If-None-Match": {tag}}, exchange{"GET", path, "", "", "", 304, ""})
 	s.doWith(t, http.Header{"If-None-Match": {"x"}}, exchange{"GET", path, "", "", "", 400, "If-None-Match"})
@@ -290,9 +264,7 @@ func TestASegmentIsReadInParts(t *testing.T) {
 // must be free again.
 // Promises: segment-senders
 func TestManySlowReadersAreBounded(t *testing.T) {
-	if maxSegmentReaders != 512 {
-		t.Errorf("got %d segments that are sent at once, want 512", maxSegmentReaders)
-	}
+	expect.Equal(t, maxSegmentReaders, 512, "segments that are sent at once")
 	s := newWithSnapshots(t)
 	s.api.snapshots.readers = make(chan struct{}, 20)
 	s.api.pace = httpserver.Pace{Bytes: 64 << 10, Within: time.Second, All: 3 * time.Second}
@@ -314,9 +286,8 @@ func TestManySlowReadersAreBounded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if diff := cmp.Diff(map[string]int{"HTTP/1.1 200": 20, "HTTP/1.1 503": 40}, count); diff != "" {
-		t.Errorf("the answers to 60 slow readers differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(map[string]int{"HTTP/1.1 200": 20, "HTTP/1.1 503": 40}, count),
+		"the answers to 60 slow readers differ")
 	for range 20 { // takes each place, which is free only after the service has cut its reader off
 		s.api.snapshots.readers <- struct{}{}
 	}

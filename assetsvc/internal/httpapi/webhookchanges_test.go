@@ -9,6 +9,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAWebhookIsChanged sends changes to one webhook. Each answer must name the ignored fields, and show the same
@@ -182,9 +183,7 @@ func TestAnAnswerAboutWebhooksIsIndented(t *testing.T) {
 func TestWebhooksWithoutAStoreAreUnavailable(t *testing.T) {
 	s := newHooked(t)
 	at := s.created(t, broker1)
-	if err := s.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.store.Close())
 	s.call(t, nil, call{broker1, "GET", allHooks, "", 503, `"name":"store"`})
 	s.call(t, nil, call{broker1, "PATCH", at, `{"data":`, 503, `"name":"store"`})
 	feed := NewPositions(s.assets)

@@ -12,6 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/assetfilter"
+	"asset-registry/shared/testing/expect"
 )
 
 // onePage is a feed with one page, or with an error. It keeps the last query.
@@ -32,11 +33,7 @@ func filtersIn(t *testing.T, text string) assetfilter.Set {
 	if text == "" {
 		return assetfilter.Set{}
 	}
-	set, err := assetfilter.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return expect.Get(assetfilter.Parse(text))(t)
 }
 
 // isFailure reports whether an error has a text. The text "" stands for no error.
@@ -101,9 +98,7 @@ func TestAWebhookGetsPagesOfItsSelection(t *testing.T) {
 			var got []string
 			for i, e := range page.Entries {
 				got = append(got, string(e.Data))
-				if want := 5 + int64(i); e.Position != want {
-					t.Errorf("got the position %d, want %d", e.Position, want)
-				}
+				expect.Equal(t, e.Position, 5+int64(i), "the position")
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" || page.Upto != c.upto || !isFailure(err, c.failure) {
 				t.Errorf("got %v and a page up to %d, want %q and %d (-want +got):\n%s", err, page.Upto, c.failure, c.upto, diff)
@@ -111,9 +106,7 @@ func TestAWebhookGetsPagesOfItsSelection(t *testing.T) {
 			if c.s.Version != "2.3" {
 				c.query.Offset, c.query.Limit = 4, webhook.MaxEntries
 			}
-			if diff := cmp.Diff(c.query, c.feed.asked); diff != "" {
-				t.Errorf("the query differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.query, c.feed.asked), "the query differs")
 		})
 	}
 	if _, _, err := NewWebhookFeed(down, nil, time.UTC, nil).Follow(webhook.Selection{Version: "2.3"}); err == nil {
@@ -143,9 +136,7 @@ func TestTheNextAssetOfAWebhookIsFound(t *testing.T) {
 				t.Errorf("got %v, want %q (-want +got):\n%s", err, c.failure, diff)
 			}
 			query := registry.Query{Offset: 4, Limit: findEntries, Mode: registry.Test, Bodies: findBytes}
-			if diff := cmp.Diff(query, c.feed.asked); diff != "" {
-				t.Errorf("the query differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(query, c.feed.asked), "the query differs")
 		})
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // hooked is a service with webhooks. The clock of its webhooks and of its store stands still.
@@ -56,9 +57,7 @@ func newHooked(t *testing.T) *hooked {
 		{ID: lowID, Listed: true, Body: []byte(activeAsset)},
 		{ID: highID, Listed: true, Test: true, Body: []byte(activeAsset)},
 	} {
-		if _, err := s.store.Create(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(s.store.Create(t.Context(), r))(t)
 		s.now = s.now.Add(time.Minute)
 	}
 	s.now = s.now.Add(-30 * time.Second)
@@ -95,9 +94,7 @@ func (s *hooked) call(t *testing.T, headers http.Header, c call) *httptest.Respo
 		t.Errorf("%s %s %s by %s of %q: got %d %s; want %d and %q", c.method, c.path, c.body, c.by.Role, c.by.Broker,
 			w.Code, w.Body, c.status, c.says)
 	}
-	if got := w.Header().Get("Cache-Control"); got != "no-store" {
-		t.Errorf("%s %s: got Cache-Control %q, want no-store", c.method, c.path, got)
-	}
+	expect.Equal(t, w.Header().Get("Cache-Control"), "no-store", "%s %s, Cache-Control", c.method, c.path)
 	return w
 }
 
@@ -178,22 +175,16 @@ func TestACreatedWebhookIsShown(t *testing.T) {
 			all := "/api/" + c.version + "/webhooks"
 			created := s.call(t, nil, call{c.by, "POST", all, `{"data":{` + c.sent + `}}`, 201, ""})
 			want := `{"access":{"secret":"SECRET"},"data":` + c.want + `}`
-			if diff := cmp.Diff(want, masked(created.Body.String())); diff != "" {
-				t.Errorf("the answer to the creation differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, masked(created.Body.String())), "the answer to the creation differs")
 			place := created.Header().Get("Location")
 			path, found := strings.CutPrefix(place, "https://registry.example"+all+"/")
 			if !found || !strings.Contains(created.Body.String(), `"id":"`+path+`"`) {
 				t.Fatalf("got the Location %s, want the address of the webhook", place)
 			}
 			read := s.call(t, nil, call{c.by, "GET", all + "/" + path, "", 200, ""})
-			if diff := cmp.Diff(`{"data":`+c.want+`}`, masked(read.Body.String())); diff != "" {
-				t.Errorf("the webhook differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(`{"data":`+c.want+`}`, masked(read.Body.String())), "the webhook differs")
 			listed := s.call(t, nil, call{c.by, "GET", all, "", 200, ""})
-			if diff := cmp.Diff(`{"data":[`+c.want+`]}`, masked(listed.Body.String())); diff != "" {
-				t.Errorf("the list differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(`{"data":[`+c.want+`]}`, masked(listed.Body.String())), "the list differs")
 			for _, r := range []struct {
 				path string
 				size int
@@ -241,9 +232,7 @@ func TestADamagedWebhookIsShown(t *testing.T) {
 	s := newHooked(t)
 	e := webhook.Endpoint{ID: lowID, Broker: "b1", Created: s.now, Filters: `{"owner":`, Seal: "another.seal",
 		Progress: webhook.Progress{State: webhook.Unverified, Position: s.now.UnixMicro()}}
-	if err := s.store.Put(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.store.Put(t.Context(), e))
 	answer := s.call(t, nil, call{broker1, "GET", allHooks + "/" + lowID, "", 200,
 		`"opt_fields":"","state":"unverified","offset":"2026-11-20T14:00:00.000000+02:00","behind":0,"failures":0}}`})
 	if text := answer.Body.String(); strings.Contains(text, "filters") || strings.Contains(text, "publicKey") {
@@ -254,16 +243,11 @@ func TestADamagedWebhookIsShown(t *testing.T) {
 // TestWebhooksAreListedInPages lists 101 webhooks: 26 of b1, and 25 of each of three other brokers.
 func TestWebhooksAreListedInPages(t *testing.T) {
 	s := newHooked(t)
-	seal, err := s.seals.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	seal := expect.Get(s.seals.New())(t)
 	id := func(n int) string { return fmt.Sprintf("%032x", n) }
 	for n := range webhook.MaxPage + 1 {
 		e := webhook.Endpoint{ID: id(n), Broker: fmt.Sprintf("b%d", n%4+1), Seal: seal}
-		if err := s.store.Put(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.store.Put(t.Context(), e))
 	}
 	page := func(start, step, most int) (ids []string) {
 		for n := start; len(ids) < most; n += step {
@@ -295,24 +279,18 @@ func TestWebhooksAreListedInPages(t *testing.T) {
 				Next *link `json:"next_page"`
 			}
 			answer := s.call(t, nil, call{c.by, "GET", allHooks + c.query, "", 200, ""})
-			if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Unmarshal(answer.Body.Bytes(), &got))
 			ids := []string{}
 			for _, w := range got.Data {
 				ids = append(ids, w.ID)
 			}
-			if diff := cmp.Diff(c.want, ids); diff != "" {
-				t.Errorf("the page differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, ids), "the page differs")
 			var next *link
 			if c.next != "" {
 				path := allHooks + "?" + c.next
 				next = &link{c.want[len(c.want)-1], path, "https://registry.example" + path}
 			}
-			if diff := cmp.Diff(next, got.Next); diff != "" {
-				t.Errorf("the link to the next page differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(next, got.Next), "the link to the next page differs")
 		})
 	}
 }

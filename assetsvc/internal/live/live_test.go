@@ -18,6 +18,7 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/follow"
+	"asset-registry/shared/testing/expect"
 )
 
 // source is a feed to which tests add changes.
@@ -187,9 +188,8 @@ func TestAChangeIsReadAndEncodedOnce(t *testing.T) {
 		s.mu.Lock()
 		got := []int{s.bodies, int(encoders[0].calls.Load()), int(encoders[1].calls.Load())}
 		s.mu.Unlock()
-		if diff := cmp.Diff([]int{changes, changes, changes}, got); diff != "" {
-			t.Errorf("the reads of bodies and the encodings of each selection differ (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]int{changes, changes, changes}, got),
+			"the reads of bodies and the encodings of each selection differ")
 	})
 }
 

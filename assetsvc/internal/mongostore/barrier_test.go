@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // sender stands for a database: it answers a barrier when the test sends on the channel `answers`.
@@ -57,9 +59,7 @@ func TestReadsThatWaitShareABarrier(t *testing.T) {
 		for range 5 {
 			later = append(later, read(t.Context(), b))
 		}
-		if got := s.sent.Load(); got != 1 {
-			t.Errorf("barriers while the first runs: got %d, want 1", got)
-		}
+		expect.Equal(t, s.sent.Load(), 1, "barriers while the first runs")
 		s.answers <- nil
 		if err, done := result(first); err != nil || !done {
 			t.Errorf("the first read: got %v, done %v; want nil, true", err, done)
@@ -80,9 +80,7 @@ func TestReadsThatWaitShareABarrier(t *testing.T) {
 		if err, done := result(last); err != nil || !done {
 			t.Errorf("the last read: got %v, done %v; want nil, true", err, done)
 		}
-		if got := s.sent.Load(); got != 3 {
-			t.Errorf("barriers of 7 reads: got %d, want 3", got)
-		}
+		expect.Equal(t, s.sent.Load(), 3, "barriers of 7 reads")
 	})
 }
 
@@ -148,9 +146,7 @@ func TestACancelledReadLeavesItsBarrier(t *testing.T) {
 						t.Errorf("cancelled read %d: got %v, done %v; want context.Canceled, true", i, err, done)
 					}
 				}
-				if ended := s.ended.Load() == 1; ended != c.running {
-					t.Errorf("the running barrier has ended: got %v, want %v", ended, c.running)
-				}
+				expect.Equal(t, s.ended.Load() == 1, c.running, "the running barrier has ended")
 				for range c.sent {
 					synctest.Wait()
 					select {
@@ -163,9 +159,7 @@ func TestACancelledReadLeavesItsBarrier(t *testing.T) {
 						t.Errorf("other read %d: got %v, done %v; want nil, true", i, err, done)
 					}
 				}
-				if got := s.sent.Load(); got != c.sent {
-					t.Errorf("barriers: got %d, want %d", got, c.sent)
-				}
+				expect.Equal(t, s.sent.Load(), c.sent, "barriers")
 			})
 		})
 	}
@@ -209,9 +203,7 @@ func TestAClosedBarrierRefusesReads(t *testing.T) {
 				t.Errorf("the read of the %s barrier: got %v, done %v; want context.Canceled, true", name, err, done)
 			}
 		}
-		if err := b.wait(t.Context()); !errors.Is(err, errClosed) {
-			t.Errorf("a read of a closed barrier: got %v, want errClosed", err)
-		}
+		expect.Err(t, b.wait(t.Context()), errClosed, "a read of a closed barrier")
 	})
 }
 
@@ -241,12 +233,8 @@ func TestABarrierStartsAfterItsReads(t *testing.T) {
 		}()
 	}
 	for range readers * each {
-		if err := <-reads; err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, <-reads)
 	}
 	t.Logf("%d reads shared %d barriers", readers*each, began.Load())
-	if err := b.close(); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, b.close())
 }

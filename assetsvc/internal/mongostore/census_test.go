@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/metrictest"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
@@ -24,18 +25,14 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 	create := func(state asset.Status) {
 		t.Helper()
 		r := registry.Record{ID: storetest.NewID(), State: state, Body: fmt.Appendf(nil, `{"status":%q}`, state)}
-		if _, err := s.Create(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(s.Create(t.Context(), r))(t)
 	}
 	censusTaken(t, s)
 	create(asset.Draft)
 	create(asset.Draft)
 	create(asset.Pending)
 	void := storetest.NewID()
-	if err := (feedStore{database: s.db}).Fence(t.Context(), []string{void}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (feedStore{database: s.db}).Fence(t.Context(), []string{void}))
 
 	now := time.Now()
 	clock := func() time.Time { return now }
@@ -51,26 +48,19 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 		now = now.Add(censusAge)
 	}
 	meter := metrictest.New()
-	silence, err := second.measure(meter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	silence := expect.Get(second.measure(meter))(t)
 	if values := meter.Read(t); len(values) != 0 {
 		t.Errorf("before the first census: got metrics %v, want none", values)
 	}
 	rest(first)
-	if err := first.look(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, first.look(t.Context()))
 	create(asset.Active) // an asset that only the next census counts
 	if mine, err := second.claim(t.Context()); err != nil || mine {
 		t.Errorf("second claim: got %v, %v; want false", mine, err)
 	}
 	check := func(want map[asset.Status]float64) {
 		t.Helper()
-		if err := second.look(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, second.look(t.Context()))
 		values := meter.Read(t)
 		got := map[asset.Status]float64{}
 		for state := range want {
@@ -90,9 +80,7 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 	check(map[asset.Status]float64{asset.Draft: 2, asset.Pending: 1, asset.Active: 0, asset.Deleted: 0})
 	now = now.Add(censusAge)
 	check(map[asset.Status]float64{asset.Draft: 2, asset.Pending: 1, asset.Active: 1})
-	if err := silence(); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, silence())
 }
 
 // censusTaken waits until the store has taken its first census. It takes the next one a minute later.
@@ -114,11 +102,8 @@ func TestNoClockStopsTheCensus(t *testing.T) {
 	now := time.Now().UTC()
 	for _, ahead := range []time.Duration{-10 * year, -day, -time.Minute, time.Minute, day, 10 * year} {
 		c := newCensus(s.db, func() time.Time { return now }, nil)
-		_, err := c.shared().UpdateOne(t.Context(), withID(censusID),
-			append(set(bson.E{Key: "due", Value: now.Add(ahead)}), bson.E{Key: "$unset", Value: bson.D{{Key: "rest"}}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(c.shared().UpdateOne(t.Context(), withID(censusID),
+			append(set(bson.E{Key: "due", Value: now.Add(ahead)}), bson.E{Key: "$unset", Value: bson.D{{Key: "rest"}}})))(t)
 		for n, step := range []time.Duration{0, censusAge - time.Second, time.Second} {
 			now = now.Add(step)
 			if mine, err := c.claim(t.Context()); err != nil || mine != (n == 2) {
@@ -129,20 +114,15 @@ func TestNoClockStopsTheCensus(t *testing.T) {
 }
 
 func TestTheDiskIsTheDatabaseServers(t *testing.T) {
-	reply, err := bson.Marshal(bson.D{
+	reply := expect.Get(bson.Marshal(bson.D{
 		{Key: "storageSize", Value: float64(4096)},
 		{Key: "indexSize", Value: int32(1024)},
 		{Key: "fsUsedSize", Value: float64(60e9)},
 		{Key: "fsTotalSize", Value: float64(100e9)},
 		{Key: "ok", Value: 1.0},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	want := telemetry.StoreUse{Size: 5120, DiskFree: 40e9, DiskSize: 100e9}
-	if diff := cmp.Diff(want, useOf(reply)); diff != "" {
-		t.Errorf("the disk use differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, useOf(reply)), "the disk use differs")
 }
 
 func TestLagsOfServersThatAreBehindOrSilent(t *testing.T) {
@@ -190,8 +170,6 @@ func TestALargeCensusIsRare(t *testing.T) {
 		{time.Millisecond, 10, time.Minute}, {2 * time.Second, 10, 100 * time.Second},
 		{time.Second, 1_000_000, 1000 * time.Second},
 	} {
-		if got := restAfter(c.took, c.assets); got != c.want {
-			t.Errorf("%v for %d assets: got a rest of %v, want %v", c.took, c.assets, got, c.want)
-		}
+		expect.Equal(t, restAfter(c.took, c.assets), c.want, "%v for %d assets, a rest of", c.took, c.assets)
 	}
 }

@@ -3,7 +3,6 @@ package mongostore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,13 +12,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // commands counts the write commands that the driver sends to the database.
@@ -102,93 +101,18 @@ func openWith(tb testing.TB, uri string, o Options) *Store {
 	return openAt(tb, uri, time.Now, o)
 }
 
-// BenchmarkCreate measures how fast 1, 16 and 64 concurrent clients create assets. It reports the round trips
-// for each creation. It also measures the bare driver, which inserts the same documents one by one with the same
-// write concern.
-func BenchmarkCreate(b *testing.B) {
-	server := mongotest.Start(b)
-	for _, clients := range []int{1, 16, 64} {
-		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-			var counted commands
-			s := openWith(b, server.URI(b, fmt.Sprintf("bench%d%d", clients, b.N)), Options{Monitor: counted.monitor()})
-			name := nameOf(b, s)
-			b.ResetTimer()
-			each := share(b, clients, func() { mustCreate(b, s) })
-			trips := float64(counted.total()) / float64(b.N)
-			batch := float64(b.N) / float64(counted.opens.Load())
-			b.StopTimer()
-			raw := s.db.client.Database(s.db.assets.Database().Name()).Collection("raw")
-			bare := share(b, clients, func() {
-				d := document{
-					ID: storetest.NewID(), Position: time.Now().UnixMicro(), Revision: 1, Listed: true,
-					Sealed: "sealed", Body: body,
-				}
-				if _, err := raw.InsertOne(b.Context(), d); err != nil {
-					b.Error(err)
-				}
-			})
-			b.ReportMetric(float64(time.Second)/float64(each), "creates/s")
-			b.ReportMetric(trips, "roundtrips/create")
-			b.ReportMetric(batch, "creates/batch")
-			b.ReportMetric(float64(bare)/float64(each), "x-of-raw:"+name)
-		})
-	}
-}
-
-// share spreads b.N calls of the function `do` over the clients. It returns the elapsed time divided by b.N.
-func share(b *testing.B, clients int, do func()) time.Duration {
-	b.Helper()
-	var taken atomic.Int64
-	var wg sync.WaitGroup
-	begun := time.Now()
-	for range clients {
-		wg.Go(func() {
-			for taken.Add(1) <= int64(b.N) {
-				do()
-			}
-		})
-	}
-	wg.Wait()
-	return time.Since(begun) / time.Duration(b.N)
-}
-
-// nameOf returns the product name and the version of the measured server.
-func nameOf(b *testing.B, s *Store) string {
-	b.Helper()
-	var info struct {
-		Version string `bson:"version"`
-		Rig     string `bson:"ferretdbVersion"`
-	}
-	command := bson.D{{Key: "buildInfo", Value: 1}}
-	if err := s.db.clocks.Database().RunCommand(b.Context(), command).Decode(&info); err != nil {
-		b.Fatal(err)
-	}
-	if info.Rig != "" {
-		return "FerretDB-" + info.Rig + "-SQLite"
-	}
-	return "MongoDB-" + info.Version
-}
-
 // TestAFencedIDIsVoid fences an id, and then tries to create and to read an asset with this id. Both must fail.
 func TestAFencedIDIsVoid(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "tvoid"), Options{})
 	r := registry.Record{ID: storetest.NewID(), Body: body}
-	if err := (feedStore{database: s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (feedStore{database: s.db}).Fence(t.Context(), []string{r.ID}))
 	for range 2 {
-		if _, err := s.Create(t.Context(), r); !errors.Is(err, registry.ErrVoid) {
-			t.Errorf("create: got %v, want ErrVoid", err)
-		}
+		expect.ErrOf(t, registry.ErrVoid, "create")(s.Create(t.Context(), r))
 	}
 	for _, most := range []int{registry.AnySize, registry.MaxAsset} {
-		if _, err := s.Get(t.Context(), r.ID, most); !errors.Is(err, registry.ErrNotFound) {
-			t.Errorf("get up to %d bytes: got %v, want ErrNotFound", most, err)
-		}
+		expect.ErrOf(t, registry.ErrNotFound, "get up to %d bytes", most)(s.Get(t.Context(), r.ID, most))
 	}
-	if _, err := s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 1}); !errors.Is(err, registry.ErrNotFound) {
-		t.Errorf("log: got %v, want ErrNotFound", err)
-	}
+	expect.ErrOf(t, registry.ErrNotFound, "log")(s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 1}))
 }
 
 // TestTheLogSkipsRevisionsOfFences fences an asset between its changes. A fence raises the revision, but it is
@@ -199,29 +123,19 @@ func TestTheLogSkipsRevisionsOfFences(t *testing.T) {
 	want := []string{"1"}
 	for r.Revision < 12 {
 		if r.Revision == 3 || r.Revision == 7 {
-			if err := (feedStore{database: s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, (feedStore{database: s.db}).Fence(t.Context(), []string{r.ID}))
 			r.Revision++
 		}
-		position, err := s.Replace(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		position := expect.Get(s.Replace(t.Context(), r))(t)
 		r.Position, r.Revision = position, r.Revision+1
 		want = append(want, fmt.Sprint(r.Revision))
 	}
-	log, err := s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := expect.Get(s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 100}))(t)
 	var got []string
 	for _, l := range slices.Backward(log) {
 		got = append(got, fmt.Sprint(l.Revision))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the log differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the log differs")
 }
 
 // TestABatchStoresCreationsAndChangesAtOnce stores a batch with two commands, for creations and for changes. It

@@ -10,14 +10,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/address"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestMetricsFollowConnectionsAndThePrimary(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
-	m, err := newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := expect.Get(newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test")))(t)
 	must := func(want string) {
 		t.Helper()
 		if got := collect(t, reader); got != want {
@@ -64,9 +63,7 @@ func TestMetricsFollowConnectionsAndThePrimary(t *testing.T) {
 		"connection.pending_requests=0 connection.timeouts=1" + stable)
 	pool(event.ConnectionPoolClosed)
 	must("store.away=0 store.failovers=1")
-	if err := m.silence(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, m.silence())
 	must("")
 }
 
@@ -74,9 +71,7 @@ func TestMetricsFollowConnectionsAndThePrimary(t *testing.T) {
 func collect(t *testing.T, reader sdkmetric.Reader) string {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reader.Collect(t.Context(), &all))
 	var values []string
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {

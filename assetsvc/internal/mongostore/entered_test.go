@@ -13,6 +13,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestGetTellsWhereAnAssetEnteredItsList publishes a draft while a batch is open, and then changes it again. Get
@@ -86,11 +87,7 @@ var (
 // input returns the input of a creation or change with the given JSON.
 func input(t *testing.T, text string) registry.Input {
 	t.Helper()
-	fields, err := record.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return registry.Input{Fields: fields.(record.Object)}
+	return registry.Input{Fields: expect.Get(record.Parse([]byte(text)))(t).(record.Object)}
 }
 
 // TestAWalkHasAPublicationThatWasRepeated publishes an asset while the batch of another process is open. The
@@ -101,10 +98,7 @@ func TestAWalkHasAPublicationThatWasRepeated(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "repeated"), Options{Lease: time.Hour})
 	clients := &impatient{Store: s}
 	r := registry.New(clients, issuer{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
-	created, err := r.Create(t.Context(), anyBroker, input(t, validAsset))
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := expect.Get(r.Create(t.Context(), anyBroker, input(t, validAsset)))(t)
 	release := hold(t, s)
 	publish := func() error {
 		ctx, leave := context.WithCancel(t.Context())

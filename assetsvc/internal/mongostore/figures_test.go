@@ -14,6 +14,7 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 var (
@@ -60,9 +61,7 @@ func TestFigures(t *testing.T) {
 	}
 	for number := range strings.SplitSeq(*figureAssets, ",") {
 		var assets int
-		if _, err := fmt.Sscan(number, &assets); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(fmt.Sscan(number, &assets))(t)
 		uri := server.URI(t, fmt.Sprintf("figures%d", assets))
 		fill(t, uri, assets)
 		s := openWith(t, uri, Options{})
@@ -80,10 +79,7 @@ func TestFigures(t *testing.T) {
 // fill imports the given number of assets, at the positions from 1 upwards.
 func fill(t *testing.T, uri string, assets int) {
 	t.Helper()
-	i, err := OpenImport(t.Context(), uri)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := expect.Get(OpenImport(t.Context(), uri))(t)
 	defer i.Close()
 	var records []registry.Record
 	for n := range assets {
@@ -92,13 +88,9 @@ func fill(t *testing.T, uri string, assets int) {
 		})
 	}
 	for piece := range slices.Chunk(records, 1000) {
-		if err := i.Put(t.Context(), piece); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, i.Put(t.Context(), piece))
 	}
-	if err := i.Finish(t.Context(), assets, 0, 0, int64(assets)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, i.Finish(t.Context(), assets, 0, 0, int64(assets)))
 }
 
 // measured lets clients call the function `do` for some time, and adds a line with the result to the table.

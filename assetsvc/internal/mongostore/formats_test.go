@@ -13,6 +13,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/dataformat"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestDatabasesOfOtherFormatsAreRefused gives a database each name that a format had before the first release,
@@ -20,10 +21,7 @@ import (
 // must name the version that reads the format.
 func TestDatabasesOfOtherFormatsAreRefused(t *testing.T) {
 	uri := mongotest.Start(t).URI(t, "others")
-	db, err := connect(uri, rigTimeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := expect.Get(connect(uri, rigTimeout))(t)
 	defer db.client.Disconnect(t.Context())
 	o := Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Timeout: rigTimeout}
 	for _, c := range []struct {
@@ -34,14 +32,10 @@ func TestDatabasesOfOtherFormatsAreRefused(t *testing.T) {
 		{"asset-registry assets 1, being upgraded", "moved"}, {"asset-registry assets 2", "moved"},
 		{"asset-registry assets 2, being moved in", "moved"}, {"asset-registry assets 4", int64(7)}, {"something else", nil},
 	} {
-		if _, err := db.clocks.DeleteMany(t.Context(), bson.D{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(db.clocks.DeleteMany(t.Context(), bson.D{}))(t)
 		stamped := append(withID("clock"), bson.E{Key: "format", Value: c.name}, bson.E{Key: "last", Value: c.last})
 		second := append(withID("clock 2"), bson.E{Key: "format", Value: c.name}, bson.E{Key: "last", Value: int64(7)})
-		if _, err := db.clocks.InsertMany(t.Context(), []any{stamped, second}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(db.clocks.InsertMany(t.Context(), []any{stamped, second}))(t)
 		want := fmt.Sprintf("%q, not %q: the commit %s ", c.name, format, dataformat.UpgradesCommit)
 		_, opened := Open(t.Context(), uri, o)
 		_, imported := OpenImport(t.Context(), uri)
@@ -52,16 +46,9 @@ func TestDatabasesOfOtherFormatsAreRefused(t *testing.T) {
 			}
 		}
 		// A store that could not reach the database when it started must still refuse to read it later.
-		s, err := newStore(uri, o.withDefaults())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Page(t.Context(), registry.Query{Limit: 1}); !errors.Is(err, errNoClock) {
-			t.Errorf("a page of %q: got %v, want %v", c.name, err, errNoClock)
-		}
-		if err := s.release(); err != nil {
-			t.Error(err)
-		}
+		s := expect.Get(newStore(uri, o.withDefaults()))(t)
+		expect.ErrOf(t, errNoClock, "a page of %q", c.name)(s.Page(t.Context(), registry.Query{Limit: 1}))
+		expect.Try(t, s.release())
 	}
 }
 

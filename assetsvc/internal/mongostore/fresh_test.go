@@ -12,6 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestConformanceWithFreshReads runs the tests that every store must pass, with a barrier before each read.
@@ -130,10 +131,7 @@ func TestADeposedPrimaryAnswersNoFreshRead(t *testing.T) {
 				}
 			}
 			n.depose(c.found)
-			changed, err := other.Replace(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			changed := expect.Get(other.Replace(t.Context(), r))(t)
 			for _, look := range readers {
 				got, err := look.read(t.Context(), s, r.ID)
 				switch {
@@ -166,13 +164,9 @@ func TestAServerWithoutTimesRefusesFreshReads(t *testing.T) {
 	n.timeless = true
 	n.mu.Unlock()
 	for _, look := range readers {
-		if got, err := look.read(t.Context(), s, r.ID); !errors.Is(err, errNoTime) {
-			t.Errorf("%s: got position %d, %v; want errNoTime", look.name, got, err)
-		}
+		expect.ErrOf(t, errNoTime, "%s", look.name)(look.read(t.Context(), s, r.ID))
 	}
-	if err := s.Ready(t.Context()); !errors.Is(err, errNoTime) {
-		t.Errorf("Ready: got %v, want errNoTime", err)
-	}
+	expect.Err(t, s.Ready(t.Context()), errNoTime, "Ready")
 }
 
 // TestReadsWithoutBarriersSendNone checks that a store which was opened without fresh reads sends no barriers.

@@ -16,6 +16,7 @@ import (
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -23,10 +24,7 @@ import (
 func newLogged(t *testing.T, s *Store) (*registry.Registry, *publiclog.Writer) {
 	t.Helper()
 	seed := sha256.Sum256(nil)
-	key, err := translog.NewKey(translog.ForLog, "registry.example/log", seed[:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := expect.Get(translog.NewKey(translog.ForLog, "registry.example/log", seed[:]))(t)
 	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
 	assets := registry.New(s, issuer{}, rules, s.Now).WithLog(publiclog.NewReader(s))
 	return assets, publiclog.NewWriter(s, s, publiclog.Options{Keys: []translog.Key{key}})
@@ -38,26 +36,19 @@ func TestAProofTakesThreeCommands(t *testing.T) {
 	sent := &sentCommands{}
 	s := openWith(t, mongotest.Start(t).URI(t, "proofs"), Options{Monitor: sent.monitor(), Lease: time.Hour})
 	assets, writer := newLogged(t, s)
-	created, err := assets.Create(t.Context(), anyBroker, input(t, validAsset))
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := expect.Get(assets.Create(t.Context(), anyBroker, input(t, validAsset)))(t)
 	const revisions = 20
 	for i := 2; i <= revisions; i++ {
 		change := fmt.Sprintf(`{"title":"%d"}`, i)
 		if i == 2 {
 			change = `{"status":"pending"}`
 		}
-		if _, err := assets.Change(t.Context(), anyBroker, created.ID, "token", input(t, change)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(assets.Change(t.Context(), anyBroker, created.ID, "token", input(t, change)))(t)
 	}
 	if _, _, err := writer.Extend(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := writer.Sign(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(writer.Sign(t.Context()))(t)
 	for revision := range int64(revisions + 1) {
 		if revision == 1 { // a draft
 			continue
@@ -163,10 +154,7 @@ func TestClientsSeeWhatWasAcknowledged(t *testing.T) {
 			return len(page.Changes) == 1, err
 		},
 	} {
-		before, err := s.db.readHorizon(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := expect.Get(s.db.readHorizon(t.Context()))(t)
 		r := mustCreate(t, other)
 		s.db.recent.Store(&reading{before, time.Now().Add(time.Hour)})
 		if recent, err := s.db.recentHorizon(t.Context(), registry.Recently); err != nil || recent.Last != before.Last {

@@ -18,6 +18,7 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // rigTimeout is the timeout of an operation in tests. It is long because the stand-in for MongoDB is slow.
@@ -43,10 +44,7 @@ func open(t *testing.T, server *mongotest.Server, name string, now func() time.T
 func openAt(tb testing.TB, uri string, now func() time.Time, o Options) *Store {
 	tb.Helper()
 	o.Now, o.Log, o.Timeout = now, slog.New(slog.NewTextHandler(tb.Output(), nil)), rigTimeout
-	s, err := Open(tb.Context(), uri, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := expect.Get(Open(tb.Context(), uri, o))(tb)
 	tb.Cleanup(func() { s.Close() })
 	return s
 }
@@ -84,10 +82,7 @@ func TestStoresStartAtOnce(t *testing.T) {
 	cancel()
 	var all sync.WaitGroup
 	for range 8 {
-		db, err := connect("mongodb://127.0.0.1:1", rigTimeout)
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := expect.Get(connect("mongodb://127.0.0.1:1", rigTimeout))(t)
 		defer db.disconnect()
 		all.Go(func() {
 			if _, err := db.hooks.Indexes().CreateOne(ctx, placeIndex()); err == nil {
@@ -134,9 +129,7 @@ func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
 			t.Errorf("%s: got error %v and a body of %d bytes, want error %v", c.name, err, len(got.Body), c.want)
 		}
 		mu.Lock()
-		if diff := cmp.Diff(c.then, reads); diff != "" {
-			t.Errorf("%s: the commands differ (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.then, reads), "%s: the commands differ", c.name)
 		mu.Unlock()
 	}
 	mu.Lock()

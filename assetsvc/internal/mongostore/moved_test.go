@@ -15,6 +15,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // hold opens a batch as another process would. The batch holds back the horizon until the caller calls the function
@@ -30,9 +31,7 @@ func hold(t *testing.T, s *Store) (release func()) {
 		t.Fatalf("open: got %v, %v; want true", opened, err)
 	}
 	return func() {
-		if err := f.Close(t.Context(), "stalled", first); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, f.Close(t.Context(), "stalled", first))
 	}
 }
 
@@ -53,10 +52,7 @@ func mustChange(t *testing.T, s *Store, id string, change func(*registry.Record)
 func walk(t *testing.T, s *Store, q registry.Query) (all []registry.Entry) {
 	t.Helper()
 	for {
-		page, err := s.Page(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := expect.Get(s.Page(t.Context(), q))(t)
 		if len(page.Entries) == 0 {
 			break
 		}
@@ -115,9 +111,7 @@ func TestNoAssetVanishesWhileABatchIsOpen(t *testing.T) {
 						want = append(want, entry(r, moved, q.Bodies))
 					}
 				}
-				if diff := cmp.Diff(want, walk(t, s, q)); diff != "" {
-					t.Errorf("%+v: the list differs (-want +got):\n%s", q, diff)
-				}
+				expect.NoDiff(t, cmp.Diff(want, walk(t, s, q)), "%+v: the list differs", q)
 			}
 		}
 	}
@@ -131,9 +125,7 @@ func TestNoAssetVanishesWhileABatchIsOpen(t *testing.T) {
 		want = append(want, entry(r, false, 1000))
 	}
 	got := walk(t, s, registry.Query{Limit: 2, Mode: registry.All, Bodies: 1000})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("after the batch: the list differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "after the batch: the list differs")
 }
 
 // TestAReaderWithAnOldClockReadsAgain changes an asset twice after a reader has read the clock. By then the
@@ -201,9 +193,7 @@ func TestAPageLooksAtAFewAssetsAboveTheHorizon(t *testing.T) {
 	for _, i := range []int{3, 0, 1, 2} {
 		want = append(want, entry(all[i], false, 0))
 	}
-	if diff := cmp.Diff(want, walk(t, s, registry.Query{Limit: 3})); diff != "" {
-		t.Errorf("once the batch is closed: the list differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, walk(t, s, registry.Query{Limit: 3})), "once the batch is closed: the list differs")
 }
 
 // ofPage marks the context of a page. The store's other queries have other contexts.

@@ -11,14 +11,14 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // node is a proxy that makes the rig behave like a member of a replica set: its answers have an operation time,
 // and it obeys read concerns as MongoDB does. It can also behave like a primary that was voted out and does not
 // know it.
 type node struct {
-	rig       string // address
-	noHorizon bool   // its answers with the clock lack the open batches
+	rig string // address
 
 	mu       sync.Mutex
 	time     uint32            // operation time; each command adds one
@@ -43,10 +43,7 @@ func newNode(tb testing.TB, server *mongotest.Server, database string) (*node, s
 // accept serves clients until the test ends, and returns the address for them.
 func accept(tb testing.TB, serve func(client net.Conn)) (addr string) {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(tb)
 	var clients sync.WaitGroup
 	clients.Go(func() {
 		for {
@@ -106,23 +103,7 @@ func (n *node) exchange(server net.Conn, message []byte) ([]byte, error) {
 		}
 		answer = n.answered(c, now, answer)
 	}
-	if n.noHorizon && c.body[0] == (bson.E{Key: "find", Value: "clock"}) {
-		leaveOutOpen(answer)
-	}
 	return pack(c.id, answer, nil), nil
-}
-
-// leaveOutOpen removes the open batches from an answer that has the clock.
-func leaveOutOpen(answer bson.D) {
-	for _, e := range answer {
-		cursor, _ := e.Value.(bson.D)
-		for _, e := range cursor {
-			clocks, _ := e.Value.(bson.A)
-			for i, clock := range clocks {
-				clocks[i] = without(clock.(bson.D), "open")
-			}
-		}
-	}
 }
 
 // MongoDB's codes of errors.

@@ -12,6 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAssetsOfAFormerProgramGetTheirOwners removes the field `owner` from the stored assets, because an earlier version
@@ -26,35 +27,24 @@ func TestAssetsOfAFormerProgramGetTheirOwners(t *testing.T) {
 	for i := range 12 {
 		owner := []string{"one", "two"}[i%2]
 		r := registry.Record{ID: storetest.NewID(), Owner: owner, State: "draft", Body: []byte(owner)}
-		if _, err := s.Create(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(s.Create(t.Context(), r))(t)
 		if owner == "one" {
 			want = append(want, r.ID)
 		}
 	}
 	void := storetest.NewID()
-	if _, err := s.db.assets.InsertOne(t.Context(), document{ID: void, Revision: voidRevision}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.db.assets.InsertOne(t.Context(), document{ID: void, Revision: voidRevision}))(t)
 	remove := bson.D{{Key: "$unset", Value: bson.D{{Key: "owner", Value: ""}}}}
-	if _, err := s.db.assets.UpdateMany(t.Context(), bson.D{}, remove); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.db.assets.UpdateMany(t.Context(), bson.D{}, remove))(t)
 	list := func(s *Store) []registry.Entry {
 		t.Helper()
-		page, err := s.Page(t.Context(), registry.Query{Owner: "one", Mode: registry.All, Limit: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := expect.Get(s.Page(t.Context(), registry.Query{Owner: "one", Mode: registry.All, Limit: 1000}))(t)
 		return page.Entries
 	}
 	if got := list(s); len(got) != 0 {
 		t.Errorf("without the field: got %d assets, want none", len(got))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	s = openWith(t, uri, o)
 	eventually(t, s.filled.Load, "a store with lists of brokers")
 	got := list(s)
@@ -62,9 +52,7 @@ func TestAssetsOfAFormerProgramGetTheirOwners(t *testing.T) {
 		t.Fatalf("got %d assets, want %d", len(got), len(want))
 	}
 	for i, e := range got {
-		if e.ID != want[i] {
-			t.Errorf("entry %d: got %s, want %s", i, e.ID, want[i])
-		}
+		expect.Equal(t, e.ID, want[i], "entry %d", i)
 	}
 	var found bson.M
 	if err := s.db.assets.FindOne(t.Context(), withID(void)).Decode(&found); err != nil || found["owner"] != nil {
@@ -110,9 +98,7 @@ func TestNoAssetOfABrokerVanishesWhileABatchIsOpen(t *testing.T) {
 					want = append(want, entry(r, moved, q.Bodies))
 				}
 			}
-			if diff := cmp.Diff(want, walk(t, s, q)); diff != "" {
-				t.Errorf("%+v: the list differs (-want +got):\n%s", q, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, walk(t, s, q)), "%+v: the list differs", q)
 		}
 	}
 	release()
@@ -125,9 +111,7 @@ func TestNoAssetOfABrokerVanishesWhileABatchIsOpen(t *testing.T) {
 		want = append(want, entry(r, false, 1000))
 	}
 	got := walk(t, s, registry.Query{Owner: "one", Limit: 2, Mode: registry.All, Bodies: 1000})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("after the batch: the list differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "after the batch: the list differs")
 	if got := walk(t, s, registry.Query{Owner: "two", Limit: 2, Mode: registry.All}); len(got) != 1 {
 		t.Errorf("the new owner: got %v, want one asset", got)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // peer is a stand-in for a primary that is in trouble, in the replica set with the name "set". It speaks MongoDB's
@@ -25,10 +27,7 @@ type peer struct {
 // newPeer returns a peer and the address of a database on it.
 func newPeer(tb testing.TB) (*peer, string) {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(tb)
 	p := &peer{addr: listener.Addr().String()}
 	var clients sync.WaitGroup
 	clients.Go(func() {
@@ -163,14 +162,7 @@ func packReply(id uint32, body bson.D) []byte {
 func scripted(t *testing.T) (*peer, *database) {
 	t.Helper()
 	p, uri := newPeer(t)
-	d, err := connect(uri, rigTimeout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.disconnect(); err != nil {
-			t.Error(err)
-		}
-	})
+	d := expect.Get(connect(uri, rigTimeout))(t)
+	t.Cleanup(func() { expect.Try(t, d.disconnect()) })
 	return p, d
 }

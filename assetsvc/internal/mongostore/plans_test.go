@@ -14,6 +14,7 @@ import (
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // query is a read that a store does often.
@@ -106,10 +107,7 @@ func fieldNames(t *testing.T, command bson.Raw, of string) (names []string) {
 	if !ok {
 		return nil
 	}
-	elements, err := document.Elements()
-	if err != nil {
-		t.Fatal(err)
-	}
+	elements := expect.Get(document.Elements())(t)
 	for _, e := range elements {
 		names = append(names, e.Key())
 	}
@@ -128,15 +126,10 @@ type plan struct {
 func explain(t *testing.T, s *Store, find bson.Raw) (p plan) {
 	t.Helper()
 	var command bson.D
-	if err := bson.Unmarshal(find, &command); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, bson.Unmarshal(find, &command))
 	command = without(command, "lsid", "$db", "$clusterTime", "readConcern", "maxTimeMS", "$readPreference")
-	answer, err := s.db.assets.Database().RunCommand(t.Context(),
-		bson.D{{Key: "explain", Value: command}, {Key: "verbosity", Value: "executionStats"}}).Raw()
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := expect.Get(s.db.assets.Database().RunCommand(t.Context(),
+		bson.D{{Key: "explain", Value: command}, {Key: "verbosity", Value: "executionStats"}}).Raw())(t)
 	p.keys, _ = answer.Lookup("executionStats", "totalKeysExamined").AsInt64OK()
 	p.documents, _ = answer.Lookup("executionStats", "totalDocsExamined").AsInt64OK()
 	p.entries, _ = answer.Lookup("executionStats", "nReturned").AsInt64OK()
@@ -200,9 +193,7 @@ func addAssets(t *testing.T, s *Store, from, to int) {
 		})
 	}
 	for some := range slices.Chunk(all, 500) {
-		if _, err := s.db.assets.InsertMany(t.Context(), some); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(s.db.assets.InsertMany(t.Context(), some))(t)
 	}
 }
 
@@ -229,9 +220,7 @@ func checkQueries(t *testing.T, s *Store, sent *sentCommands, r registry.Record,
 	t.Helper()
 	for _, q := range queries() {
 		sent.take("", "")
-		if err := q.do(t.Context(), s, r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, q.do(t.Context(), s, r))
 		finds := sent.take("find", q.in)
 		if len(finds) == 0 {
 			t.Errorf("%s: got no find in %s", q.name, q.in)
@@ -274,10 +263,7 @@ func TestTheRewriteOfAChangeHasABound(t *testing.T) {
 	sent := &sentCommands{}
 	s := openWith(t, mongotest.Start(t).URI(t, "bound"), Options{Monitor: sent.monitor()})
 	r := mustCreate(t, s)
-	log, err := s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := expect.Get(s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 1}))(t)
 	sent.take("", "")
 	if done, err := s.Rewrite(t.Context(), log[0], []byte("another"), nil); err != nil || !done {
 		t.Fatalf("got %v, %v; want true", done, err)

@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/shared/logtest"
 	"asset-registry/shared/sleep"
+	"asset-registry/shared/testing/expect"
 )
 
 // prepared answers the commands of a store that prepares its database.
@@ -31,12 +32,9 @@ func prepared(c command) bson.D {
 func openQuickly(t *testing.T, uri string) (*Store, *logtest.Log) {
 	t.Helper()
 	log := &logtest.Log{}
-	s, err := Open(t.Context(), uri, Options{
+	s := expect.Get(Open(t.Context(), uri, Options{
 		Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil)), Timeout: 500 * time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s, log
 }
@@ -194,10 +192,7 @@ func (n *names) answer(question []byte) []byte {
 // TestAStoreWaitsForDNS opens a store with an address of mongodb+srv while DNS fails. The store must become
 // ready once DNS answers.
 func TestAStoreWaitsForDNS(t *testing.T) {
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := expect.Get(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	defer conn.Close()
 	dns, before := &names{}, net.DefaultResolver
 	go dns.serve(conn)
@@ -223,10 +218,7 @@ func TestAStoreWaitsForDNS(t *testing.T) {
 			t.Errorf("%s without DNS: got nil, want an error", name)
 		}
 	}
-	at, err := net.ResolveTCPAddr("tcp", strings.TrimSuffix(strings.TrimPrefix(uri, "mongodb://"), "/peer"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := expect.Get(net.ResolveTCPAddr("tcp", strings.TrimSuffix(strings.TrimPrefix(uri, "mongodb://"), "/peer")))(t)
 	eventually(t, func() bool { return strings.Contains(log.String(), errNotOpened.Error()) }, "a line about DNS in the log")
 	dns.mu.Lock()
 	dns.peer = at

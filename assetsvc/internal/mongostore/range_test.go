@@ -8,6 +8,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestRange(t *testing.T) {
@@ -23,13 +24,10 @@ func TestRange(t *testing.T) {
 func TestARangeHasNoVoids(t *testing.T) {
 	s := open(t, mongotest.Start(t), "void", time.Now)
 	id := storetest.NewID()
-	err := s.db.do(t.Context(), func(ctx context.Context) error {
+	expect.OK(t, s.db.do(t.Context(), func(ctx context.Context) error {
 		_, err := s.db.assets.InsertOne(ctx, document{ID: id, Revision: voidRevision})
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	page, err := s.Range(t.Context(), registry.RangeQuery{Limit: 10, Bytes: registry.AnySize})
 	if err != nil || len(page.Entries) != 0 || page.Next != "" {
 		t.Errorf("got %v, %v; want an empty last page", page, err)

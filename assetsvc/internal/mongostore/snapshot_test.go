@@ -16,14 +16,8 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
-
-// lateStore reports no horizon. The test reads the horizon after the assets instead.
-type lateStore struct{ *Store }
-
-func (lateStore) Page(context.Context, registry.Query) (registry.FeedPage, error) {
-	return registry.FeedPage{}, nil
-}
 
 // TestASnapshotMissesNothing takes snapshots while assets are being written. A snapshot and the feed after its
 // position must have all assets (storetest.CheckSnapshot).
@@ -37,28 +31,6 @@ func TestASnapshotMissesNothing(t *testing.T) {
 	}
 }
 
-// TestTheCheckCatchesALatePosition makes snapshots whose position is read after the assets, until the check finds
-// a snapshot that lacks a change.
-func TestTheCheckCatchesALatePosition(t *testing.T) {
-	server := mongotest.Start(t)
-	for range 10 {
-		s := open(t, server, "", time.Now)
-		k := newKeeper(t, lateStore{s})
-		late := func(ctx context.Context) (storetest.Copy, error) {
-			copied, err := copyOf(ctx, k)
-			if err != nil {
-				return copied, err
-			}
-			copied.Position, err = storetest.Horizon(ctx, s)
-			return copied, err
-		}
-		if len(storetest.CheckSnapshot(t, s, someLoad(), 4, late)) > 0 {
-			return
-		}
-	}
-	t.Error("got no violation in 10 runs, want one")
-}
-
 func someLoad() storetest.Load {
 	return storetest.Load{Seed: randtest.Uint64(), Writers: 4, Changes: 20, Assets: 150}
 }
@@ -68,12 +40,9 @@ func newKeeper(t *testing.T, s snapshot.Store) *snapshot.Keeper {
 	show := func(dst []byte, e registry.Entry) ([]byte, error) {
 		return fmt.Appendf(dst, "%s %d", e.ID, e.Position), nil
 	}
-	k, err := snapshot.New(s, snapshot.Options{
+	k := expect.Get(snapshot.New(s, snapshot.Options{
 		Dir: t.TempDir(), Show: show, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return k
 }
 

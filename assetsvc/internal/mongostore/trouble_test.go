@@ -12,6 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -103,12 +104,8 @@ func TestALostDocumentIsAnError(t *testing.T) {
 		}
 		return nil
 	})
-	if err := d.show(t.Context(), "w/1"); !errors.Is(err, errNoRecord) {
-		t.Errorf("show: got %v, want errNoRecord", err)
-	}
-	if _, err := (feedStore{d}).Settle(t.Context(), "w", 1); !errors.Is(err, errNoRecord) {
-		t.Errorf("settle: got %v, want errNoRecord", err)
-	}
+	expect.Err(t, d.show(t.Context(), "w/1"), errNoRecord, "show")
+	expect.ErrOf(t, errNoRecord, "settle")((feedStore{d}).Settle(t.Context(), "w", 1))
 	if err := (feedStore{d}).Fence(t.Context(), []string{"a"}); err == nil {
 		t.Error("fence: got nil, want an error")
 	}
@@ -221,17 +218,11 @@ func TestAReadFollowsWhatTheProcessHasSeen(t *testing.T) {
 		func() error { return d.show(t.Context(), "w/1") },
 		func() error { return readLast(t.Context(), d) },
 	} {
-		if err := do(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, do())
 		before := now
-		if err := readLast(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, readLast(t.Context(), d))
 		reads := p.named("find")
-		if got := reads[len(reads)-1].after; got != before {
-			t.Errorf("got a read after time %d, want %d", got, before)
-		}
+		expect.Equal(t, reads[len(reads)-1].after, before, "a read after time")
 	}
 }
 

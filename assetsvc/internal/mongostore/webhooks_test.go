@@ -11,6 +11,7 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAnImportHasTheWebhooks imports webhooks twice, as after an interruption. The store must have all of them.
@@ -22,24 +23,15 @@ func TestAnImportHasTheWebhooks(t *testing.T) {
 		{ID: "a2", Broker: "b2", ByAdmin: true, Generation: 1, Seal: "s"},
 	}
 	for attempt := range 2 {
-		i, err := OpenImport(t.Context(), uri)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := i.PutWebhooks(t.Context(), all[:attempt+1]); err != nil {
-			t.Fatal(err)
-		}
+		i := expect.Get(OpenImport(t.Context(), uri))(t)
+		expect.OK(t, i.PutWebhooks(t.Context(), all[:attempt+1]))
 		if attempt == 1 {
 			if err := i.Finish(t.Context(), 0, 0, 3, 7); err == nil {
 				t.Error("finish with another number of webhooks: got no error, want one")
 			}
-			if err := i.Finish(t.Context(), 0, 0, 2, 7); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, i.Finish(t.Context(), 0, 0, 2, 7))
 		}
-		if err := i.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, i.Close())
 	}
 	s := openWith(t, uri, Options{})
 	got, err := s.Endpoints(t.Context(), "", "", 10)
@@ -60,9 +52,7 @@ func TestAnImportHasTheWebhooks(t *testing.T) {
 // must not change the webhook.
 func TestALateSaveOfAFormerTermIsStale(t *testing.T) {
 	s := open(t, mongotest.Start(t), "", time.Now)
-	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}))
 	now := time.Now()
 	first, held, err1 := s.Lead(t.Context(), "p", now, now.Add(time.Second))
 	second, taken, err2 := s.Lead(t.Context(), "q", now.Add(time.Second), now.Add(time.Minute))
@@ -107,9 +97,7 @@ func TestWebhooksWithoutAPlaceCount(t *testing.T) {
 		if i == webhook.MaxOfBroker {
 			want = webhook.ErrBrokerFull
 		}
-		if !errors.Is(err, want) {
-			t.Errorf("webhook %d: got %v, want %v", i, err, want)
-		}
+		expect.Err(t, err, want, "webhook %d", i)
 	}
 }
 
@@ -119,18 +107,11 @@ func TestTheNumberOfWebhooksIsBounded(t *testing.T) {
 	for i := range hooks {
 		hooks[i] = hook{ID: strconv.Itoa(i), ByAdmin: true}
 	}
-	if _, err := s.db.hooks.InsertMany(t.Context(), hooks); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}); !errors.Is(err, webhook.ErrFull) {
-		t.Errorf("one more than there may be: got %v, want %v", err, webhook.ErrFull)
-	}
-	if err := s.Put(t.Context(), webhook.Endpoint{ID: "1"}); !errors.Is(err, webhook.ErrStale) {
-		t.Errorf("one with the id of another: got %v, want %v", err, webhook.ErrStale)
-	}
-	if err := s.Remove(t.Context(), "0"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.db.hooks.InsertMany(t.Context(), hooks))(t)
+	expect.Err(t, s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}), webhook.ErrFull,
+		"one more than there may be")
+	expect.Err(t, s.Put(t.Context(), webhook.Endpoint{ID: "1"}), webhook.ErrStale, "one with the id of another")
+	expect.OK(t, s.Remove(t.Context(), "0"))
 	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}); err != nil {
 		t.Errorf("after a removal: got %v, want none", err)
 	}

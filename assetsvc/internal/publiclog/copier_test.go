@@ -3,13 +3,13 @@ package publiclog_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
 
 	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -27,10 +27,7 @@ type origin struct {
 
 func newOrigin(t *testing.T, name string, size int) *origin {
 	t.Helper()
-	key, err := translog.NewKey(translog.ForLog, name, make([]byte, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := expect.Get(translog.NewKey(translog.ForLog, name, make([]byte, 32)))(t)
 	o := &origin{key: key, name: name, parts: map[string][]byte{}}
 	o.grow(t, size, 0)
 	return o
@@ -97,10 +94,7 @@ func (o *origin) ReadPart(_ context.Context, tile translog.Tile) ([]byte, error)
 // copies.
 func newCopier(t *testing.T, o *origin) (*publiclog.Copier, *world) {
 	t.Helper()
-	policy, err := translog.LogPolicy(o.key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := expect.Get(translog.LogPolicy(o.key.Public()))(t)
 	to := newWorld(1)
 	to.calm, to.takes = true, 1
 	return &publiclog.Copier{Store: to, Source: o, Policy: policy,
@@ -203,9 +197,7 @@ func TestNothingIsStoredThatIsNotVerified(t *testing.T) {
 			o := newOrigin(t, "log.example/log", c.size)
 			copier, to := newCopier(t, o)
 			c.change(t, o, copier)
-			if err := copier.CatchUp(t.Context()); !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
+			expect.Err(t, copier.CatchUp(t.Context()), c.want, "")
 			if head := to.head; head.Tree.Size() != 0 || head.Checkpoint != nil || len(to.parts) > 0 {
 				t.Errorf("got a copy of %d leaves and %d parts, want none", head.Tree.Size(), len(to.parts))
 			}
@@ -240,9 +232,7 @@ func TestACopyThatOthersChangeIsAnError(t *testing.T) {
 	}
 	copier, to = newCopier(t, newOrigin(t, "log.example/log", 300))
 	to.head.Checkpoint = []byte("x")
-	if err := copier.CatchUp(t.Context()); !errors.Is(err, translog.ErrCheckpoint) {
-		t.Errorf("a malformed checkpoint: got %v, want %v", err, translog.ErrCheckpoint)
-	}
+	expect.Err(t, copier.CatchUp(t.Context()), translog.ErrCheckpoint, "a malformed checkpoint")
 }
 
 // newPolicy returns a policy that trusts only a new key, with the given name and seed.
@@ -250,15 +240,8 @@ func newPolicy(t *testing.T, name string, seed byte) translog.Opener {
 	t.Helper()
 	bytes := make([]byte, 32)
 	bytes[0] = seed
-	key, err := translog.NewKey(translog.ForLog, name, bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy, err := translog.LogPolicy(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return policy
+	key := expect.Get(translog.NewKey(translog.ForLog, name, bytes))(t)
+	return expect.Get(translog.LogPolicy(key.Public()))(t)
 }
 
 func TestALogThatDoesNotContinueItsCopyIsRefused(t *testing.T) {
@@ -282,22 +265,16 @@ func TestALogThatDoesNotContinueItsCopyIsRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOrigin(t, "log.example/log", 300)
 			copier, to := newCopier(t, o)
-			if err := copier.CatchUp(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, copier.CatchUp(t.Context()))
 			copier.Policy, copier.Source = nil, c.other(t)
-			if err := copier.CatchUp(t.Context()); !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
+			expect.Err(t, copier.CatchUp(t.Context()), c.want, "")
 			equalParts(t, o, to)
 		})
 	}
 	t.Run("a source that is behind", func(t *testing.T) {
 		o := newOrigin(t, "log.example/log", 300)
 		copier, to := newCopier(t, o)
-		if err := copier.CatchUp(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, copier.CatchUp(t.Context()))
 		copier.Source = newOrigin(t, "log.example/log", 200)
 		if err := copier.CatchUp(t.Context()); err != nil {
 			t.Errorf("got %v, want no error", err)

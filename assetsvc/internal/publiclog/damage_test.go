@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -34,9 +35,7 @@ func TestADamagedLogIsFound(t *testing.T) {
 			if _, _, err := r.Prove(t.Context(), 2); !errors.Is(err, registry.ErrDamagedLog) {
 				t.Errorf("%s: a proof: got %v, want %v", name, err, registry.ErrDamagedLog)
 			}
-			if leaf, err := r.LeafAt(t.Context(), 2); !errors.Is(err, registry.ErrDamagedLog) {
-				t.Errorf("%s: a leaf: got %+v, %v; want %v", name, leaf, err, registry.ErrDamagedLog)
-			}
+			expect.ErrOf(t, registry.ErrDamagedLog, "%s: a leaf", name)(r.LeafAt(t.Context(), 2))
 		}
 		w := written(t)
 		w.head.Checkpoint = []byte("x")
@@ -44,9 +43,7 @@ func TestADamagedLogIsFound(t *testing.T) {
 		_, _, proved := r.Prove(t.Context(), 2)
 		_, read := r.LeafAt(t.Context(), 2)
 		for _, err := range []error{proved, read} {
-			if !errors.Is(err, translog.ErrCheckpoint) {
-				t.Errorf("a malformed checkpoint: got %v, want %v", err, translog.ErrCheckpoint)
-			}
+			expect.Err(t, err, translog.ErrCheckpoint, "a malformed checkpoint")
 		}
 	})
 }
@@ -206,9 +203,7 @@ func TestAPatrolTellsWhatItFinds(t *testing.T) {
 			w.down, said = nil, nil
 			delete(w.parts, bundle)
 		}, true, 1)
-		if !errors.Is(said[0], registry.ErrDamagedLog) {
-			t.Errorf("a lost part: got %v, want %v", said[0], registry.ErrDamagedLog)
-		}
+		expect.Err(t, said[0], registry.ErrDamagedLog, "a lost part")
 		finds("a store that is away from a damaged log", func() { w.down, w.works = errDown, 0 }, true, 2)
 		finds("the part is back", func() {
 			w.down = nil

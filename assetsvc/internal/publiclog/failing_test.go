@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -30,9 +31,7 @@ func written(t *testing.T) *world {
 	w, writer := filled(t)
 	_, _, extended := writer.Extend(t.Context())
 	_, signed := writer.Sign(t.Context())
-	if err := errors.Join(extended, signed); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(extended, signed))
 	return w
 }
 
@@ -119,9 +118,7 @@ func TestASourceThatDoesNotAnswerIsAnError(t *testing.T) {
 	small, large := newOrigin(t, "log.example/log", 300), newOrigin(t, "log.example/log", 17_000)
 	for works := 0; ; works++ {
 		copier, to := newCopier(t, small)
-		if err := copier.CatchUp(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, copier.CatchUp(t.Context()))
 		left, failed := works, false
 		large.asked = func() error {
 			if left--; left == -1 { // only this call fails
@@ -229,8 +226,6 @@ func TestASecondProcessLeavesTheLogToTheFirst(t *testing.T) {
 				t.Fatalf("%s: got more %v, won %v, %v; want %v, %v", c.name, more, won, err, c.more, c.won)
 			}
 		}
-		if w.head.Tree.Size() != 300 {
-			t.Errorf("got %d leaves, want 300", w.head.Tree.Size())
-		}
+		expect.Equal(t, w.head.Tree.Size(), 300, "leaves")
 	})
 }

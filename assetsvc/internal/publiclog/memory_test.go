@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -185,11 +186,8 @@ func change(t *testing.T, position int64) registry.Revision {
 	if position%4 == 0 {
 		return r
 	}
-	kept, err := json.Marshal(map[string]any{"by": map[string]any{}, "size": 0,
-		"leaf": map[string]any{"kind": translog.Withdraw}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := expect.Get(json.Marshal(map[string]any{"by": map[string]any{}, "size": 0,
+		"leaf": map[string]any{"kind": translog.Withdraw}}))(t)
 	r.Change = kept
 	return r
 }

@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -20,11 +21,7 @@ func key(t testing.TB) translog.Key { return keyOf(t, "registry.example/log", 7)
 // keyOf returns a key for a log. Its seed consists of one repeated byte.
 func keyOf(t testing.TB, origin string, seed byte) translog.Key {
 	t.Helper()
-	k, err := translog.NewKey(translog.ForLog, origin, slices.Repeat([]byte{seed}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return expect.Get(translog.NewKey(translog.ForLog, origin, slices.Repeat([]byte{seed}, 32)))(t)
 }
 
 // simulate lets four processes extend and sign one log while the record grows. Calls fail, and processes are
@@ -161,9 +158,7 @@ func TestEachChangeIsProved(t *testing.T) {
 	w.calm = true
 	synctest.Test(t, func(t *testing.T) {
 		r := publiclog.NewReader(w)
-		if _, err := r.Checkpoint(t.Context()); !errors.Is(err, publiclog.ErrUnsigned) {
-			t.Errorf("an empty log: got %v, want ErrUnsigned", err)
-		}
+		expect.ErrOf(t, publiclog.ErrUnsigned, "an empty log")(r.Checkpoint(t.Context()))
 		writer := publiclog.NewWriter(w, w, publiclog.Options{Keys: []translog.Key{key(t)}})
 		for position := int64(1); position <= 1500; position++ {
 			w.changes = append(w.changes, change(t, position))
@@ -178,16 +173,11 @@ func TestEachChangeIsProved(t *testing.T) {
 		if won, err := writer.Sign(t.Context()); err != nil || !won {
 			t.Fatalf("sign: got %v, %v; want true", won, err)
 		}
-		policy, err := translog.LogPolicy(key(t).Public())
-		if err != nil {
-			t.Fatal(err)
-		}
+		policy := expect.Get(translog.LogPolicy(key(t).Public()))(t)
 		for position := int64(0); position <= 1501; position += 7 {
 			proof, leaf, err := r.Prove(t.Context(), position)
 			if position%4 == 0 { // the change is not public
-				if !errors.Is(err, registry.ErrNoLeaf) {
-					t.Errorf("position %d: got %v, want %v", position, err, registry.ErrNoLeaf)
-				}
+				expect.Err(t, err, registry.ErrNoLeaf, "position %d", position)
 				continue
 			}
 			if err != nil {
@@ -236,10 +226,7 @@ func TestKeysOfTheLog(t *testing.T) {
 					}
 				}
 				for _, k := range c.want {
-					policy, err := translog.LogPolicy(k.Public())
-					if err != nil {
-						t.Fatal(err)
-					}
+					policy := expect.Get(translog.LogPolicy(k.Public()))(t)
 					if signed, err := policy.Open(w.head.Checkpoint); err != nil || signed.Size != 2 {
 						t.Errorf("got %d leaves under the key of %s, %v; want 2", signed.Size, k.Public(), err)
 					}
@@ -257,10 +244,7 @@ func TestKeysOfTheLog(t *testing.T) {
 func TestALogIsNeverCutOff(t *testing.T) {
 	w := newWorld(1)
 	w.calm = true
-	checkpoint, err := translog.Sign(translog.Checkpoint{Origin: "registry.example/log", Size: 5}, key(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkpoint := expect.Get(translog.Sign(translog.Checkpoint{Origin: "registry.example/log", Size: 5}, key(t)))(t)
 	w.head.Checkpoint = checkpoint
 	synctest.Test(t, func(t *testing.T) {
 		writer := publiclog.NewWriter(w, w, publiclog.Options{Keys: []translog.Key{key(t)}})

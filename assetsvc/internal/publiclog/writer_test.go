@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -86,9 +87,7 @@ func running(t *testing.T, writer *publiclog.Writer, lasts time.Duration) (upto 
 
 func must(t *testing.T, errs ...error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(errs...))
 }
 
 func extended(t *testing.T, writer *publiclog.Writer) {
@@ -369,9 +368,7 @@ func TestAWriterThatLostLeavesTheLogToTheWinner(t *testing.T) {
 		signed(t, loser)
 		w.grown(t, 40)
 		extended(t, loser) // this writer signed the newest checkpoint, so it does not rest
-		if got := p.looks - before; got != 3 {
-			t.Errorf("got %d looks, want 3", got)
-		}
+		expect.Equal(t, p.looks-before, 3, "looks")
 	})
 }
 

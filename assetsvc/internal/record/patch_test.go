@@ -1,7 +1,6 @@
 package record
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -16,10 +15,7 @@ func mustParse(t *testing.T, text string) Value {
 }
 
 func TestPatch(t *testing.T) {
-	for _, c := range []struct {
-		name                string
-		before, after, want string
-	}{
+	for _, c := range []struct{ name, before, after, want string }{
 		{"nothing differs", `{"a":[1,{"b":null}]}`, `{"a":[1,{"b":null}]}`, `[]`},
 		{"the order of members differs", `{"a":1,"b":2}`, `{"b":2,"a":1}`, `[]`},
 		{"a value changes", `{"a":"x"}`, `{"a":"y"}`, `[{"op":"replace","path":"/a","value":"y"}]`},
@@ -59,27 +55,6 @@ func TestPatchesOfTheDeepestValueAreParsed(t *testing.T) {
 	patch := Patch(nil, mustParse(t, deep))
 	if again, err := ParsePatch(Append(nil, patch)); err != nil || !Equal(again, patch) {
 		t.Errorf("got %v, %v; want the patch as it was", again, err)
-	}
-}
-
-// BenchmarkPatchManyMembers compares objects of up to 100,000 members, which is the maximum that a body can hold.
-// The time for each member must not grow with their number.
-func BenchmarkPatchManyMembers(b *testing.B) {
-	for _, members := range []int{100, 10_000, 100_000} {
-		before, after := make(Object, members), make(Object, members)
-		for i := range members {
-			before[i] = Member{strconv.Itoa(i), Number("1")}
-			after[members-1-i] = before[i]
-		}
-		after[members/2].Value = Number("2")
-		b.Run(strconv.Itoa(members), func(b *testing.B) {
-			b.SetBytes(int64(members))
-			for b.Loop() {
-				if got := Patch(before, after); len(got) != 1 {
-					b.Fatalf("got %v, want one operation", got)
-				}
-			}
-		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 func object(members ...Member) Object { return members }
@@ -35,20 +36,12 @@ func TestParse(t *testing.T) {
 
 func TestMembersKeepTheirOrder(t *testing.T) {
 	const text = `{"z":1,"a":[{"y":"<&>","b":null}],"m":"\u0000"}`
-	value, err := Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := string(Append(nil, value)); got != text {
-		t.Errorf("got %s, want %s", got, text)
-	}
+	value := expect.Get(Parse([]byte(text)))(t)
+	expect.Equal(t, string(Append(nil, value)), text, "")
 }
 
 func TestParseRefuses(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		text string
-	}{
+	for _, c := range []struct{ name, text string }{
 		{"an empty text", ""}, {"a blank", " "}, {"a word", "x"}, {"half an object", `{"a":`}, {"half a list", `[1,`},
 		{"half a string", `"x`}, {"half an escape", `"\u12"`}, {"a lone surrogate", `"\ud800"`},
 		{"invalid UTF-8", "\"\xff\""}, {"a control character", "\"\n\""}, {"a second value", "1 2"},
@@ -79,10 +72,7 @@ func TestTheErrorListsAllRepeatedNames(t *testing.T) {
 	for i := range 3 * large {
 		many = append(many, fmt.Sprintf(`"n%d":1`, i))
 	}
-	for _, c := range []struct {
-		text string
-		want string
-	}{
+	for _, c := range []struct{ text, want string }{
 		{`{"a":1,"a":2,"a":3}`, "a a"},
 		{`{"data":{"x":[{"b":1,"b":1}],"c":1,"c":1},"d":1,"d":1}`, "x.0.b c d"},
 		{`{"\u0061":1,"a":1}`, "a"},
@@ -97,9 +87,7 @@ func TestTheErrorListsAllRepeatedNames(t *testing.T) {
 		for _, d := range f.Details {
 			names = append(names, d.Name)
 		}
-		if got := strings.Join(names, " "); got != c.want {
-			t.Errorf("%.60s: got %s, want %s", c.text, got, c.want)
-		}
+		expect.Equal(t, strings.Join(names, " "), c.want, "%.60s", c.text)
 	}
 }
 
@@ -156,25 +144,4 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: got %q, which parses as %v, %v; want the same value", text, printed, again, err)
 		}
 	})
-}
-
-// BenchmarkParseManyMembers parses objects of up to 100,000 members, which is the maximum that a body can hold.
-// The time for each byte must not grow with the number of members.
-func BenchmarkParseManyMembers(b *testing.B) {
-	for _, members := range []int{100, 10_000, 100_000} {
-		var text strings.Builder
-		text.WriteByte('{')
-		for i := range members {
-			fmt.Fprintf(&text, `"%d":1,`, i)
-		}
-		body := []byte(strings.TrimSuffix(text.String(), ",") + "}")
-		b.Run(fmt.Sprint(members), func(b *testing.B) {
-			b.SetBytes(int64(len(body)))
-			for b.Loop() {
-				if _, err := Parse(body); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

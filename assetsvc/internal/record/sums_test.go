@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestTheSameRequestHasOneSum compares the sums of all texts with each other. The texts of one line are the same
@@ -49,8 +51,6 @@ func TestOneSumInCommonIsEnough(t *testing.T) {
 		asked: true, {Bytes: "b"}: true, {Canonical: "1:a"}: true, {Canonical: "2:c", Bytes: "b"}: true,
 		{}: false, {Canonical: "2:a"}: false, {Canonical: "1:c", Bytes: "d"}: false,
 	} {
-		if got := asked.Match(stored); got != want {
-			t.Errorf("%+v: got %t, want %t", stored, got, want)
-		}
+		expect.Equal(t, asked.Match(stored), want, "%+v", stored)
 	}
 }

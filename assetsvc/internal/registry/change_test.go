@@ -13,6 +13,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 var plainRules = asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
@@ -102,14 +103,9 @@ type resealing struct {
 func (s *resealing) Replace(ctx context.Context, r registry.Record) (int64, error) {
 	if !s.done {
 		s.done = true
-		others, err := s.Get(ctx, r.ID, registry.AnySize)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		others := expect.Get(s.Get(ctx, r.ID, registry.AnySize))(s.t)
 		others.Sealed = "other tokens"
-		if _, err := s.Store.Replace(ctx, others); err != nil {
-			s.t.Fatal(err)
-		}
+		expect.Get(s.Store.Replace(ctx, others))(s.t)
 	}
 	return s.Store.Replace(ctx, r)
 }
@@ -140,21 +136,14 @@ func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
 			_, kept, _, id := open(t)
 			keys := &counting{}
 			kept.times = 15
-			if err := c.change(registry.New(kept, keys, plainRules, time.Now), id); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([]string{""}, keys.asked); diff != "" {
-				t.Errorf("after 15 other changes: the verified records differ (-want +got):\n%s", diff)
-			}
+			expect.OK(t, c.change(registry.New(kept, keys, plainRules, time.Now), id))
+			expect.NoDiff(t, cmp.Diff([]string{""}, keys.asked), "after 15 other changes: the verified records differ")
 			_, kept, _, id = open(t)
 			keys = &counting{}
 			r := registry.New(&resealing{Store: kept, t: t}, keys, plainRules, time.Now)
-			if err := c.change(r, id); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([]string{"", "other tokens"}, keys.asked); diff != "" {
-				t.Errorf("after a change of the tokens: the verified records differ (-want +got):\n%s", diff)
-			}
+			expect.OK(t, c.change(r, id))
+			expect.NoDiff(t, cmp.Diff([]string{"", "other tokens"}, keys.asked),
+				"after a change of the tokens: the verified records differ")
 		})
 	}
 }
@@ -353,9 +342,7 @@ func TestNoChangeWaitsForAVerification(t *testing.T) {
 				t.Errorf("the concierge's change meanwhile: got %v, want nil", err)
 			}
 			close(keys.answer)
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			expect.Try(t, <-done)
 		})
 	}
 }

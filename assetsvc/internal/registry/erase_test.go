@@ -11,6 +11,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -61,10 +62,7 @@ func (p *prover) proved(t *testing.T, revision int64) provedRevision {
 		t.Fatalf("prove revision %d: %v", revision, err)
 	}
 	if evidence.Salt != nil {
-		leaf, err := translog.ParseLeaf(evidence.Leaf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		leaf := expect.Get(translog.ParseLeaf(evidence.Leaf))(t)
 		if err := leaf.Match(evidence.Asset, *evidence.Salt); err != nil {
 			t.Errorf("revision %d: %v", revision, err)
 		}
@@ -76,10 +74,7 @@ func (p *prover) proved(t *testing.T, revision int64) provedRevision {
 // erased values in other revisions: a whole asset there may have the same values.
 func (p *prover) checkErased(t *testing.T, erased map[int64]bool) {
 	t.Helper()
-	log, err := p.store.Log(t.Context(), p.id, registry.LogQuery{Limit: 100, Whole: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := expect.Get(p.store.Log(t.Context(), p.id, registry.LogQuery{Limit: 100, Whole: true}))(t)
 	for _, r := range log {
 		isErased := erased[r.Revision]
 		if isErased && (len(r.Whole) > 0 || bytes.Contains(r.Change, []byte("secret"))) {

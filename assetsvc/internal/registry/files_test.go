@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/filesapi"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 const base filelink.Base = "https://registry.example"
@@ -52,16 +53,11 @@ func (f *files) Claim(_ context.Context, id string, c filesapi.Claim) (filesapi.
 func openWithFiles(t *testing.T) (r *registry.Registry, f *files, links *filelink.Signer, id string) {
 	t.Helper()
 	r, _, _, id = open(t)
-	links, err := filelink.NewSigner(keyring.Ring{bytes.Repeat([]byte{1}, keyring.MinLength)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	links = expect.Get(filelink.NewSigner(keyring.Ring{bytes.Repeat([]byte{1}, keyring.MinLength)}))(t)
 	f = &files{}
 	r = r.WithFiles(f, base, links, time.Now)
 	pending := registry.Input{Fields: parse(t, `{"status":"pending"}`)}
-	if _, err := r.Change(t.Context(), owner, id, "token", pending); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(r.Change(t.Context(), owner, id, "token", pending))(t)
 	return r, f, links, id
 }
 
@@ -147,10 +143,7 @@ func TestDownloadsOfFilesAreSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	at.ID = part.Text("id")
-	to, err := r.Download(t.Context(), at, fileID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := expect.Get(r.Download(t.Context(), at, fileID))(t)
 	got, q, isOurs := base.Parse(to)
 	if !isOurs || got != fileID || links.CheckRead(fileID, q, time.Now()) != nil {
 		t.Errorf("got %s, want a signed address of the file", to)
@@ -181,9 +174,7 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	}
 	says := func(what string, part record.Object, want string) {
 		t.Helper()
-		if got := strings.Trim(fmt.Sprint(part.Get("sha256"), " ", part.Get("size")), "<nil> "); got != want {
-			t.Errorf("%s: got %q, want %q", what, got, want)
-		}
+		expect.Equal(t, strings.Trim(fmt.Sprint(part.Get("sha256"), " ", part.Get("size")), "<nil> "), want, "%s", what)
 	}
 	signed := base.Address(fileID) + "?" + links.Bind(fileID, md5).Encode()
 	early := add(asset.Add, at, document(t, signed, "md5:"+md5).With("sha256", "x").With("size", record.Number("9")))
@@ -195,18 +186,14 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	}
 	service := identity.Identity{Broker: "filesvc", Role: identity.Service}
 	for range 2 {
-		if err := r.Complete(t.Context(), service, id, done); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, r.Complete(t.Context(), service, id, done))
 	}
 	if err := r.Complete(t.Context(), service, strings.Repeat("0", 32), done); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("no such asset: got %v, want NotFound", err)
 	}
 	another := done
 	another.SHA256, another.Size = strings.Repeat("cd", 32), 13
-	if err := r.Complete(t.Context(), service, id, another); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Complete(t.Context(), service, id, another))
 	at.ID = early.Text("id")
 	read := func(what, want string) {
 		t.Helper()
@@ -220,10 +207,7 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	at.ID = foreign.Text("id")
 	read("a document of another address", "")
 	at.ID = early.Text("id")
-	changes, err := r.Revisions(t.Context(), owner, id, "token", 0, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changes := expect.Get(r.Revisions(t.Context(), owner, id, "token", 0, 10))(t)
 	if len(changes) != 5 { // the creation, the publication, two documents, and the hash and size of one file
 		t.Errorf("got %d changes, want 5", len(changes))
 	}

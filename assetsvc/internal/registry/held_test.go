@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestHeldHidesSmallStepsBack(t *testing.T) {
@@ -22,8 +23,6 @@ func TestHeldHidesSmallStepsBack(t *testing.T) {
 		{0, 0},
 	} {
 		clock = start.Add(c.clock)
-		if got := held().Sub(start); got != c.want {
-			t.Errorf("with the clock at %v: got %v, want %v", c.clock, got, c.want)
-		}
+		expect.Equal(t, held().Sub(start), c.want, "with the clock at %v", c.clock)
 	}
 }

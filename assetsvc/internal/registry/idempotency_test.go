@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // seeded is an auth service whose tokens depend on the seed. It accepts only "token" as owner token.
@@ -76,10 +77,7 @@ func (c *clock) pass(d time.Duration) {
 func openSeeded(t *testing.T) (one, other *registry.Registry, store *voids, now *clock) {
 	t.Helper()
 	now = &clock{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
-	kept, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: now.read})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := expect.Get(boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: now.read}))(t)
 	t.Cleanup(func() { kept.Close() })
 	store = &voids{Store: kept, void: map[string]bool{}}
 	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
@@ -103,9 +101,7 @@ func told(c registry.Created) string {
 func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 	change := func(t *testing.T, r *registry.Registry, id, text string) {
 		t.Helper()
-		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, text)}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, text)}))(t)
 	}
 	for _, c := range []struct {
 		name      string
@@ -142,9 +138,7 @@ func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 					if again, err := r.Create(t.Context(), by, in); err != nil || told(again) != told(first) {
 						t.Errorf("got  %s, %v\nwant %s", told(again), err, told(first))
 					}
-					if ignored != "owner" {
-						t.Errorf("got the ignored fields %q, want owner", ignored)
-					}
+					expect.Equal(t, ignored, "owner", "the ignored fields")
 				}
 			}
 		})
@@ -171,10 +165,7 @@ func TestARepeatInOtherWordsIsTheSame(t *testing.T) {
 		create := func(r *registry.Registry, text string) (registry.Created, error) {
 			return r.Create(t.Context(), owner, registry.Input{Fields: parse(t, text), Reference: c.reference, Seed: c.seed})
 		}
-		first, err := create(one, validAsset)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := expect.Get(create(one, validAsset))(t)
 		if c.seed == nil {
 			first.Token, first.Transfer = "", "" // told once
 		}
@@ -184,9 +175,7 @@ func TestARepeatInOtherWordsIsTheSame(t *testing.T) {
 				t.Errorf("reference %q, seed %q: got %s, %v; want %s", c.reference, c.seed, told(got), err, told(first))
 			}
 			patch := registry.Input{Fields: parse(t, `{"title":"y"}`)}
-			if _, err := one.Change(t.Context(), owner, first.ID, "token", patch); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(one.Change(t.Context(), owner, first.ID, "token", patch))(t)
 		}
 		for _, quantity := range []string{"1." + strings.Repeat("0", 28) + "1", "1e999999999", "-1"} {
 			text := strings.Replace(anew, "1.00", quantity, 1)
@@ -194,9 +183,7 @@ func TestARepeatInOtherWordsIsTheSame(t *testing.T) {
 				t.Errorf("quantity %s: got %s, %v; want a refusal that names a header", quantity, told(got), err)
 			}
 		}
-		if err := one.Remove(t.Context(), owner, first.ID, "token", nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, one.Remove(t.Context(), owner, first.ID, "token", nil))
 		if got, err := create(other, anew); fault.KindOf(err) != fault.Gone {
 			t.Errorf("after a removal: got %s, %v; want a fault of kind Gone", told(got), err)
 		}
@@ -207,10 +194,7 @@ func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 	r, _, _, now := openSeeded(t)
 	fields := parse(t, validAsset)
 	in := registry.Input{Fields: fields, Seed: registry.Seed("seed")}
-	first, err := r.Create(t.Context(), owner, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := expect.Get(r.Create(t.Context(), owner, in))(t)
 	for _, c := range []struct {
 		name   string
 		by     identity.Identity
@@ -253,10 +237,7 @@ func TestAClockThatWasWrongEndsTheRepeats(t *testing.T) {
 		r, _, _, now := openSeeded(t)
 		in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
 		now.pass(ahead)
-		first, err := r.Create(t.Context(), owner, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := expect.Get(r.Create(t.Context(), owner, in))(t)
 		now.pass(-ahead)
 		second, err := r.Create(t.Context(), owner, in)
 		if err != nil || (second.ID == first.ID) != (ahead.Abs() < day) {
@@ -274,18 +255,14 @@ func TestAKeyHasAMaximumNumberOfUses(t *testing.T) {
 	r, _, _, now := openSeeded(t)
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
 	for range 100 {
-		if _, err := r.Create(t.Context(), owner, in); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(r.Create(t.Context(), owner, in))(t)
 		now.pass(24 * time.Hour)
 	}
 	_, err := r.Create(t.Context(), owner, in)
 	if fault.KindOf(err) != fault.Invalid {
 		t.Errorf("got %v, want kind Invalid", err)
 	}
-	if diff := cmp.Diff([]string{"header/Idempotency-Key"}, places(err)); diff != "" {
-		t.Errorf("the places differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"header/Idempotency-Key"}, places(err)), "the places differ")
 }
 
 // TestManyRepeatsAtOnceCreateOneAsset repeats a creation in two processes at the same time. In the second case,
@@ -345,9 +322,8 @@ func TestARepeatIsFoundUnderAnotherSeed(t *testing.T) {
 			}
 			after.Fields = fields.With("title", "y")
 			_, err = other.Create(t.Context(), owner, after)
-			if diff := cmp.Diff([]string{"header/Idempotency-Key"}, places(err)); diff != "" {
-				t.Errorf("another body: the places of the refusal differ (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff([]string{"header/Idempotency-Key"}, places(err)),
+				"another body: the places of the refusal differ")
 			now.pass(24 * time.Hour)
 			if second, err := other.Create(t.Context(), owner, after); err != nil || second.ID == first.ID {
 				t.Errorf("a day later: got %s, %v; want another asset", told(second), err)

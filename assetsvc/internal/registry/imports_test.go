@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // wire are the packages with requests to other services and their answers. These packages also have HTTP clients,
@@ -13,10 +15,8 @@ var wire = []string{"asset-registry/shared/authapi", "asset-registry/shared/file
 // TestUseCasesKnowNeitherHTTPNorAStore checks all packages that the registry imports, also indirectly. None of them
 // may be a package of HTTP or of a store. The test does not follow the imports of the packages in the variable `wire`.
 func TestUseCasesKnowNeitherHTTPNorAStore(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`, ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Get(exec.Command("go", "list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`,
+		".").Output())(t)
 	imports := map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		if words := strings.Fields(line); len(words) > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -80,16 +81,9 @@ func TestALeafIsReadFromEachFormOfAChange(t *testing.T) {
 	by := `"by":{"broker":"b","key":"leaf","role":"owner"}`
 	var packed bytes.Buffer
 	packed.WriteByte('z')
-	w, err := flate.NewWriter(&packed, flate.DefaultCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte("{" + by + "," + patch + "," + leaf + "}")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	w := expect.Get(flate.NewWriter(&packed, flate.DefaultCompression))(t)
+	expect.Get(w.Write([]byte("{" + by + "," + patch + "," + leaf + "}")))(t)
+	expect.OK(t, w.Close())
 	for _, c := range []struct {
 		name, change string
 		public, bad  bool

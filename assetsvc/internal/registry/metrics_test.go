@@ -7,24 +7,19 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/metrictest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestCreationsAndPublicationsAreCountedByBroker(t *testing.T) {
 	r, _, _, id := open(t)
 	meter := metrictest.New()
-	if err := r.Measure(meter); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Measure(meter))
+	expect.Get(r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)}))(t)
 	if _, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, `{}`)}); err == nil {
 		t.Error("create from an empty body: got nil, want an error")
 	}
 	for _, change := range []string{`{"title":"x"}`, `{"status":"pending"}`, `{"title":"y"}`} {
-		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, change)}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, change)}))(t)
 	}
 	told := meter.Read(t)
 	for _, name := range []string{"created", "published"} {
@@ -37,22 +32,16 @@ func TestCreationsAndPublicationsAreCountedByBroker(t *testing.T) {
 func TestTheNumberOfBrokerLabelsIsBounded(t *testing.T) {
 	r, _, _, _ := open(t)
 	meter := metrictest.New()
-	if err := r.Measure(meter); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Measure(meter))
 	for range 2 {
 		for n := range 60 {
 			by := identity.Identity{Broker: fmt.Sprint("broker ", n), Role: identity.Broker, Levels: "3"}
-			if _, err := r.Create(t.Context(), by, registry.Input{Fields: parse(t, validAsset)}); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(r.Create(t.Context(), by, registry.Input{Fields: parse(t, validAsset)}))(t)
 		}
 	}
 	told := meter.Read(t)
 	if got := told["registry.assets.created{other}"]; len(told) != 51 || got != 20 {
 		t.Errorf("got %d labels and %v creations by others, want 51 and 20", len(told), got)
 	}
-	if got := told["registry.assets.created{broker 0}"]; got != 2 {
-		t.Errorf("creations by broker 0: got %v, want 2", got)
-	}
+	expect.Equal(t, told["registry.assets.created{broker 0}"], 2, "creations by broker 0")
 }

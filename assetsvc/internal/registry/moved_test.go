@@ -10,6 +10,7 @@ import (
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // behind is a store whose horizon does not move. The test says which pages it returns.
@@ -46,20 +47,14 @@ func TestAMovedAssetIsShownAsItWas(t *testing.T) {
 	var want []string
 	for i := range 20 {
 		fields := fmt.Sprintf(`{"title":"title %d"}`, i)
-		changed, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, fields)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		changed := expect.Get(r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, fields)}))(t)
 		want = append(want, string(changed.Body))
 		page.Entries = append(page.Entries, registry.Entry{ID: id, Position: changed.Position, Moved: true})
 	}
 	page.Upto = page.Entries[19].Position
 	lists := registry.New(&behind{Store: store, pages: []registry.FeedPage{page}}, keys,
 		asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
-	got, err := lists.List(t.Context(), registry.Query{Limit: 20, Bodies: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Get(lists.List(t.Context(), registry.Query{Limit: 20, Bodies: 1 << 20}))(t)
 	if len(got.Entries) != 16 || got.Upto != got.Entries[15].Position {
 		t.Errorf("got %d entries up to %d, want 16 up to the last", len(got.Entries), got.Upto)
 	}
@@ -82,9 +77,7 @@ func TestAnErasedAssetIsShownAsItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.Erase(t.Context(), admin, id, first.Revision); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(r.Erase(t.Context(), admin, id, first.Revision))(t)
 	page := registry.FeedPage{Entries: []registry.Entry{{ID: id, Position: first.Position, Moved: true}}}
 	lists := registry.New(&behind{Store: store, pages: []registry.FeedPage{page}}, keys,
 		asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
@@ -152,10 +145,7 @@ func TestAChangeIsAcknowledgedWhenTheListHasTheAsset(t *testing.T) {
 		if err := change(`{"status":"pending"}`); fault.KindOf(err) != fault.Unavailable {
 			t.Fatalf("%s: the publication: got %v, want a fault of kind Unavailable", c.name, err)
 		}
-		published, err := store.Get(t.Context(), id, registry.AnySize)
-		if err != nil {
-			t.Fatal(err)
-		}
+		published := expect.Get(store.Get(t.Context(), id, registry.AnySize))(t)
 		s.entered = published.Position
 		if err := change(c.fields); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("%s: got %v before the list has the asset, want a fault of kind Unavailable", c.name, err)

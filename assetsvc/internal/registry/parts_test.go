@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // tokens is an auth service that accepts the owner token "token" of the broker "broker" for every asset. While the
@@ -49,14 +50,9 @@ type busy struct {
 func (s *busy) Replace(ctx context.Context, r registry.Record) (int64, error) {
 	if s.times > 0 {
 		s.times--
-		others, err := s.Get(ctx, r.ID, registry.AnySize)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		others := expect.Get(s.Get(ctx, r.ID, registry.AnySize))(s.t)
 		others.Owner, others.Former = r.Former, r.Former // Get does not return the owner
-		if _, err := s.Store.Replace(ctx, others); err != nil {
-			s.t.Fatal(err)
-		}
+		expect.Get(s.Store.Replace(ctx, others))(s.t)
 	}
 	return s.Store.Replace(ctx, r)
 }
@@ -76,31 +72,17 @@ const validDecision = `{"decisionDate":"2026-11-21","decisionID":"y"}`
 
 func parse(t *testing.T, text string) record.Object {
 	t.Helper()
-	value, err := record.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value.(record.Object)
+	return expect.Get(record.Parse([]byte(text)))(t).(record.Object)
 }
 
 // open returns a registry with one draft, the store and the auth service that it uses, and the id of the draft.
 func open(t *testing.T) (r *registry.Registry, store *busy, keys *tokens, id string) {
 	t.Helper()
-	kept, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := kept.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	kept := expect.Get(boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now}))(t)
+	t.Cleanup(func() { expect.Try(t, kept.Close()) })
 	store, keys = &busy{Store: kept, t: t}, &tokens{}
 	r = registry.New(store, keys, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
-	created, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := expect.Get(r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)}))(t)
 	return r, store, keys, created.ID
 }
 
@@ -164,9 +146,7 @@ func TestOnlyOneOfManyAddsARelatedProcess(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(added) != 1 {
-		t.Errorf("got %d processes added, want 1", len(added))
-	}
+	expect.Equal(t, len(added), 1, "processes added")
 }
 
 // TestRoles has a case for each combination of key and token (docs/contract.md, "Roles"). Each caller tries to
@@ -198,9 +178,7 @@ func TestRoles(t *testing.T) {
 			keys.down = c.down
 			_, _, err := r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add,
 				registry.Input{Fields: parse(t, validDecision)})
-			if diff := cmp.Diff(c.want, places(err)); diff != "" {
-				t.Errorf("got error %v; the places differ (-want +got):\n%s", err, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, places(err)), "got error %v; the places differ", err)
 		})
 	}
 }
@@ -283,9 +261,7 @@ func TestARestoredAssetIsRepaired(t *testing.T) {
 		registry.Input{Fields: parse(t, `{"title":"y"}`)}); err == nil {
 		t.Error("a change by the former owner: got nil, want an error")
 	}
-	if _, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}))(t)
 	stored, err := store.Get(t.Context(), id, registry.AnySize)
 	if err != nil || stored.Sealed != "newer" || !strings.Contains(string(stored.Body), `"owner":"stranger"`) {
 		t.Errorf("stored: got %+v, %v; want the record newer and the owner stranger", stored, err)
@@ -354,23 +330,15 @@ func (c *claiming) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest
 // used. In the end no claim may be left.
 func TestAHandoverSettlesClaims(t *testing.T) {
 	first, kept, _, id := open(t)
-	another, err := first.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	another := expect.Get(first.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)}))(t)
 	another.Sealed = "theirs"
-	if _, err := kept.Replace(t.Context(), another.Record); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(kept.Replace(t.Context(), another.Record))(t)
 	keys := &claiming{another: another.ID}
 	r := registry.New(kept, keys, plainRules, time.Now)
 	by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
-	if _, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"theirs", "sealed by t"}, keys.settled); diff != "" {
-		t.Errorf("the records with which the claims end differ (-want +got):\n%s", diff)
-	}
+	expect.Get(r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"}))(t)
+	expect.NoDiff(t, cmp.Diff([]string{"theirs", "sealed by t"}, keys.settled),
+		"the records with which the claims end differ")
 }
 
 func TestAnInterruptedHandoverCanBeRepeated(t *testing.T) {
@@ -387,10 +355,8 @@ func TestAnInterruptedHandoverCanBeRepeated(t *testing.T) {
 				registry.Handover{Transfer: "t", Token: "x"}); fault.KindOf(err) != fault.Unavailable {
 				t.Fatalf("got %v, want kind Unavailable", err)
 			}
-			if _, err := r.ChangeOwner(t.Context(), by, id, nil,
-				registry.Handover{Transfer: "t", Token: "x"}); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(r.ChangeOwner(t.Context(), by, id, nil,
+				registry.Handover{Transfer: "t", Token: "x"}))(t)
 			stored, err := kept.Get(t.Context(), id, registry.AnySize)
 			if err != nil || stored.Revision != 2 || stored.Sealed != "sealed by t" ||
 				!strings.Contains(string(stored.Body), `"owner":"new"`) {

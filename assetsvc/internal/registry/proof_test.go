@@ -16,6 +16,7 @@ import (
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -124,9 +125,7 @@ func TestEachPublicRevisionIsProved(t *testing.T) {
 			continue
 		}
 		want := translog.Proof{Index: 7, Path: []tlog.Hash{{1}}, Checkpoint: []byte("checkpoint")}
-		if diff := cmp.Diff(want, proof); diff != "" {
-			t.Errorf("revision %d: the proof differs (-want +got):\n%s", revision, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, proof), "revision %d: the proof differs", revision)
 		checkEvidence(t, evidence, translog.Kind(kind), p.id, int64(i+1), bodies[i])
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // recovering is an auth service that gives the owner of the asset a new token at each call.
@@ -60,9 +61,7 @@ func TestARecoveryIsOneRevision(t *testing.T) {
 	want := []authapi.RecoverTokensRequest{{
 		AssetID: id, Reason: lost.Reason, Broker: "administrator", KeyID: "k1", From: lost.From,
 	}}
-	if diff := cmp.Diff(want, keys.asked); diff != "" {
-		t.Errorf("the requests of the auth service differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, keys.asked), "the requests of the auth service differ")
 	stored, err := store.Get(t.Context(), id, registry.AnySize)
 	if err != nil || stored.Revision != 2 || stored.Position != got.Position || stored.Sealed != "sealed with token 1" ||
 		!strings.Contains(string(stored.Body), `"owner":"newest owner"`) {
@@ -70,9 +69,7 @@ func TestARecoveryIsOneRevision(t *testing.T) {
 	}
 	changes := history(t, r, id)
 	wanted := registry.Author{Broker: "administrator", KeyID: "k1", Role: asset.Administrator}
-	if author := changes[0].By; author != wanted {
-		t.Errorf("got the author %+v, want %+v", author, wanted)
-	}
+	expect.Equal(t, changes[0].By, wanted, "the author")
 	if told := fmt.Sprint(changes); strings.Contains(told, "lost") {
 		t.Errorf("got the changes %s, want no reason", told)
 	}

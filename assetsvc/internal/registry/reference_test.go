@@ -12,6 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // referring returns the input of a creation with a reference.
@@ -27,11 +28,7 @@ func TestAReferenceMakesOneAsset(t *testing.T) {
 	one, other, _, now := openSeeded(t)
 	create := func(r *registry.Registry, by identity.Identity, in registry.Input) registry.Created {
 		t.Helper()
-		got, err := r.Create(t.Context(), by, in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
+		return expect.Get(r.Create(t.Context(), by, in))(t)
 	}
 	first := create(one, owner, referring(t, "x", "r", nil))
 	if first.Token == "" || first.Transfer == "" {
@@ -61,10 +58,7 @@ func TestAReferenceMakesOneAsset(t *testing.T) {
 func TestARepeatUnderTheSameKeyGetsTheTokens(t *testing.T) {
 	one, other, _, now := openSeeded(t)
 	in := referring(t, "x", "r", registry.Seed("seed"))
-	first, err := one.Create(t.Context(), owner, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := expect.Get(one.Create(t.Context(), owner, in))(t)
 	rotated := referring(t, "x", "r", registry.Seed("another"))
 	rotated.Others = []registry.Seed{in.Seed}
 	for name, in := range map[string]registry.Input{"the same seed": in, "a rotated secret": rotated} {
@@ -84,13 +78,8 @@ func TestARepeatUnderTheSameKeyGetsTheTokens(t *testing.T) {
 func TestAReferenceOutlivesItsAsset(t *testing.T) {
 	_, store, keys, _ := open(t)
 	r := registry.New(store, keys, plainRules, time.Now)
-	gone, err := r.Create(t.Context(), owner, referring(t, "x", "gone", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Remove(t.Context(), owner, gone.ID, "token", nil); err != nil {
-		t.Fatal(err)
-	}
+	gone := expect.Get(r.Create(t.Context(), owner, referring(t, "x", "gone", nil)))(t)
+	expect.OK(t, r.Remove(t.Context(), owner, gone.ID, "token", nil))
 	left, err := store.Get(t.Context(), gone.ID, registry.AnySize)
 	if !errors.Is(err, registry.ErrRemoved) || !strings.Contains(left.Origin, "gone") ||
 		strings.Contains(left.Origin, "fields") || len(left.Body) > 0 {
@@ -104,16 +93,11 @@ func TestAReferenceOutlivesItsAsset(t *testing.T) {
 		}
 	}
 	r = registry.New(store, &handing{}, plainRules, time.Now)
-	given, err := r.Create(t.Context(), owner, referring(t, "x", "given", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given := expect.Get(r.Create(t.Context(), owner, referring(t, "x", "given", nil)))(t)
 	reference := func(by identity.Identity) (found string) {
 		t.Helper()
-		page, err := r.Own(t.Context(), by, registry.Query{Limit: 10, Mode: registry.All, Bodies: registry.AnySize})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := expect.Get(r.Own(t.Context(), by, registry.Query{Limit: 10, Mode: registry.All,
+			Bodies: registry.AnySize}))(t)
 		for _, e := range page.Entries {
 			if e.ID == given.ID {
 				found = "found " + e.Reference
@@ -125,9 +109,7 @@ func TestAReferenceOutlivesItsAsset(t *testing.T) {
 		t.Errorf("own assets: got %q, want the reference", got)
 	}
 	buyer := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
-	if _, err := r.ChangeOwner(t.Context(), buyer, given.ID, nil, registry.Handover{Transfer: "t", Token: "x"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(r.ChangeOwner(t.Context(), buyer, given.ID, nil, registry.Handover{Transfer: "t", Token: "x"}))(t)
 	if got := reference(buyer); got != "found " {
 		t.Errorf("the new owner: got %q, want the asset without the reference of another broker", got)
 	}
@@ -241,7 +223,5 @@ func TestManyCreationsUnderAReferenceMakeOneAsset(t *testing.T) {
 			tokens++
 		}
 	}
-	if tokens != 1 {
-		t.Errorf("got tokens in %d answers, want 1", tokens)
-	}
+	expect.Equal(t, tokens, 1, "tokens in, answers")
 }

@@ -1,7 +1,6 @@
 package registry_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,19 +8,15 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestARemovalIsRefused(t *testing.T) {
 	r, _, keys, id := open(t)
-	published, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Change(t.Context(), owner, published.ID, "token", registry.Input{
+	published := expect.Get(r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)}))(t)
+	expect.Get(r.Change(t.Context(), owner, published.ID, "token", registry.Input{
 		Fields: parse(t, `{"status":"pending"}`),
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	stale := func(int64) bool { return false }
 	testOnly, stranger := owner, owner
 	testOnly.Levels, stranger.Broker = "3t", "stranger"
@@ -64,12 +59,8 @@ func TestARemovalIsRefused(t *testing.T) {
 func TestARemovedDraftIsGone(t *testing.T) {
 	r, store, _, id := open(t)
 	store.times = 2
-	if err := r.Remove(t.Context(), owner, id, "token", nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Get(t.Context(), id, registry.AnySize); !errors.Is(err, registry.ErrRemoved) {
-		t.Errorf("the store: got %v, want ErrRemoved", err)
-	}
+	expect.OK(t, r.Remove(t.Context(), owner, id, "token", nil))
+	expect.ErrOf(t, registry.ErrRemoved, "the store")(store.Get(t.Context(), id, registry.AnySize))
 	_, read := r.Read(t.Context(), id)
 	_, revisions := r.Revisions(t.Context(), admin, id, "", 0, 10)
 	_, erased := r.Erase(t.Context(), admin, id, 1)
@@ -127,13 +118,8 @@ func TestAnInterruptedRemovalCanBeRepeated(t *testing.T) {
 func TestARemovedDraftIsNotCreatedByARepeat(t *testing.T) {
 	one, other, _, now := openSeeded(t)
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
-	created, err := one.Create(t.Context(), owner, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := one.Remove(t.Context(), owner, created.ID, "token", nil); err != nil {
-		t.Fatal(err)
-	}
+	created := expect.Get(one.Create(t.Context(), owner, in))(t)
+	expect.OK(t, one.Remove(t.Context(), owner, created.ID, "token", nil))
 	for name, r := range map[string]*registry.Registry{"the same process": one, "another process": other} {
 		if got, err := r.Create(t.Context(), owner, in); fault.KindOf(err) != fault.Gone {
 			t.Errorf("%s: got %v, %v; want a fault of kind Gone", name, got.ID, err)

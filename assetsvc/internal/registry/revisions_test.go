@@ -3,7 +3,6 @@ package registry_test
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,31 +15,23 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // history returns all revisions of an asset. It reads them as the administrator.
 func history(t *testing.T, r *registry.Registry, id string) []registry.Change {
 	t.Helper()
-	changes, err := r.Revisions(t.Context(), admin, id, "", 0, registry.MaxRevisions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return changes
+	return expect.Get(r.Revisions(t.Context(), admin, id, "", 0, registry.MaxRevisions))(t)
 }
 
 func TestEveryChangeIsKept(t *testing.T) {
 	r, _, _, id := open(t)
 	keyed := owner
 	keyed.KeyID = "key-1"
-	changed, err := r.Change(t.Context(), keyed, id, "token",
-		registry.Input{Fields: parse(t, `{"title":"y","status":"pending"}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	changed := expect.Get(r.Change(t.Context(), keyed, id, "token",
+		registry.Input{Fields: parse(t, `{"title":"y","status":"pending"}`)}))(t)
 	nothing := registry.Input{Fields: parse(t, `{"title":"y"}`)}
-	if _, err := r.Change(t.Context(), keyed, id, "token", nothing); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(r.Change(t.Context(), keyed, id, "token", nothing))(t)
 	process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)
 	_, position, err := r.ChangePart(t.Context(), concierge, place(t, id, "related_processes", ""), "", asset.Add,
 		registry.Input{Fields: process})
@@ -64,9 +55,7 @@ func TestEveryChangeIsKept(t *testing.T) {
 		}
 		got[i].Patch, got[i].Size = nil, 0
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the history differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the history differs")
 	if got[2].Position >= got[1].Position {
 		t.Errorf("got position %d of the creation, want less than %d of the change", got[2].Position, got[1].Position)
 	}
@@ -90,20 +79,14 @@ func TestEveryChangeIsKept(t *testing.T) {
 // removals. Past must return each revision as it was.
 func TestEachPastRevisionCanBeMadeAgain(t *testing.T) {
 	r, store, _, id := open(t)
-	stored, err := store.Get(t.Context(), id, registry.AnySize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := expect.Get(store.Get(t.Context(), id, registry.AnySize))(t)
 	want := map[int64]string{stored.Position: string(stored.Body)}
 	for i := range 100 {
 		fields := fmt.Sprintf(`{"title":"title %d","description_en":%q}`, i, strings.Repeat("x", i%7*i*100))
 		if i%5 == 0 {
 			fields = fmt.Sprintf(`{"title":"title %d","description_en":null}`, i)
 		}
-		changed, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, fields)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		changed := expect.Get(r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, fields)}))(t)
 		want[changed.Position] = string(changed.Body)
 	}
 	for position, body := range want {
@@ -115,12 +98,8 @@ func TestEachPastRevisionCanBeMadeAgain(t *testing.T) {
 			t.Errorf("at %d: got %s, want %s", position, record.Append(nil, past), body)
 		}
 	}
-	if len(want) != 101 {
-		t.Errorf("got %d revisions, want 101", len(want))
-	}
-	if got, err := r.Past(t.Context(), id, 1); !errors.Is(err, registry.ErrNoCopy) {
-		t.Errorf("before the creation: got %v, %v; want %v", got, err, registry.ErrNoCopy)
-	}
+	expect.Equal(t, len(want), 101, "revisions")
+	expect.ErrOf(t, registry.ErrNoCopy, "before the creation")(r.Past(t.Context(), id, 1))
 }
 
 // TestTheRecordGrowsWithWhatClientsSend changes a large asset many times, with patches of different sizes. The
@@ -177,9 +156,7 @@ func TestALargePatchIsNotKept(t *testing.T) {
 		kept bool
 	}{{30 << 10, true}, {33 << 10, false}} {
 		in := registry.Input{Fields: record.Object{{Name: "description", Value: strings.Repeat("x", c.size)}}}
-		if _, err := r.Change(t.Context(), owner, id, "token", in); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(r.Change(t.Context(), owner, id, "token", in))(t)
 		if newest := history(t, r, id)[0]; newest.Patch != nil != c.kept || newest.Size < c.size ||
 			newest.By.Broker != "broker" {
 			t.Errorf("%d bytes: got %d operations and size %d, want kept %t and the full size",
@@ -193,10 +170,7 @@ func TestALargePatchIsNotKept(t *testing.T) {
 // creation and the change.
 func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	r, store, _, id := open(t)
-	stored, err := store.Get(t.Context(), id, registry.AnySize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := expect.Get(store.Get(t.Context(), id, registry.AnySize))(t)
 	deep := strings.Repeat("[", record.MaxDepth-3) + strings.Repeat("]", record.MaxDepth-3)
 	old := stored
 	old.ID = strings.Repeat("d", 32)
@@ -206,16 +180,12 @@ func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	if !strings.Contains(string(old.Body), deep) {
 		t.Fatalf("got %s, want an asset with a deep id", old.Body)
 	}
-	if _, err := store.Create(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(store.Create(t.Context(), old))(t)
 	if got := history(t, r, old.ID); len(got) != 1 || got[0].Patch == nil {
 		t.Errorf("got %v, want one change with its patch", got)
 	}
-	if _, err := r.Change(t.Context(), owner, old.ID, "token",
-		registry.Input{Fields: parse(t, `{"assetCustodian":{"identifier":{"id":"1"}}}`)}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(r.Change(t.Context(), owner, old.ID, "token",
+		registry.Input{Fields: parse(t, `{"assetCustodian":{"identifier":{"id":"1"}}}`)}))(t)
 	if got := history(t, r, old.ID); len(got) != 2 {
 		t.Errorf("got %v, want two changes", got)
 	}
@@ -284,10 +254,8 @@ func TestAGuardAcceptsOnlyTheRevisionThatTheClientSaw(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.stale {
-				if _, err := r.Change(t.Context(), owner, id, "token",
-					registry.Input{Fields: parse(t, `{"title":"z"}`)}); err != nil {
-					t.Fatal(err)
-				}
+				expect.Get(r.Change(t.Context(), owner, id, "token",
+					registry.Input{Fields: parse(t, `{"title":"z"}`)}))(t)
 			}
 			store.times = c.faster
 			guard := func(position int64) bool { return position == seen.Position }
@@ -301,10 +269,7 @@ func TestAGuardAcceptsOnlyTheRevisionThatTheClientSaw(t *testing.T) {
 
 func TestOfFiftyChangesWithOneGuardOneSucceeds(t *testing.T) {
 	r, _, _, id := open(t)
-	seen, err := r.Read(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	seen := expect.Get(r.Read(t.Context(), id))(t)
 	guard := func(position int64) bool { return position == seen.Position }
 	var wg sync.WaitGroup
 	won := make(chan int, 50)

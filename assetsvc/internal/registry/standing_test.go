@@ -8,6 +8,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestRefusalsNameTheReason has a case for each caller. In each case the registry refuses a change, a change of a part,
@@ -25,10 +26,9 @@ func TestRefusalsNameTheReason(t *testing.T) {
 	onlyOwner, onlyReaders := part+": only the owner changes decisions",
 		part+": only the owner and the administrator read revisions"
 	for _, c := range []struct {
-		name                   string
-		by                     identity.Identity
-		token                  string
-		change, part, revision string
+		name                          string
+		by                            identity.Identity
+		token, change, part, revision string
 	}{
 		{"no token", owner, "", change + missing + ", query acc_token or body access.token",
 			part + missing + ", query acc_token or body access.token",
@@ -51,14 +51,10 @@ func TestRefusalsNameTheReason(t *testing.T) {
 			tells(t, err, c.revision)
 		})
 	}
-	if _, err := r.Change(t.Context(), owner, id, "token",
-		registry.Input{Fields: parse(t, `{"status":"pending"}`)}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Change(t.Context(), concierge, id, "",
-		registry.Input{Fields: parse(t, `{"status":"verification"}`)}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(r.Change(t.Context(), owner, id, "token",
+		registry.Input{Fields: parse(t, `{"status":"pending"}`)}))(t)
+	expect.Get(r.Change(t.Context(), concierge, id, "",
+		registry.Input{Fields: parse(t, `{"status":"verification"}`)}))(t)
 	_, err := r.Change(t.Context(), owner, id, "", registry.Input{Fields: parse(t, `{}`)})
 	// The refusal names the status and not the token, because the right token would not help.
 	tells(t, err, "body/data: Can't update asset in current (verification) status")
@@ -100,10 +96,8 @@ func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
 	testConcierge := identity.Identity{Broker: "concierge", Role: identity.Concierge, Levels: "t"}
 	testAdmin := identity.Identity{Broker: "administrator", Role: identity.Administrator, Levels: "0t"}
 	r, _, _, genuine := open(t)
-	created, err := r.Create(t.Context(), tester, registry.Input{Fields: parse(t, validAsset).With("mode", "test")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := expect.Get(r.Create(t.Context(), tester, registry.Input{Fields: parse(t, validAsset).With("mode",
+		"test")}))(t)
 	send := func(by identity.Identity, in registry.Input) func(string) error {
 		return func(id string) error {
 			_, err := r.Change(t.Context(), by, id, "token", in)

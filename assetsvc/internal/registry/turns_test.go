@@ -2,9 +2,10 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestChangesOfOneAssetTakeTurns(t *testing.T) {
@@ -19,9 +20,7 @@ func TestChangesOfOneAssetTakeTurns(t *testing.T) {
 				return
 			}
 			inside++ // if two holders are inside, the race detector reports it
-			if inside != 1 {
-				t.Errorf("got %d holders at once, want 1", inside)
-			}
+			expect.Equal(t, inside, 1, "holders at once")
 			inside--
 			end()
 		})
@@ -37,9 +36,7 @@ func TestTheWaitForATurnEndsWithTheContext(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := turn.take(gone); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
+	expect.ErrOf(t, context.Canceled, "")(turn.take(gone))
 	end()
 	if end, err = turn.take(t.Context()); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/testing/expect"
 )
 
 // benchmarkAssets is the number of assets in the benchmarks. Each has 3 KB.
@@ -35,34 +36,8 @@ func filled(b *testing.B) (*boltstore.Store, []string) {
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, g.Wait())
 	return s, ids
-}
-
-// BenchmarkMake makes snapshots of 100,000 assets. It reports the largest increase of memory.
-func BenchmarkMake(b *testing.B) {
-	s, _ := filled(b)
-	for _, c := range []struct {
-		name string
-		rest func(context.Context, time.Duration) error
-	}{{"without-rest", func(context.Context, time.Duration) error { return nil }}, {"with-rest", rest}} {
-		b.Run(c.name, func(b *testing.B) {
-			k := keeper(b, s, b.TempDir())
-			before, most := heap(), uint64(0)
-			k.pause = func(ctx context.Context, d time.Duration) error {
-				most = max(most, heap())
-				return c.rest(ctx, d)
-			}
-			for b.Loop() {
-				m := mustMake(b, k)
-				b.SetBytes(m.Plain)
-				b.ReportMetric(float64(len(m.Segments)), "segments")
-			}
-			b.ReportMetric(float64(most-min(before, most))/(1<<20), "MiB")
-		})
-	}
 }
 
 // BenchmarkWritesDuringMaking changes assets with 16 writers: alone, while a maker makes snapshots all the time, and
@@ -115,9 +90,7 @@ func write(b *testing.B, s *boltstore.Store, ids []string) (times []time.Duratio
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, g.Wait())
 	b.StopTimer()
 	return times
 }

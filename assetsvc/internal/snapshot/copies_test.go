@@ -22,6 +22,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/export"
+	"asset-registry/shared/testing/expect"
 )
 
 // copying returns a keeper that makes whole copies.
@@ -40,9 +41,7 @@ func listAsset(tb testing.TB, s interface {
 	tb.Helper()
 	id := storetest.NewID()
 	text := fmt.Sprintf(`{"id":%q,"status":"active"%s}`, id, fields)
-	if _, err := s.Create(tb.Context(), registry.Record{ID: id, Listed: true, Body: []byte(text)}); err != nil {
-		tb.Fatal(err)
-	}
+	expect.Get(s.Create(tb.Context(), registry.Record{ID: id, Listed: true, Body: []byte(text)}))(tb)
 	return text
 }
 
@@ -50,10 +49,7 @@ func listAsset(tb testing.TB, s interface {
 // with the manifest.
 func copiesOf(tb testing.TB, k *Keeper) (m Manifest, files map[string]string) {
 	tb.Helper()
-	m, err := k.NewestCopies()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	m = expect.Get(k.NewestCopies())(tb)
 	files = map[string]string{}
 	for _, c := range m.Copies {
 		f, err := k.Copy(c.SHA256, c.Name)
@@ -61,9 +57,7 @@ func copiesOf(tb testing.TB, k *Keeper) (m Manifest, files map[string]string) {
 			tb.Fatalf("%s: %v", c.Name, err)
 		}
 		text, err := io.ReadAll(f)
-		if err := errors.Join(err, f.Close()); err != nil {
-			tb.Fatal(err)
-		}
+		expect.OK(tb, errors.Join(err, f.Close()))
 		sum := sha256.Sum256(text)
 		if hex.EncodeToString(sum[:]) != c.SHA256 || int64(len(text)) != c.Bytes {
 			tb.Errorf("%s: got %d bytes with the sum %x, want what the manifest says: %+v", c.Name, len(text), sum, c)
@@ -77,9 +71,7 @@ func copiesOf(tb testing.TB, k *Keeper) (m Manifest, files map[string]string) {
 func TestWholeCopiesHaveWhatASearchFinds(t *testing.T) {
 	s := openStore(t)
 	k := copying(t, s, t.TempDir())
-	if _, err := k.NewestCopies(); !errors.Is(err, ErrNone) {
-		t.Errorf("without copies: got %v, want ErrNone", err)
-	}
+	expect.ErrOf(t, ErrNone, "without copies")(k.NewestCopies())
 	var want []string
 	for i := range 300 {
 		want = append(want, listAsset(t, s, fmt.Sprintf(`,"title":"%d %s","items":[{"id":"1"},{"id":"2"}]`, i, strings.Repeat("я", 20_000))))
@@ -97,17 +89,9 @@ func TestWholeCopiesHaveWhatASearchFinds(t *testing.T) {
 		rows[c.Name] = c.Rows
 	}
 	wantRows := map[string]int{"assets.csv": 300, "items.csv": 600, "documents.csv": 0, "assets.jsonl.gz": 300, "assets.geojson": 0}
-	if diff := cmp.Diff(wantRows, rows); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-	r, err := gzip.NewReader(strings.NewReader(files["assets.jsonl.gz"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoDiff(t, cmp.Diff(wantRows, rows), "rows")
+	r := expect.Get(gzip.NewReader(strings.NewReader(files["assets.jsonl.gz"])))(t)
+	got := expect.Get(io.ReadAll(r))(t)
 	if string(got) != strings.Join(want, "\n")+"\n" {
 		t.Errorf("got other lines than the %d assets in the order of their ids", len(want))
 	}
@@ -138,14 +122,10 @@ func TestTheNewestWholeCopiesAreKept(t *testing.T) {
 			t.Errorf("after %d snapshots: got %d manifests and %d files, want %d and %d", n+1, manifests, files, want, want*5)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(k.copies(), "assets.csv.new1"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(k.copies(), "assets.csv.new1"), nil, 0o600))
 	hiding := copying(t, s, dir)
 	hiding.o.Hidden = []asset.Group{asset.Contacts}
-	if _, err := hiding.NewestCopies(); !errors.Is(err, ErrNone) {
-		t.Errorf("copies with a hidden field: got %v, want ErrNone", err)
-	}
+	expect.ErrOf(t, ErrNone, "copies with a hidden field")(hiding.NewestCopies())
 	mustMake(t, hiding)
 	if manifests, files := copyNames(t, dir); manifests != 1 || files != len(export.Whole) {
 		t.Errorf("after others are hidden: got %d manifests and %d files, want 1 and 5", manifests, files)
@@ -166,17 +146,12 @@ func TestAnUnchangedCopyKeepsItsFile(t *testing.T) {
 	mustMake(t, k)
 	m, _ := copiesOf(t, k)
 	file := k.copy(m.Copies[0].SHA256, m.Copies[0].Name)
-	before, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := expect.Get(os.Stat(file))(t)
 	mustMake(t, k)
 	if after, err := os.Stat(file); err != nil || !os.SameFile(before, after) {
 		t.Errorf("got another file (%v), want the same one", err)
 	}
-	if err := os.WriteFile(file, []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte("damaged"), 0o600))
 	mustMake(t, k)
 	copiesOf(t, k)
 }
@@ -202,9 +177,7 @@ func TestAFailureKeepsTheOldCopies(t *testing.T) {
 		t.Errorf("got %d manifests and %d files, want 1 and 5", manifests, files)
 	}
 	k.pause = never
-	if err := k.makeMissingCopies(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, k.makeMissingCopies(t.Context()))
 	if got, _ := copiesOf(t, k); got.Begun != newest.Begun {
 		t.Errorf("after another try: got the copies of %d, want %d", got.Begun, newest.Begun)
 	}
@@ -213,16 +186,9 @@ func TestAFailureKeepsTheOldCopies(t *testing.T) {
 // makeWithoutCopies makes a snapshot, but not its whole copies.
 func makeWithoutCopies(t *testing.T, k *Keeper) Manifest {
 	t.Helper()
-	unlock, err := k.lock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := expect.Get(k.lock())(t)
 	defer unlock()
-	m, err := k.make(t.Context(), func(Segment) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return expect.Get(k.make(t.Context(), func(Segment) {}))(t)
 }
 
 // TestCopiesAndSnapshotFailApart lets the makers of the snapshot and of the copies fail during a rest. Each time
@@ -257,9 +223,7 @@ func TestCopiesAndSnapshotFailApart(t *testing.T) {
 		if manifests, files := copyNames(t, dir); files > manifests*len(export.Whole) {
 			t.Errorf("rest %d fails: got %d manifests and %d files, want no unfinished ones", failing, manifests, files)
 		}
-		if err := k.makeMissingCopies(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, k.makeMissingCopies(t.Context()))
 		if got, _ := copiesOf(t, k); got.Begun != newest.Begun {
 			t.Errorf("rest %d fails: got the copies of %d, want %d", failing, got.Begun, newest.Begun)
 		}
@@ -278,9 +242,7 @@ func TestADamagedSegmentMakesNoCopies(t *testing.T) {
 	k := copying(t, s, t.TempDir())
 	listAsset(t, s, "")
 	m := makeWithoutCopies(t, k)
-	if err := os.WriteFile(k.segment(m.Segments[0].SHA256), []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(k.segment(m.Segments[0].SHA256), []byte("damaged"), 0o600))
 	if err := k.makeMissingCopies(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("got %v, want an error that says what is damaged", err)
 	}
@@ -298,8 +260,6 @@ func TestACopyIsNamedByItsHashOnly(t *testing.T) {
 		{Name: "items.csv", SHA256: good.SHA256}, {Name: good.Name}, {Name: "../lock", SHA256: good.SHA256},
 		{Name: good.Name, SHA256: strings.ToUpper(good.SHA256)}, {Name: good.Name, SHA256: "../" + good.SHA256[3:]},
 	} {
-		if f, err := k.Copy(c.SHA256, c.Name); !errors.Is(err, ErrNone) {
-			t.Errorf("%+v: got %v, %v; want ErrNone", c, f, err)
-		}
+		expect.ErrOf(t, ErrNone, "%+v", c)(k.Copy(c.SHA256, c.Name))
 	}
 }

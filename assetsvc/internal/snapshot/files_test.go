@@ -7,6 +7,7 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/testing/expect"
 )
 
 // document returns a document with the address, hash and size of file n.
@@ -34,8 +35,6 @@ func TestFilesAreCounted(t *testing.T) {
 	}
 	create(t, s, registry.Record{ID: storetest.NewID(), Body: []byte(`{"documents":[` + document(3, 5) + `]}`)}) // a draft
 	made := mustMake(t, k)
-	if want := (Files{Count: 3, Bytes: 320}); *made.Files != want {
-		t.Errorf("got %+v, want %+v", *made.Files, want)
-	}
+	expect.Equal(t, *made.Files, (Files{Count: 3, Bytes: 320}), "")
 	lines(t, k, made)
 }

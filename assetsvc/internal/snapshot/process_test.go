@@ -17,6 +17,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // heap returns the size of all objects on the heap, including unused ones that are not collected yet.
@@ -73,18 +74,11 @@ func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), makerVariable+"="+dir)
 		c.Stderr = os.Stderr
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, c.Start())
 		time.Sleep(time.Duration(200+randtest.IntN(400)) * time.Millisecond)
-		if err := c.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, c.Process.Kill())
 		_ = c.Wait() // an error is expected, because the process was killed
-		s, err := boltstore.Open(filepath.Join(dir, "assets.db"), boltstore.Options{Now: time.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Get(boltstore.Open(filepath.Join(dir, "assets.db"), boltstore.Options{Now: time.Now}))(t)
 		k := keeper(t, s, dir)
 		k.o.Copies = true
 		if m, err := k.Newest(); err == nil {
@@ -95,16 +89,10 @@ func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
 			copiesOf(t, k)
 		}
 		m := mustMake(t, k)
-		begun, err := list(k.manifests())
-		if err != nil {
-			t.Fatal(err)
-		}
+		begun := expect.Get(list(k.manifests()))(t)
 		kept := []Manifest{m}
 		if len(begun) > 1 {
-			before, err := read(k.manifests(), begun[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := expect.Get(read(k.manifests(), begun[0]))(t)
 			kept = append(kept, before)
 			lines(t, k, before)
 		}
@@ -117,13 +105,9 @@ func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
 					want = append(want, filepath.Base(file))
 				}
 			}
-			if diff := cmp.Diff(want, names(t, filepath.Join(dir, name))); diff != "" {
-				t.Errorf("the files in %s differ (-want +got):\n%s", name, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, names(t, filepath.Join(dir, name))), "the files in %s differ", name)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Close())
 	}
 	if made == 0 {
 		t.Error("got no snapshot by a killed process, want some")

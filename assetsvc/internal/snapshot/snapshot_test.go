@@ -28,14 +28,12 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 func openStore(tb testing.TB) *boltstore.Store {
 	tb.Helper()
-	s, err := boltstore.Open(filepath.Join(tb.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := expect.Get(boltstore.Open(filepath.Join(tb.TempDir(), "assets.db"), boltstore.Options{Now: time.Now}))(tb)
 	tb.Cleanup(func() { s.Close() })
 	return s
 }
@@ -48,20 +46,15 @@ func show(dst []byte, e registry.Entry) ([]byte, error) {
 // keeper returns a keeper of the snapshots in dir. It never pauses.
 func keeper(tb testing.TB, store Store, dir string) *Keeper {
 	tb.Helper()
-	k, err := New(store, Options{Dir: dir, Show: show, Now: time.Now, Log: slog.New(slog.NewTextHandler(tb.Output(), nil))})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	k := expect.Get(New(store, Options{Dir: dir, Show: show, Now: time.Now,
+		Log: slog.New(slog.NewTextHandler(tb.Output(), nil))}))(tb)
 	k.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 	return k
 }
 
 func create(tb testing.TB, s *boltstore.Store, r registry.Record) registry.Record {
 	tb.Helper()
-	position, err := s.Create(tb.Context(), r)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	position := expect.Get(s.Create(tb.Context(), r))(tb)
 	r.Position, r.Revision = position, 1
 	return r
 }
@@ -71,12 +64,9 @@ func create(tb testing.TB, s *boltstore.Store, r registry.Record) registry.Recor
 // Promises: segments
 func TestTheBytesOfASegmentNeverChange(t *testing.T) {
 	now := time.UnixMicro(1790000000000000)
-	s, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{
+	s := expect.Get(boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{
 		Now: func() time.Time { now = now.Add(time.Millisecond); return now },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	defer s.Close()
 	for i := range 100 {
 		create(t, s, registry.Record{ID: fmt.Sprintf("%032x", i), Listed: true, Body: fmt.Appendf(nil, `{"n":%d}`, i)})
@@ -87,29 +77,20 @@ func TestTheBytesOfASegmentNeverChange(t *testing.T) {
 	for i := range m.Segments {
 		m.Segments[i].Bytes, m.Segments[i].Plain = 0, 0
 	}
-	if diff := cmp.Diff(want, m.Segments); diff != "" {
-		t.Errorf("the segments differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, m.Segments), "the segments differ")
 }
 
 func body(size int) []byte { return []byte(`{"x":"` + strings.Repeat("x", size) + `"}`) }
 
 func mustMake(tb testing.TB, k *Keeper) Manifest {
 	tb.Helper()
-	m, err := k.Make(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return m
+	return expect.Get(k.Make(tb.Context()))(tb)
 }
 
 // lines returns the lines of a snapshot. It compares the files with the manifest.
 func lines(tb testing.TB, k *Keeper, m Manifest) (all []string) {
 	tb.Helper()
-	decoder, err := zstd.NewReader(nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	decoder := expect.Get(zstd.NewReader(nil))(tb)
 	defer decoder.Close()
 	from := strings.Repeat("0", 32)
 	for i, s := range m.Segments {
@@ -118,13 +99,8 @@ func lines(tb testing.TB, k *Keeper, m Manifest) (all []string) {
 			tb.Fatalf("segment %d: %v", i, err)
 		}
 		data, err := io.ReadAll(f)
-		if err := errors.Join(err, f.Close()); err != nil {
-			tb.Fatal(err)
-		}
-		plain, err := decoder.DecodeAll(data, nil)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		expect.OK(tb, errors.Join(err, f.Close()))
+		plain := expect.Get(decoder.DecodeAll(data, nil))(tb)
 		sum := sha256.Sum256(data)
 		text := strings.SplitAfter(string(plain), "\n")
 		text = text[:len(text)-1] // without the empty text after the last line break
@@ -154,9 +130,7 @@ func lines(tb testing.TB, k *Keeper, m Manifest) (all []string) {
 func TestASnapshotHasAllListedAssetsInTheOrderOfIDs(t *testing.T) {
 	s := openStore(t)
 	k := keeper(t, s, t.TempDir())
-	if _, err := k.Newest(); !errors.Is(err, ErrNone) {
-		t.Errorf("without a snapshot: got %v, want ErrNone", err)
-	}
+	expect.ErrOf(t, ErrNone, "without a snapshot")(k.Newest())
 	if got := lines(t, k, mustMake(t, k)); len(got) != 0 {
 		t.Errorf("an empty store: got %v, want no lines", got)
 	}
@@ -172,16 +146,12 @@ func TestASnapshotHasAllListedAssetsInTheOrderOfIDs(t *testing.T) {
 	}
 	slices.Sort(want)
 	m := mustMake(t, k)
-	if diff := cmp.Diff(want, lines(t, k, m)); diff != "" {
-		t.Errorf("the lines differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, lines(t, k, m)), "the lines differ")
 	newest, err := k.Newest()
 	if diff := cmp.Diff(m, newest); err != nil || diff != "" {
 		t.Errorf("the newest snapshot: got %v; it differs (-want +got):\n%s", err, diff)
 	}
-	if m.Position != last {
-		t.Errorf("got position %d, want %d", m.Position, last)
-	}
+	expect.Equal(t, m.Position, last, "position")
 }
 
 // segmentsOf cuts a store into segments of at most the given number of bytes. It returns the range and the
@@ -190,7 +160,7 @@ func segmentsOf(t *testing.T, s Store, most int) (got []string, sizes []int) {
 	t.Helper()
 	never := &pace{pause: func(context.Context, time.Duration) error { return nil }}
 	w := &walker{store: s, show: show, most: most, pace: never}
-	err := w.cut(t.Context(), span{}, func(s span, text []byte, assets int) error {
+	expect.OK(t, w.cut(t.Context(), span{}, func(s span, text []byte, assets int) error {
 		from, to := s.ids()
 		got = append(got, from+"-"+to)
 		sizes = append(sizes, assets)
@@ -198,10 +168,7 @@ func segmentsOf(t *testing.T, s Store, most int) (got []string, sizes []int) {
 			t.Errorf("%s: got %d assets and %d bytes, want as many lines and at most %d bytes", from, assets, len(text), most)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return got, sizes
 }
 
@@ -283,9 +250,7 @@ func TestUnchangedRangesKeepTheirFiles(t *testing.T) {
 	if diff := cmp.Diff(hashes(first), hashes(second)); diff != "" {
 		t.Errorf("the segments in another directory differ (-first +second):\n%s", diff)
 	}
-	if _, err := s.Replace(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.Replace(t.Context(), one))(t)
 	third := mustMake(t, k)
 	changed := 0
 	for i, h := range hashes(third) {
@@ -305,15 +270,12 @@ func TestUnchangedRangesKeepTheirFiles(t *testing.T) {
 // names returns the names of all files below a directory, except the lock.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	expect.OK(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && d.Name() != "lock" {
 			all = append(all, strings.TrimPrefix(path, dir+"/"))
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 
@@ -336,9 +298,8 @@ func TestTheNewestSnapshotsAreKept(t *testing.T) {
 	for range 5 {
 		create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
 		all = append(all, mustMake(t, k))
-		if diff := cmp.Diff(wantFiles(all[max(0, len(all)-2):]...), names(t, dir)); diff != "" {
-			t.Errorf("after %d snapshots the files differ (-want +got):\n%s", len(all), diff)
-		}
+		expect.NoDiff(t, cmp.Diff(wantFiles(all[max(0, len(all)-2):]...), names(t, dir)),
+			"after %d snapshots the files differ", len(all))
 	}
 }
 
@@ -351,16 +312,12 @@ func TestLeftoversAreRemovedAndDamageIsRepaired(t *testing.T) {
 		"manifests/00000000000000000001.json.new123", "manifests/99999999999999999999.json",
 		"segments/" + strings.Repeat("a", 64) + ".ndjson.zst", "segments/x.new7", segment[len(dir)+1:],
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("damaged"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("damaged"), 0o600))
 	}
 	k := keeper(t, s, dir)
 	second := mustMake(t, k)
 	lines(t, k, second)
-	if diff := cmp.Diff(wantFiles(first, second), names(t, dir)); diff != "" {
-		t.Errorf("the files differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(wantFiles(first, second), names(t, dir)), "the files differ")
 }
 
 func TestASnapshotOfOtherDataIsRemoved(t *testing.T) {
@@ -369,9 +326,7 @@ func TestASnapshotOfOtherDataIsRemoved(t *testing.T) {
 	create(t, newer, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
 	mustMake(t, keeper(t, newer, dir))
 	k := keeper(t, openStore(t), dir) // a store that is older than the snapshot, like a restored backup
-	if err := k.discard(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, k.discard(t.Context()))
 	if _, err := k.Newest(); !errors.Is(err, ErrNone) || len(names(t, dir)) != 0 {
 		t.Errorf("got %v and the files %v, want ErrNone and none", err, names(t, dir))
 	}
@@ -391,9 +346,7 @@ func TestASnapshotWithOtherFieldsIsNotShown(t *testing.T) {
 	if m, err := k.Newest(); err != nil || m.Begun != made.Begun {
 		t.Errorf("got %v, %v, want the snapshot %v", m, err, made)
 	}
-	if diff := cmp.Diff(wantFiles(made), names(t, dir)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(wantFiles(made), names(t, dir)), "files")
 }
 
 // failing is a store whose Range fails after a number of pages.
@@ -420,9 +373,7 @@ func TestAFailureKeepsTheOldSnapshot(t *testing.T) {
 		if _, err := k.Make(t.Context()); err == nil {
 			t.Fatalf("after %d pages: got no error, want one", pages)
 		}
-		if diff := cmp.Diff(wantFiles(first), names(t, dir)); diff != "" {
-			t.Errorf("after %d pages the files differ (-want +got):\n%s", pages, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(wantFiles(first), names(t, dir)), "after %d pages the files differ", pages)
 	}
 	lines(t, keeper(t, s, dir), first)
 }
@@ -433,12 +384,8 @@ func TestOneMakerAtATime(t *testing.T) {
 	first, second := keeper(t, s, dir), keeper(t, s, dir)
 	create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
 	first.pause = func(ctx context.Context, _ time.Duration) error {
-		if _, err := second.Make(ctx); !errors.Is(err, ErrBusy) {
-			t.Errorf("got %v, want ErrBusy", err)
-		}
-		if err := second.discard(ctx); !errors.Is(err, ErrBusy) {
-			t.Errorf("discard: got %v, want ErrBusy", err)
-		}
+		expect.ErrOf(t, ErrBusy, "")(second.Make(ctx))
+		expect.Err(t, second.discard(ctx), ErrBusy, "discard")
 		return ctx.Err()
 	}
 	m := mustMake(t, first)
@@ -455,9 +402,7 @@ func TestASegmentIsNamedByItsHashOnly(t *testing.T) {
 	good := m.Segments[0].SHA256
 	for _, name := range []string{"", "..", "../manifests", strings.ToUpper(good), good[1:], good + "0", strings.Repeat("/", 64),
 		strings.Repeat("0", 64)} {
-		if f, err := k.Segment(name); !errors.Is(err, ErrNone) {
-			t.Errorf("%q: got %v, %v; want ErrNone", name, f, err)
-		}
+		expect.ErrOf(t, ErrNone, "%q", name)(k.Segment(name))
 	}
 }
 
@@ -552,9 +497,7 @@ func TestRunMakesSnapshotsThatAreDue(t *testing.T) {
 				k.o.Now = time.Now
 			}
 			leftover := filepath.Join(dir, "segments", "x.new1")
-			if err := os.WriteFile(leftover, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(leftover, nil, 0o600))
 			ctx, stop := context.WithCancel(t.Context())
 			var running sync.WaitGroup
 			running.Go(func() { k.Run(ctx, func(err error) { t.Errorf("got the failure %v, want none", err) }) })
@@ -676,12 +619,8 @@ func TestTheMakerRestsLongerWhileOthersWrite(t *testing.T) {
 		if c.write {
 			create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
 		}
-		if err := errors.Join(p.look(t.Context()), p.rest(t.Context(), time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		if rested != c.want {
-			t.Errorf("%s: got a rest of %v after a second, want %v", c.name, rested, c.want)
-		}
+		expect.OK(t, errors.Join(p.look(t.Context()), p.rest(t.Context(), time.Second)))
+		expect.Equal(t, rested, c.want, "%s, a rest of, after a second", c.name)
 	}
 }
 
@@ -725,9 +664,7 @@ func TestTheMakerRestsAsLongAsWritesNeed(t *testing.T) {
 		}}
 		for range 50 {
 			s.write(c.each, c.working)
-			if err := p.rest(t.Context(), time.Second); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, p.rest(t.Context(), time.Second))
 		}
 		if (rested - c.want).Abs() > 10*time.Millisecond {
 			t.Errorf("%s: got a rest of %v after a second, want %v", c.name, rested, c.want)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestChallengesAreBounded asks for many challenges in virtual time. Beyond each bound, a challenge must wait.
@@ -92,8 +94,6 @@ func TestTheOwnerLearnsNoMoreThanTheStatus(t *testing.T) {
 		{answer{fault: errUnopened}, errUnopened},
 	} {
 		p := Progress{}.failed(time.Now(), c.a, 0, giveUp, Failing)
-		if p.LastError != c.want {
-			t.Errorf("%s: got %q, want %q", c.a.fault, p.LastError, c.want)
-		}
+		expect.Equal(t, p.LastError, c.want, "%s", c.a.fault)
 	}
 }

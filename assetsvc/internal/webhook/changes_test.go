@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestChangesAreStoredOnce makes the same change twice. The second time, nothing is stored.
@@ -58,9 +59,7 @@ func TestAReplayWithoutAnOffsetGoesOnAtThePosition(t *testing.T) {
 func TestARemovedWebhookIsGone(t *testing.T) {
 	b := newBench(t)
 	e := b.mustCreate(t, b1)
-	if err := b.Remove(t.Context(), b1, e.ID); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, b.Remove(t.Context(), b1, e.ID))
 	if _, err := b.Get(t.Context(), b1, e.ID); kindOf(err) != fault.NotFound {
 		t.Errorf("got %v, want a fault of kind NotFound", err)
 	}
@@ -103,9 +102,7 @@ func TestWebhooksAtOnePlaceShareAQuestion(t *testing.T) {
 		"list": func() error { _, err := s.List(t.Context(), b1, "", "", 10); return err },
 		"get":  func() error { _, err := s.Get(t.Context(), b1, first.ID); return err },
 	} {
-		if err := do(); !errors.Is(err, changes.err) {
-			t.Errorf("%s: got %v, want %v", what, err, changes.err)
-		}
+		expect.Err(t, do(), changes.err, "%s", what)
 	}
 }
 
@@ -117,9 +114,7 @@ func TestAReplayThatCannotBeginChangesNothing(t *testing.T) {
 	s := webhook.NewService(webhook.ServiceConfig{Store: b.store, Feed: changes, Seals: newSeals(t, firstSecret),
 		CheckURL: func(string) error { return nil }, Now: func() time.Time { return start }})
 	e := b.mustCreate(t, b1)
-	if _, err := s.Replay(t.Context(), b1, e.ID, object("offset", "2026-01-01")); !errors.Is(err, changes.lost) {
-		t.Errorf("got %v, want %v", err, changes.lost)
-	}
+	expect.ErrOf(t, changes.lost, "")(s.Replay(t.Context(), b1, e.ID, object("offset", "2026-01-01")))
 	if got, err := b.store.Endpoint(t.Context(), e.ID); err != nil || got.Position != e.Position {
 		t.Errorf("got position %d, %v; want %d", got.Position, err, e.Position)
 	}
@@ -188,9 +183,7 @@ func TestAnotherRegistrysWebhookHasNoPublicKey(t *testing.T) {
 	b := newBench(t)
 	seal := mustSeal(t, newSeals(t, secondSecret))
 	made := webhook.Endpoint{ID: "w", Broker: "b1", URL: address, Version: "2.5", Seal: seal}
-	if err := b.store.Put(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, b.store.Put(t.Context(), made))
 	if got, err := b.Get(t.Context(), b1, "w"); err != nil || got.PublicKey != "" {
 		t.Errorf("got the public key %q, %v; want none", got.PublicKey, err)
 	}

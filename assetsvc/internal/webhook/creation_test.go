@@ -22,10 +22,9 @@ func withFilters(filters record.Object) record.Object {
 func TestAWebhookKeepsWhatItsCreationAsksFor(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct {
-		sent    record.Object
-		whole   bool
-		mode    string
-		filters string
+		sent          record.Object
+		whole         bool
+		mode, filters string
 	}{
 		{object("url", address), false, "", ""},
 		{object("url", address, "opt_fields", "*", "mode", "_all_"), true, "_all_", ""},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -21,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // Promises: hook-url
@@ -110,10 +111,7 @@ type resolver struct {
 
 // start starts the server, and returns a net.Resolver that uses it.
 func (r *resolver) start(t *testing.T) *net.Resolver {
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := expect.Get(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { conn.Close() })
 	go func() {
 		buffer := make([]byte, 2048)
@@ -157,10 +155,7 @@ func TestANameIsCheckedWhenItIsUsed(t *testing.T) {
 	got := atomic.Int64{}
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got.Add(1) }))
 	defer s.Close()
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := expect.Get(url.Parse(s.URL))(t)
 	address := netip.MustParseAddr("127.0.0.1")
 	var rebound atomic.Bool
 	names := &resolver{answers: func(string) netip.Addr {
@@ -204,13 +199,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			asked.Add(1)
 			http.Redirect(w, r, "/other", status)
 		})
-		if want := fmt.Sprintf("the receiver answered %d; redirects are not followed", status); a.fault != want {
-			t.Errorf("got %q, want %q", a.fault, want)
-		}
+		expect.Equal(t, a.fault, fmt.Sprintf("the receiver answered %d; redirects are not followed", status), "")
 	}
-	if n := asked.Load(); n != 5 {
-		t.Errorf("got %d requests, want 5", n)
-	}
+	expect.Equal(t, asked.Load(), 5, "requests")
 }
 
 func TestAMessageSaysWhatItIs(t *testing.T) {
@@ -280,10 +271,7 @@ func TestAnAnswerWithoutAnEndAcknowledges(t *testing.T) {
 // TestAMessageOnAConnectionThatEndsIsRepeated has a receiver that answers the first request on a connection, and
 // ends the connection at the second one. The transport must repeat that request on a new connection.
 func TestAMessageOnAConnectionThatEndsIsRepeated(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var ended, answered atomic.Int64
 	go func() {
 		for {
@@ -316,19 +304,14 @@ func TestAMessageOnAConnectionThatEndsIsRepeated(t *testing.T) {
 			t.Errorf("got %q, want the message acknowledged", a.fault)
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, l.Close())
 	if ended.Load() != 1 || answered.Load() != 2 {
 		t.Errorf("got %d connections ended and %d answers, want 1 and 2", ended.Load(), answered.Load())
 	}
 }
 
 func TestAReceiverThatSaysNothing(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -347,10 +330,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // do not log failed handshakes
 	s.StartTLS()
 	defer s.Close()
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := expect.Get(url.Parse(s.URL))(t)
 	const invalid = "the certificate of the receiver is not valid for the address"
 	if a := sendTo(t, local, nil, s.URL); a.fault != invalid {
 		t.Errorf("an unknown authority: got %q, want %q", a.fault, invalid)
@@ -362,9 +342,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 		transport := newTransport(local, names.start(t))
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 		a := post(t.Context(), transport, "https://"+net.JoinHostPort(c.host, u.Port()), nil, message{})
-		if a.fault != c.want {
-			t.Errorf("%s: got %q, want %q", c.host, a.fault, c.want)
-		}
+		expect.Equal(t, a.fault, c.want, "%s", c.host)
 		transport.CloseIdleConnections()
 	}
 	if p := protocols.Load(); p == nil || *p != "HTTP/2.0" {
@@ -410,9 +388,7 @@ func TestRetryAfter(t *testing.T) {
 		{"Mon, 23 Nov 2099 12:01:00 GMT", retryMost}, {"Monday, 23-Nov-26 12:00:10 GMT", 10 * time.Second},
 	} {
 		h := http.Header{"Retry-After": {c.text}}
-		if got := retryAfter(h, now); got != c.want {
-			t.Errorf("%q: got %v, want %v", c.text, got, c.want)
-		}
+		expect.Equal(t, retryAfter(h, now), c.want, "%q", c.text)
 	}
 }
 
@@ -480,9 +456,7 @@ func TestAChallengeHasATextThatNobodyKnows(t *testing.T) {
 		`{"challenge":"` + want + `"} and more`: false,
 		`{"challenge":"` + want + `","Challenge":["` + want + `"]}`: false,
 	} {
-		if got := isAnswer([]byte(body), want); got != is {
-			t.Errorf("%s: got %t, want %t", body, got, is)
-		}
+		expect.Equal(t, isAnswer([]byte(body), want), is, "%s", body)
 	}
 }
 
@@ -499,13 +473,9 @@ func TestLanesAreBoundedAndApart(t *testing.T) {
 		return err
 	}
 	for range 4 {
-		if err := enter(t.Context(), "a", true, usual); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, enter(t.Context(), "a", true, usual))
 	}
-	if err := enter(ended, "b", true, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("beyond the memory of the slow ones: got %v, want that it waits", err)
-	}
+	expect.Err(t, enter(ended, "b", true, 1), context.Canceled, "beyond the memory of the slow ones")
 	if err := enter(t.Context(), "b", false, usual); err != nil {
 		t.Errorf("a fast one beside them: got %v, want none", err)
 	}
@@ -513,9 +483,7 @@ func TestLanesAreBoundedAndApart(t *testing.T) {
 		bytes int64
 		want  bool
 	}{{10, true}, {10, true}, {usual, false}} {
-		if got := in[0].shrink(c.bytes); got != c.want {
-			t.Errorf("shrink to %d: got %v, want %v", c.bytes, got, c.want)
-		}
+		expect.Equal(t, in[0].shrink(c.bytes), c.want, "shrink to %d", c.bytes)
 	}
 	if err := enter(t.Context(), "b", true, usual-10); err != nil {
 		t.Errorf("after one has shrunk: got %v, want none", err)
@@ -525,13 +493,9 @@ func TestLanesAreBoundedAndApart(t *testing.T) {
 	}
 	in = nil
 	for range maxOfBroker {
-		if err := enter(t.Context(), "a", false, 1); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, enter(t.Context(), "a", false, 1))
 	}
-	if err := enter(ended, "a", false, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("one more of a broker: got %v, want that it waits", err)
-	}
+	expect.Err(t, enter(ended, "a", false, 1), context.Canceled, "one more of a broker")
 	if err := enter(t.Context(), "b", false, 100<<20); err != nil {
 		t.Errorf("a message that is larger than the memory: got %v, want none", err)
 	} else if !in[len(in)-1].shrink(100 << 20) {

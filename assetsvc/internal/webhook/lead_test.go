@@ -13,6 +13,8 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // untold is a part of the warning that is logged if the store fails while a process takes or renews the term.
@@ -84,9 +86,7 @@ func TestAnEndDuringAReadIsNotTold(t *testing.T) {
 			time.Sleep(c.wait)
 			w.store.fail(c.fails)
 			p.close()
-			if got := w.warnings(); got != "" {
-				t.Errorf("%s: got the warnings %q, want none", c.name, got)
-			}
+			expect.Equal(t, w.warnings(), "", "%s, the warnings", c.name)
 		})
 	}
 }
@@ -195,9 +195,7 @@ func TestThereIsNoSenderWithoutItsMetrics(t *testing.T) {
 			if err != nil {
 				t.Fatalf("without a refusal: got %v, want no error", err)
 			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
+			expect.Try(t, s.Close())
 		case !errors.Is(err, errRefused):
 			t.Errorf("call %d is refused: got %v, want %v", call, err, errRefused)
 		}
@@ -222,12 +220,9 @@ func TestASenderSendsAndLeavesNoConnection(t *testing.T) {
 	w.add("r", conduct{})
 	w.alter(func(e *Endpoint) { e.URL = s.URL })
 	w.growBy(2)
-	sender, err := New(Config{
+	sender := expect.Get(New(Config{
 		Store: w.store, Feed: w, Seals: w.seals, Policy: local, Memory: 1 << 20, Log: w.log, Meter: noop.Meter{},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	select {
@@ -238,9 +233,7 @@ func TestASenderSendsAndLeavesNoConnection(t *testing.T) {
 	case <-ctx.Done():
 		t.Error("got no message, want one")
 	}
-	if err := sender.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, sender.Close())
 	select {
 	case <-closed:
 	case <-ctx.Done():

@@ -11,15 +11,13 @@ import (
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // newStore returns a store in a file, which is closed at the end of the test.
 func newStore(t *testing.T) *boltstore.Store {
 	t.Helper()
-	s, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -31,20 +29,12 @@ var (
 
 func newSeals(t *testing.T, secrets ...[]byte) webhook.Seals {
 	t.Helper()
-	seals, err := webhook.NewSeals(keyring.Ring(secrets))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return seals
+	return expect.Get(webhook.NewSeals(keyring.Ring(secrets)))(t)
 }
 
 func mustSeal(t *testing.T, seals webhook.Seals) string {
 	t.Helper()
-	seal, err := seals.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return seal
+	return expect.Get(seals.New())(t)
 }
 
 // TestResealKeepsTheSecrets reseals endpoints. Then the second secret alone is enough to open all seeds, and
@@ -59,9 +49,7 @@ func TestResealKeepsTheSecrets(t *testing.T) {
 		{ID: "a3", Broker: "b", Seal: fresh},
 		{ID: "a4", Broker: "b", Seal: "a seal of nobody"},
 	} {
-		if err := s.Put(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Put(t.Context(), e))
 	}
 	for _, want := range []webhook.Resealed{{All: 4, Anew: 2, Foreign: 1}, {All: 4, Foreign: 1}} {
 		got, err := webhook.Reseal(t.Context(), s, both)
@@ -78,10 +66,7 @@ func TestResealKeepsTheSecrets(t *testing.T) {
 		{"a2", func(e webhook.Endpoint) string { return e.OldSeal }, rotated},
 		{"a3", func(e webhook.Endpoint) string { return e.Seal }, fresh},
 	} {
-		e, err := s.Endpoint(t.Context(), c.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := expect.Get(s.Endpoint(t.Context(), c.id))(t)
 		want, _, err1 := both.Secret(c.before)
 		got, _, err2 := second.Secret(c.seal(e))
 		if got != want || err1 != nil || err2 != nil {
@@ -96,9 +81,7 @@ func TestResealKeepsTheSecrets(t *testing.T) {
 func TestAStoreThatFailsEndsTheSealing(t *testing.T) {
 	s, want := newStore(t), errors.New("the disk is full")
 	former := mustSeal(t, newSeals(t, firstSecret))
-	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b", Seal: former}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b", Seal: former}))
 	full := &failing{Store: s, errs: []error{want}}
 	got, err := webhook.Reseal(t.Context(), full, newSeals(t, secondSecret, firstSecret))
 	if !errors.Is(err, want) || got.Anew != 0 {

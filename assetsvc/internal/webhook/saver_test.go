@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/shared/failurelog"
+	"asset-registry/shared/testing/expect"
 )
 
 // scripted is a store whose saves return the errors of a list, one after the other, and then succeed. It
@@ -86,9 +87,7 @@ func TestProgressIsSavedOrTheTermEnds(t *testing.T) {
 					t.Errorf("got %d saves, want %d", len(store.sizes), c.saves)
 				}
 				leave()
-				if err := v.save(ctx, Step{ID: "a"}); !errors.Is(err, context.Canceled) {
-					t.Errorf("after the end: got %v, want the context's error", err)
-				}
+				expect.Err(t, v.save(ctx, Step{ID: "a"}), context.Canceled, "after the end")
 			})
 		})
 	}
@@ -136,9 +135,7 @@ func TestOneSaveHasABoundedNumberOfSteps(t *testing.T) {
 		var callers sync.WaitGroup
 		for n := range maxSteps + 10 {
 			callers.Go(func() {
-				if err := v.save(ctx, Step{ID: fmt.Sprint(n)}); err != nil {
-					t.Error(err)
-				}
+				expect.Try(t, v.save(ctx, Step{ID: fmt.Sprint(n)}))
 			})
 		}
 		callers.Wait()

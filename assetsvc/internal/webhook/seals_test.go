@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 func sealsOf(t *testing.T, secrets ...string) Seals {
@@ -22,20 +23,12 @@ func sealsOf(t *testing.T, secrets ...string) Seals {
 	for _, s := range secrets {
 		ring = append(ring, bytes.Repeat([]byte(s), keyring.MinLength))
 	}
-	seals, err := NewSeals(ring)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return seals
+	return expect.Get(NewSeals(ring))(t)
 }
 
 func newSeal(t *testing.T, s Seals) string {
 	t.Helper()
-	seal, err := s.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return seal
+	return expect.Get(s.New())(t)
 }
 
 func TestSealsAreRenewedAndKeepTheirSecrets(t *testing.T) {
@@ -67,10 +60,7 @@ func TestASealOfAnotherRegistryIsRefused(t *testing.T) {
 	s := sealsOf(t, "a")
 	seal := newSeal(t, s)
 	name, text, _ := strings.Cut(seal, ".")
-	data, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Get(base64.RawURLEncoding.DecodeString(text))(t)
 	data[20] ^= 1
 	changed := name + "." + base64.RawURLEncoding.EncodeToString(data)
 	for _, c := range []struct{ name, seal string }{
@@ -98,10 +88,7 @@ func TestBothSecretsSignDuringARotation(t *testing.T) {
 	var seals []string
 	for range 2 {
 		seals = append(seals, newSeal(t, s))
-		k, err := s.keysOf(seals[len(seals)-1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := expect.Get(s.keysOf(seals[len(seals)-1]))(t)
 		both = append(both, k)
 	}
 	h := http.Header{}
@@ -121,9 +108,7 @@ func TestBothSecretsSignDuringARotation(t *testing.T) {
 		}
 		key, err1 := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 		pub, err2 := base64.StdEncoding.DecodeString(strings.TrimPrefix(public, "whpk_"))
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(err1, err2))
 		mac := hmac.New(sha256.New, key)
 		mac.Write(signed)
 		if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); !slices.Contains(got, want) {

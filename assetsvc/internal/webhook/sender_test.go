@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"asset-registry/shared/assetfilter"
+	"asset-registry/shared/testing/expect"
 )
 
 // inWorld runs a test with one endpoint, named r, and one process.
@@ -25,9 +26,7 @@ func inWorld(t *testing.T, c conduct, test func(w *world, r *receiver, p *proces
 		if !p.sender.isFree() {
 			t.Error("got a slot, memory or a read that was not given back, want all free")
 		}
-		if w.followed != 0 {
-			t.Errorf("got %d rings that were not left, want 0", w.followed)
-		}
+		expect.Equal(t, w.followed, 0, "rings that were not left")
 		for _, f := range w.check() {
 			t.Error(f)
 		}
@@ -47,10 +46,7 @@ func (s *Sender) isFree() bool {
 
 // stored reads the endpoint with the id "r" from the store.
 func (w *world) stored() Endpoint {
-	e, err := w.store.Endpoint(context.Background(), "r")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	e := expect.Get(w.store.Endpoint(context.Background(), "r"))(w.t)
 	return e
 }
 
@@ -59,9 +55,7 @@ func (w *world) alter(change func(*Endpoint)) {
 	w.t.Helper()
 	e := w.stored()
 	change(&e)
-	if err := w.store.Put(context.Background(), e); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, w.store.Put(context.Background(), e))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.receivers {
@@ -87,9 +81,7 @@ func (w *world) wantHandled(r *receiver, want int) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.handled != want {
-		w.t.Errorf("got entries up to %d, want %d", r.handled, want)
-	}
+	expect.Equal(w.t, r.handled, want, "entries up to")
 }
 
 func TestTheFirstChangeIsSentAtOnce(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // feed has changes of real assets at the listed positions.
@@ -67,11 +68,7 @@ func (c *crowded) Put(ctx context.Context, e webhook.Endpoint) error {
 // count returns the number of all endpoints.
 func (b *bench) count(t *testing.T) int {
 	t.Helper()
-	all, err := b.store.Endpoints(t.Context(), "", "", webhook.MaxEndpoints)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(all)
+	return len(expect.Get(b.store.Endpoints(t.Context(), "", "", webhook.MaxEndpoints))(t))
 }
 
 func newBench(t *testing.T) *bench {
@@ -304,9 +301,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 						after.Generation, gone)
 				}
 				if gone == nil {
-					if err := b.store.Remove(t.Context(), before.ID); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, b.store.Remove(t.Context(), before.ID))
 				}
 			}
 		}
@@ -324,10 +319,9 @@ func TestList(t *testing.T) {
 		ids[string(by.Role)+by.Broker] = append(ids[string(by.Role)+by.Broker], e.ID)
 	}
 	for _, c := range []struct {
-		name   string
-		by     identity.Identity
-		broker string
-		want   string
+		name         string
+		by           identity.Identity
+		broker, want string
 	}{
 		{"a broker", b1, "", "brokerb1"},
 		{"a broker that asks for another", b1, "b2", "brokerb1"},
@@ -349,9 +343,7 @@ func TestList(t *testing.T) {
 				got = append(got, e.ID)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: the endpoints differ (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "%s: the endpoints differ", c.name)
 	}
 	if _, err := b.List(t.Context(), concierge, "", "", 3); kindOf(err) != fault.Forbidden {
 		t.Errorf("a concierge: got %v, want a refusal", err)
@@ -571,9 +563,8 @@ func TestTheNumberOfEndpointsIsBounded(t *testing.T) {
 	for _, k := range kinds {
 		count[k]++
 	}
-	if diff := cmp.Diff(map[fault.Kind]int{fine: webhook.MaxOfBroker, fault.Forbidden: 8}, count); diff != "" {
-		t.Errorf("the answers differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(map[fault.Kind]int{fine: webhook.MaxOfBroker, fault.Forbidden: 8}, count),
+		"the answers differ")
 	b = newBench(t)
 	b.store.(*crowded).full = true
 	_, _, err := b.Create(t.Context(), b2, webhook.Creation{Fields: object("url", address), Version: "2.5"})

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestEveryPageOfWebhooksIsRead(t *testing.T) {
@@ -32,9 +34,7 @@ func TestARemovedWebhookGetsNothing(t *testing.T) {
 		if counts, _ := p.sender.observe(); counts[string(Active)] != 1 {
 			t.Errorf("got %v, want one active webhook", counts)
 		}
-		if err := w.store.Remove(t.Context(), "r"); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.store.Remove(t.Context(), "r"))
 		time.Sleep(2 * time.Second)
 		w.grow()
 		time.Sleep(5 * time.Second)

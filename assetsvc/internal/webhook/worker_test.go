@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // posts returns the number of requests to a receiver.
@@ -99,9 +101,7 @@ func TestTheFormerSecretSignsForItsTimeOnly(t *testing.T) {
 			{"two, by a clock that was a year ahead", 2, 365 * 24 * time.Hour, 1},
 		} {
 			w := &worker{keys: make([]keys, c.keys), e: Endpoint{OldUntil: time.Now().Add(c.left)}}
-			if got := len(w.signer()); got != c.want {
-				t.Errorf("%s: got %d keys, want %d", c.name, got, c.want)
-			}
+			expect.Equal(t, len(w.signer()), c.want, "%s, keys", c.name)
 		}
 	})
 }
@@ -202,9 +202,7 @@ func TestSealsAreMadeAnewOnce(t *testing.T) {
 					want = 1
 					w.wantHandled(r, 1)
 				}
-				if got := w.posts(r); got != want {
-					t.Errorf("got %d requests, want %d", got, want)
-				}
+				expect.Equal(t, w.posts(r), want, "requests")
 				p.close()
 				for _, f := range w.check() {
 					t.Error(f)
@@ -249,9 +247,7 @@ func TestAWebhookFollowsTheFeedUnlessItRests(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.followed != 0 {
-			t.Errorf("while it rests: got %d rings, want none", w.followed)
-		}
+		expect.Equal(t, w.followed, 0, "while it rests, rings")
 	})
 }
 
@@ -305,9 +301,7 @@ func TestTheOwnerSeesWhyAChallengeFailed(t *testing.T) {
 			w.alter(func(e *Endpoint) { e.Next = time.Time{} })
 			time.Sleep(3 * time.Second)
 		}
-		if n := w.posts(r); n != 1 {
-			t.Errorf("got %d challenges in 33 s, want 1", n)
-		}
+		expect.Equal(t, w.posts(r), 1, "challenges in 33 s")
 		time.Sleep(20 * time.Minute)
 		w.set(func() { r.status = 0 })
 		for e := w.stored(); time.Until(e.Next) < 90*time.Second; e = w.stored() {
@@ -366,9 +360,7 @@ func TestASlowReceiverHasTheOtherLane(t *testing.T) {
 func collected(t *testing.T, reader sdkmetric.Reader) map[string]float64 {
 	t.Helper()
 	var read metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &read); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reader.Collect(context.Background(), &read))
 	got := map[string]float64{}
 	for _, m := range read.ScopeMetrics[0].Metrics {
 		switch data := m.Data.(type) {
@@ -402,9 +394,7 @@ func TestMetricsTellOfMessages(t *testing.T) {
 		const behind = "registry.webhooks.behind"
 		want := func(when string, want map[string]float64) {
 			t.Helper()
-			if diff := cmp.Diff(want, collected(t, reader)); diff != "" {
-				t.Errorf("%s: the metrics differ (-want +got):\n%s", when, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, collected(t, reader)), "%s: the metrics differ", when)
 		}
 		time.Sleep(2 * time.Second)
 		want("a message from a page", map[string]float64{
@@ -430,9 +420,7 @@ func TestMetricsTellOfMessages(t *testing.T) {
 		p.cut = true
 		p.mu.Unlock()
 		time.Sleep(termTime - time.Second)
-		if got := collected(t, reader)[behind]; got != 0 {
-			t.Errorf("before the end of the term: got %v s behind, want 0", got)
-		}
+		expect.Equal(t, collected(t, reader)[behind], 0, "before the end of the term, s behind")
 		time.Sleep(time.Minute)
 		got := collected(t, reader)
 		if _, has := got["disabled"]; has || got[behind] < 60 || got[behind] > 75 || got["refused"] != 1 {
@@ -458,9 +446,7 @@ func TestStatesAndTimesOfMetrics(t *testing.T) {
 		"disabled":   {Progress: Progress{State: Disabled, Failures: 1}},
 		"unverified": {Progress: Progress{State: Unverified, Failures: 1}},
 	} {
-		if got := stateOf(e); got != want {
-			t.Errorf("%+v: got the state %q, want %q", e.Progress, got, want)
-		}
+		expect.Equal(t, stateOf(e), want, "%+v, the state", e.Progress)
 	}
 	early, late := time.Unix(1, 0), time.Unix(2, 0)
 	if a, b := later(early, late), later(late, early); a != late || b != late {
@@ -474,9 +460,7 @@ func TestWordsForFaults(t *testing.T) {
 		"the receiver did not answer in time":   fmt.Errorf("read: %w", context.DeadlineExceeded),
 		"the connection to the receiver failed": errors.New("reset"),
 	} {
-		if got := faultOf(err); got != want {
-			t.Errorf("%v: got %q, want %q", err, got, want)
-		}
+		expect.Equal(t, faultOf(err), want, "%v", err)
 	}
 	if got := faultOf(&net.DNSError{Err: "no such host", IsTimeout: true}); got != errNotPublic.Error() {
 		t.Errorf("a name that does not resolve: got %q, want %q, which tells nothing of the name", got, errNotPublic)
@@ -484,9 +468,7 @@ func TestWordsForFaults(t *testing.T) {
 	for is, want := range map[bool]string{
 		true: "the receiver did not answer in time", false: "the connection to the receiver failed",
 	} {
-		if got := faultOf(&net.OpError{Op: "read", Err: timeout(is)}); got != want {
-			t.Errorf("an error that is a timeout, %t: got %q, want %q", is, got, want)
-		}
+		expect.Equal(t, faultOf(&net.OpError{Op: "read", Err: timeout(is)}), want, "an error that is a timeout, %t", is)
 	}
 }
 
@@ -529,14 +511,10 @@ func TestWhoStopsWaitingHoldsNothing(t *testing.T) {
 		s := newShares(2)
 		stays, err1 := s.enter(t.Context(), "a")
 		leave, err2 := s.enter(t.Context(), "a")
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(err1, err2))
 		for range 2 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if _, err := s.enter(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("above the share: got %v, want %v", err, context.DeadlineExceeded)
-			}
+			expect.ErrOf(t, context.DeadlineExceeded, "above the share")(s.enter(ctx, "a"))
 			cancel()
 		}
 		leave()
@@ -800,11 +778,7 @@ func TestAPositionIsStoredNowAndThen(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
 		filtered := w.join("f-of-nobody")
 		saves := func(id string) int64 {
-			e, err := w.store.Endpoint(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return e.Saves
+			return expect.Get(w.store.Endpoint(t.Context(), id))(t).Saves
 		}
 		time.Sleep(time.Hour)
 		if all, some := saves(r.id), saves(filtered.id); all+some > 0 {
@@ -823,9 +797,7 @@ func TestAPositionIsStoredNowAndThen(t *testing.T) {
 		if n := saves(filtered.id) - some; n < 6 || n > 9 {
 			t.Errorf("8 minutes with a change each that nobody wants: got %d saves, want about 8", n)
 		}
-		if n := saves(r.id) - all; n != 7 {
-			t.Errorf("7 messages: got %d saves, want 7", n)
-		}
+		expect.Equal(t, saves(r.id)-all, 7, "7 messages, saves")
 		for len(w.entries)%10 != 0 {
 			w.grow()
 		}

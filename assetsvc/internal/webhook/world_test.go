@@ -23,6 +23,7 @@ import (
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/follow"
 	"asset-registry/shared/sleep"
+	"asset-registry/shared/testing/expect"
 )
 
 // world has a feed, a store and receivers, and checks the messages that the receivers get. Its time is virtual
@@ -151,18 +152,13 @@ func (w *world) add(id string, c conduct) *receiver {
 			w.t.Fatal(err)
 		}
 	}
-	if err := w.store.Put(context.Background(), e); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, w.store.Put(context.Background(), e))
 	return r
 }
 
 // change rotates the secret of an endpoint, like the API does.
 func (w *world) change(to *receiver) {
-	seal, err := w.seals.New()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	seal := expect.Get(w.seals.New())(w.t)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e, err := w.store.Endpoint(context.Background(), to.id)
@@ -490,10 +486,7 @@ func (w *world) start(steps int) *process {
 	w.mu.Lock()
 	w.started++
 	w.mu.Unlock()
-	sender, err := newSender(Config{Store: p, Feed: w, Seals: w.seals, Log: w.log, Meter: w.meter}, p)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	sender := expect.Get(newSender(Config{Store: p, Feed: w, Seals: w.seals, Log: w.log, Meter: w.meter}, p))(w.t)
 	p.sender = sender
 	if w.leaveOut == hasty {
 		sender.await = func(*worker) {}
@@ -505,9 +498,7 @@ func (w *world) start(steps int) *process {
 // close ends the process in the regular way.
 func (p *process) close() {
 	p.t.Helper()
-	if err := p.sender.Close(); err != nil {
-		p.t.Error(err)
-	}
+	expect.Try(p.t, p.sender.Close())
 }
 
 // kill ends the process immediately, without Close.

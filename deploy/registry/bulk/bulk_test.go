@@ -16,6 +16,7 @@ import (
 
 	"asset-registry/assetsvc"
 	"asset-registry/shared/cells"
+	"asset-registry/shared/testing/expect"
 )
 
 // rules is a mapping whose rows need a reference, a title and a quantity.
@@ -95,27 +96,16 @@ func folder(t testing.TB) *Folder {
 	dir := t.TempDir()
 	outside, inside := filepath.Join(dir, "secret.pdf"), filepath.Join(dir, "files")
 	for _, d := range []string{inside, filepath.Join(inside, "dir")} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Mkdir(d, 0o700))
 	}
 	for _, file := range []string{outside, filepath.Join(inside, "a.pdf"), filepath.Join(inside, "dir", "b.pdf")} {
-		if err := os.WriteFile(file, []byte("%PDF-"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(file, []byte("%PDF-"), 0o600))
 	}
 	for name, to := range map[string]string{"in": "a.pdf", "out": "../secret.pdf", "far": outside, "up": ".."} {
-		if err := os.Symlink(to, filepath.Join(inside, name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Symlink(to, filepath.Join(inside, name)))
 	}
-	if err := syscall.Mkfifo(filepath.Join(inside, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := OpenFolder(inside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, syscall.Mkfifo(filepath.Join(inside, "pipe"), 0o600))
+	f := expect.Get(OpenFolder(inside))(t)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -192,10 +182,7 @@ func TestFaultsOfATable(t *testing.T) {
 
 // TestTheMappingOfTheDocument reads a row with the mapping from docs/import.md.
 func TestTheMappingOfTheDocument(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/import.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile("../../../docs/import.md"))(t)
 	_, rest, _ := strings.Cut(string(text), "```yaml\n")
 	shown, _, _ := strings.Cut(rest, "```")
 	m := mapping(t, shown)
@@ -207,10 +194,7 @@ func TestTheMappingOfTheDocument(t *testing.T) {
 // TestARowOfATable checks what is sent for a row.
 func TestARowOfATable(t *testing.T) {
 	m := mapping(t, strings.Replace(rules, "version: 1", "version: 1\nencoding: CP1251", 1))
-	text, err := charmap.Windows1251.NewEncoder().String(header + "7; Склад їжака ;\u00a01 234,50;20.11.2026;a.pdf;\n8;Ґанок;1;;;\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(charmap.Windows1251.NewEncoder().String(header + "7; Склад їжака ;\u00a01 234,50;20.11.2026;a.pdf;\n8;Ґанок;1;;;\n"))(t)
 	rows, faults, err := Source{strings.NewReader(text), &m}.open()
 	if err != nil || len(faults) > 0 {
 		t.Fatalf("got %v, %v, want a file without faults", faults, err)

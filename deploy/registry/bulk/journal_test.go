@@ -10,15 +10,13 @@ import (
 	"testing"
 
 	"asset-registry.example/client"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func journal(t *testing.T, name string) *Journal {
 	t.Helper()
-	j, err := OpenJournal(name, "http://registry", "broker")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
+	return expect.Get(OpenJournal(name, "http://registry", "broker"))(t)
 }
 
 func created(reference, id, token string) entry {
@@ -34,17 +32,10 @@ func TestAJournalThatBreaksOff(t *testing.T) {
 		created("a", "1", "t1"), {Reference: "a", Published: true}, created("b", "2", "t2"),
 		{Reference: "a", Document: 1, File: &client.StoredFile{URL: "u"}}, {Reference: "a", Document: 1, Added: true},
 	} {
-		if err := j.add(e); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, j.add(e))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, j.Close())
+	whole := expect.Get(os.ReadFile(name))(t)
 	cuts := []int{0, len(whole)}
 	for at, c := range whole {
 		if c == '\n' {
@@ -53,9 +44,7 @@ func TestAJournalThatBreaksOff(t *testing.T) {
 	}
 	for _, cut := range cuts {
 		cut = min(cut, len(whole))
-		if err := os.WriteFile(name, whole[:cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(name, whole[:cut], 0o600))
 		j := journal(t, name)
 		lines := strings.Count(string(whole[:cut]), "\n")
 		if lines > 0 && cut < len(whole) && whole[cut] == '\n' { // a whole line that lacks only its end counts
@@ -68,16 +57,12 @@ func TestAJournalThatBreaksOff(t *testing.T) {
 			a.documents[1].added != (lines > 5) || a.access.Token != "t1") {
 			t.Fatalf("after %d lines: got %+v, want the steps of these lines", lines, a)
 		}
-		if err := errors.Join(j.add(created("c", "3", "t3")), j.Close()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(j.add(created("c", "3", "t3")), j.Close()))
 		j = journal(t, name)
 		if c := j.known("c"); c == nil || c.access.Token != "t3" {
 			t.Fatalf("after %d bytes: got %+v, want the row that was added", cut, c)
 		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, j.Close())
 	}
 }
 
@@ -88,23 +73,16 @@ func TestAJournalTakesTokensOfARecovery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Get(os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0))(t)
 	_, err = fmt.Fprintln(file, `{"data":{"id":"1"},"access":{"token":"former","transfer":"x"}}`)
 	_, err2 := fmt.Fprint(file, `{"data":{"id":"1"},"access":{"token":"new","transfer":"x"}}`) // an editor that ends no line
-	if err := errors.Join(err, err2, file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, err2, file.Close()))
 	for range 2 {
 		j = journal(t, name)
 		if a := j.known("a"); a == nil || a.access.Token != "new" || a.sums.Bytes != "s" {
 			t.Errorf("got %+v, want the row with the new token", a)
 		}
-		if err := errors.Join(j.add(entry{Reference: "a", Published: true}), j.Close()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(j.add(entry{Reference: "a", Published: true}), j.Close()))
 	}
 }
 
@@ -124,9 +102,7 @@ func TestAJournalIsRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "journal")
-			if err := errors.Join(os.WriteFile(name, []byte(c.text), c.mode), os.Chmod(name, c.mode)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, errors.Join(os.WriteFile(name, []byte(c.text), c.mode), os.Chmod(name, c.mode)))
 			_, err := OpenJournal(name, "http://registry", "broker")
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want an error with %q", err, c.says)
@@ -155,19 +131,13 @@ func TestManyWritersShareAJournal(t *testing.T) {
 		writers.Go(func() {
 			for n := range 20 {
 				id := fmt.Sprint(i, "-", n)
-				if err := j.add(created(id, id, id)); err != nil {
-					t.Error(err)
-				}
+				expect.Try(t, j.add(created(id, id, id)))
 			}
 		})
 	}
 	writers.Wait()
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, j.Close())
 	j = journal(t, name)
 	defer j.Close()
-	if len(j.rows) != 160 {
-		t.Errorf("got %d rows, want 160", len(j.rows))
-	}
+	expect.Equal(t, len(j.rows), 160, "rows")
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/metrictest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAnAuthorityThatAnswersForAnotherHost orders at authorities whose order, or whose demand of a proof, is about
@@ -43,14 +44,9 @@ func TestAnAuthorityThatAnswersForAnotherHost(t *testing.T) {
 		dir := t.TempDir()
 		roots := filepath.Join(dir, "roots.pem")
 		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-		if err := os.WriteFile(roots, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		m, err := Open(Authority{Directory: server.URL + "/directory", Roots: roots}, host, filepath.Join(dir, "acme"),
-			slog.New(slog.DiscardHandler), metrictest.New())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(roots, text, 0o600))
+		m := expect.Get(Open(Authority{Directory: server.URL + "/directory", Roots: roots}, host, filepath.Join(dir, "acme"),
+			slog.New(slog.DiscardHandler), metrictest.New()))(t)
 		if _, err := m.ask(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.says)
 		}

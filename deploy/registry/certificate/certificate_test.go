@@ -25,6 +25,7 @@ import (
 	"golang.org/x/crypto/acme"
 
 	"asset-registry/shared/metrictest"
+	"asset-registry/shared/testing/expect"
 )
 
 const host = "registry.example"
@@ -37,10 +38,7 @@ func signed(t *testing.T, host string, from, to time.Time) (key []byte, chain []
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: to, DNSNames: []string{host}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := expect.Get(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))(t)
 	return key, [][]byte{der}
 }
 
@@ -48,11 +46,7 @@ func signed(t *testing.T, host string, from, to time.Time) (key []byte, chain []
 func open(t *testing.T, dir string) (*Manager, metrictest.Meter) {
 	t.Helper()
 	meter := metrictest.New()
-	m, err := Open(Authority{}, host, dir, slog.New(slog.DiscardHandler), meter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, meter
+	return expect.Get(Open(Authority{}, host, dir, slog.New(slog.DiscardHandler), meter))(t), meter
 }
 
 // TestFailuresAreRepeatedLessAndLess lets every attempt fail for a day, and then lets one succeed. There are many
@@ -87,9 +81,7 @@ func TestFailuresAreRepeatedLessAndLess(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
 		want := strings.Fields("0s 2m0s 6m0s 14m0s 30m0s 1h2m0s 2h6m0s 4h14m0s 10h14m0s 16h14m0s 26h14m0s")
-		if diff := cmp.Diff(want, at); diff != "" {
-			t.Errorf("attempts (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, at), "attempts")
 		told := meter.Read(t)
 		if told["registry.tls.renewals{failed}"] != 10 || told["registry.tls.renewals{ok}"] != 1 {
 			t.Errorf("got the metrics %v, want ten failures and a success", told)
@@ -132,9 +124,7 @@ func TestASuccessIsNotRepeatedAtOnce(t *testing.T) {
 			<-done
 			// The last two are good: they are renewed when they have 30 days left.
 			want := strings.Fields("0s 2m0s 6m0s 14m0s 30m0s 1h2m0s 2h6m0s 4h14m0s 10h14m0s 16h14m0s 22h14m0s 1462h14m0s")
-			if diff := cmp.Diff(want, at); diff != "" {
-				t.Errorf("%v: orders (-want +got):\n%s", life, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, at), "%v: orders", life)
 		})
 	}
 }
@@ -174,22 +164,15 @@ func TestRenewalIsDueBeforeTheEnd(t *testing.T) {
 // to the files. After a restart, the manager must have the same certificate.
 func TestAStoredCertificateIsUsedAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data", "acme")
-	if err := os.Mkdir(filepath.Dir(dir), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Mkdir(filepath.Dir(dir), 0o700))
 	m, _ := open(t, dir)
-	first, err := m.stored.account()
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := expect.Get(m.stored.account())(t)
 	again, err := m.stored.account()
 	if err != nil || !first.Public().(*ecdsa.PublicKey).Equal(again.Public()) {
 		t.Errorf("got another account, %v, want the first one", err)
 	}
 	key, chain := signed(t, host, time.Now(), time.Now().Add(time.Hour))
-	if _, err := m.stored.keep(key, chain, host); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(m.stored.keep(key, chain, host))(t)
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -211,9 +194,7 @@ func TestAStoredCertificateIsUsedAgain(t *testing.T) {
 		if text == "" {
 			text = string(key) + string(pemOf(chain))
 		}
-		if err := os.WriteFile(m.stored.file(certificateFile), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(m.stored.file(certificateFile), []byte(text), 0o600))
 		if m, _ = open(t, dir); !m.State().Expires.IsZero() {
 			t.Errorf("got a certificate %s, want none", name)
 		}
@@ -292,9 +273,7 @@ func (n neverRead) Read([]byte) (int, error) {
 
 func TestFaultySettingsAreNamed(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty.pem")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(empty, nil, 0o600))
 	for _, c := range []struct {
 		a    Authority
 		says string

@@ -15,6 +15,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -75,10 +76,7 @@ func (c *checked) put(t *testing.T, id string, position int64) {
 	at := time.UnixMicro(position).UTC().Format("2006-01-02T15:04:05.000000-07:00")
 	text := fmt.Appendf(nil, `{"id":%q,"dateModified":%q,"title":"x"}`, id, at)
 	salt := translog.NewSalt()
-	commitment, err := translog.Commit(salt, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	commitment := expect.Get(translog.Commit(salt, text))(t)
 	c.leaves[position] = translog.Leaf{
 		Kind: translog.Change, Asset: id, Position: position, Revision: 2, Commitment: commitment,
 	}
@@ -124,15 +122,11 @@ func TestAForgedAssetDiffersUntilItIsRight(t *testing.T) {
 	proofs := c.proofs
 	c.proofs = map[string]client.Proof{}
 	c.steps(t, 6)
-	if c.differing() != 1 {
-		t.Errorf("without a proof: got %d that differ, want 1", c.differing())
-	}
+	expect.Equal(t, c.differing(), 1, "without a proof, that differ")
 	c.proofs = proofs
 	c.put(t, idOf(1), 100)
 	c.steps(t, 1)
-	if c.differing() != 0 {
-		t.Errorf("after a change of the asset: got %d that differ, want none", c.differing())
-	}
+	expect.Equal(t, c.differing(), 0, "after a change of the asset, that differ")
 }
 
 func TestOnlyAProvenContentCounts(t *testing.T) {
@@ -192,9 +186,7 @@ func TestARefusedProofOfAChangedAssetCountsNoMore(t *testing.T) {
 	}
 	c.put(t, idOf(0), 100)
 	c.steps(t, 1)
-	if c.refused() != 0 {
-		t.Errorf("got %d refusals, want none", c.refused())
-	}
+	expect.Equal(t, c.refused(), 0, "refusals")
 }
 
 // TestTheCheckIsBounded checks a copy in which every asset differs, and a copy with only test assets. The list
@@ -220,8 +212,6 @@ func TestTheCheckIsBounded(t *testing.T) {
 
 func TestTheIDAfterAnother(t *testing.T) {
 	for _, c := range []struct{ id, want string }{{"", ""}, {"00", "01"}, {"00ff", "0100"}, {"ffff", ""}, {"x", ""}} {
-		if got := after(c.id); got != c.want {
-			t.Errorf("%q: got %q, want %q", c.id, got, c.want)
-		}
+		expect.Equal(t, after(c.id), c.want, "%q", c.id)
 	}
 }

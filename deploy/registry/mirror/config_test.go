@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAForeignDirectoryIsRefused(t *testing.T) {
@@ -14,9 +16,7 @@ func TestAForeignDirectoryIsRefused(t *testing.T) {
 		filepath.Join(own, formatFile): format + "\n", filepath.Join(own, "copy.db"): "",
 		filepath.Join(foreign, "secret"): "x", filepath.Join(other, formatFile): "asset-registry data 1\n",
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	for _, c := range []struct{ name, dir, want string }{
 		{"a new one", filepath.Join(empty, "a", "b"), ""},

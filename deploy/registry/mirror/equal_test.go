@@ -10,6 +10,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestACopyIsAsOldAfterARestartAsBefore(t *testing.T) {
@@ -64,9 +65,7 @@ func TestACopyIsAsOldAfterARestartAsBefore(t *testing.T) {
 
 func TestAFileThatIsNoTimeDoesNotMakeACopyNew(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, equalFile), []byte("now\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(dir, equalFile), []byte("now\n"), 0o600))
 	position := client.Position{Offset: "2026-01-02T03:04:05.000006Z"}
 	got, err := lastEqual(dir, replica.State{Complete: true, Position: position})
 	if want := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC); err != nil || !got.Equal(want) {
@@ -80,9 +79,7 @@ func TestATimeThatCannotBeStoredIsTriedAgain(t *testing.T) {
 	at := time.Now().Add(-time.Hour)
 	k.fresh.Restart(at)
 	k.keepEqual()
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Mkdir(dir, 0o700))
 	k.keepEqual()
 	if got, err := lastEqual(dir, replica.State{Complete: true}); err != nil || got.Sub(at).Abs() > time.Microsecond {
 		t.Errorf("got %v, %v, want %v", got, err, at)

@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -24,10 +25,7 @@ import (
 // ready. After the reason has gone, the mirror must be ready again.
 func TestAMirrorIsReadyOnlyWithoutDoubts(t *testing.T) {
 	discard := slog.New(slog.DiscardHandler)
-	files, err := filesvc.OpenCopies(filesvc.CopiesConfig{Dir: t.TempDir(), Of: "http://registry.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(filesvc.OpenCopies(filesvc.CopiesConfig{Dir: t.TempDir(), Of: "http://registry.example"}))(t)
 	defer files.Close()
 	for _, c := range []struct {
 		name       string
@@ -83,14 +81,8 @@ func TestAMirrorIsReadyOnlyWithoutDoubts(t *testing.T) {
 // demands a signed log may serve a copy only after it knows that the registry has a log, or if it has served the
 // copy before.
 func TestAMirrorThatDemandsALogServesNothingWithout(t *testing.T) {
-	key, err := translog.GenerateKey(translog.ForLog, "registry.example/log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy, err := translog.LogPolicy(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := expect.Get(translog.GenerateKey(translog.ForLog, "registry.example/log"))(t)
+	policy := expect.Get(translog.LogPolicy(key.Public()))(t)
 	for _, c := range []struct {
 		name                string
 		demands, had, serve bool
@@ -104,9 +96,7 @@ func TestAMirrorThatDemandsALogServesNothingWithout(t *testing.T) {
 			k.policy = policy
 		}
 		if c.had {
-			if err := k.noteServed(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, k.noteServed())
 		}
 		k.heard(nil)
 		serve := false

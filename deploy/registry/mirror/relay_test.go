@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 const known, unknown = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
@@ -18,10 +20,7 @@ func stage(t *testing.T, origin http.HandlerFunc) *relay {
 	t.Helper()
 	server := httptest.NewServer(origin)
 	t.Cleanup(server.Close)
-	of, err := url.Parse(server.URL + "/below")
-	if err != nil {
-		t.Fatal(err)
-	}
+	of := expect.Get(url.Parse(server.URL + "/below"))(t)
 	here := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
 	return newRelay(of, server.Client().Transport, time.Minute, slog.New(slog.DiscardHandler)).
 		before(here, func(id string) (bool, error) { return id == known, nil })
@@ -88,9 +87,7 @@ func TestTroublesOfTheOriginAreUnavailable(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/2.5/transfers/x", nil))
-		if w.Code != want {
-			t.Errorf("the origin answers %d without a condition: got %d, want %d", status, w.Code, want)
-		}
+		expect.Equal(t, w.Code, want, "the origin answers %d without a condition", status)
 	}
 	r := stage(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	got := get(r, "/api/2.5/transfers/x")
@@ -102,13 +99,9 @@ func TestTroublesOfTheOriginAreUnavailable(t *testing.T) {
 
 func TestTheOriginHasMostOfTheTimeOfAReading(t *testing.T) {
 	config := Config{Timeout: 10 * time.Second}
-	if got, want := config.relayWithin(), 8*time.Second; got != want {
-		t.Errorf("without a time of readings: got %v, want %v", got, want)
-	}
+	expect.Equal(t, config.relayWithin(), 8*time.Second, "without a time of readings")
 	config.Settings.ReadTimeout = 5 * time.Second
-	if got, want := config.relayWithin(), 4*time.Second; got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	expect.Equal(t, config.relayWithin(), 4*time.Second, "")
 	r := stage(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	r.within = time.Millisecond
 	if got := get(r, "/api/2.5/transfers/x"); got.Code != 503 || !strings.Contains(got.Body.String(), `"name":"mirror"`) {
@@ -118,9 +111,7 @@ func TestTheOriginHasMostOfTheTimeOfAReading(t *testing.T) {
 
 // Promises: mirror-relay
 func TestABusyRelayRefuses(t *testing.T) {
-	if relayed != 16 {
-		t.Errorf("got %d requests to the origin at once, want 16", relayed)
-	}
+	expect.Equal(t, relayed, 16, "requests to the origin at once")
 	r := stage(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "application/json") })
 	for range relayed {
 		r.turns <- struct{}{}
@@ -183,9 +174,7 @@ func TestARelayedAnswerIsJSONThatTheMirrorVouchesFor(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 		})
 		got := get(r, "/api/2.5/transfers/x")
-		if got.Code != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got.Code, c.want)
-		}
+		expect.Equal(t, got.Code, c.want, "%s", c.name)
 		for name, values := range got.Header() {
 			if strings.Contains(strings.Join(values, " "), "other.example") || strings.Contains(values[0], "immutable") {
 				t.Errorf("%s: got %s %q, want nothing of the origin", c.name, name, values)

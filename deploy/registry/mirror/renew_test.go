@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/shared/logtest"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -37,10 +38,7 @@ func newUpstream(t *testing.T, key translog.Key, serverID string, assets int) *u
 	var leaves [][]byte
 	for n := range assets {
 		text := fmt.Sprintf(`{"id":%q,"dateModified":%q}`, idOf(n), stampOf(n).Format(layout))
-		commitment, err := translog.Commit(translog.Salt{}, []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		commitment := expect.Get(translog.Commit(translog.Salt{}, []byte(text)))(t)
 		u.assets = append(u.assets, text)
 		leaves = append(leaves, translog.Leaf{Kind: translog.Publish, Asset: idOf(n), Position: stampOf(n).UnixMicro(),
 			Revision: 1, Commitment: commitment}.Encode())
@@ -104,14 +102,8 @@ func (s *switched) RoundTrip(r *http.Request) (*http.Response, error) {
 // another size, correctly signed. If the log is shorter than the served one and has the same origin, the mirror must
 // keep its copy and say why.
 func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
-	key, err := translog.GenerateKey(translog.ForLog, "registry.example/log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	next, err := translog.GenerateKey(translog.ForLog, "registry.example/next")
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := expect.Get(translog.GenerateKey(translog.ForLog, "registry.example/log"))(t)
+	next := expect.Get(translog.GenerateKey(translog.ForLog, "registry.example/next"))(t)
 	const served = 3 // assets of the copy that is served
 	for _, c := range []struct {
 		name     string
@@ -130,10 +122,8 @@ func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
 				to.to.Store(newUpstream(t, key, "first", served))
 				config := Config{Of: "http://registry.example", Data: t.TempDir(), Timeout: time.Minute,
 					PublicKey: []string{key.Public().String(), next.Public().String()}}
-				m, err := newMirror(config, slog.New(slog.NewTextHandler(output, nil)), telemetry.New(nil, nil, 0))
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := expect.Get(newMirror(config, slog.New(slog.NewTextHandler(output, nil)), telemetry.New(nil, nil,
+					0)))(t)
 				m.transport, m.relay.to = to, to
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan struct{})
@@ -179,19 +169,13 @@ func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
 // TestRenewalsOfACopyArePaused has a registry that shows other data every few seconds. Each new copy is as good as the
 // one before, and replaces it.
 func TestRenewalsOfACopyArePaused(t *testing.T) {
-	key, err := translog.GenerateKey(translog.ForLog, "registry.example/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := expect.Get(translog.GenerateKey(translog.ForLog, "registry.example/log"))(t)
 	synctest.Test(t, func(t *testing.T) {
 		to, output := &switched{}, &logtest.Log{}
 		to.to.Store(newUpstream(t, key, "first", 5))
 		config := Config{Of: "http://registry.example", Data: t.TempDir(), Timeout: time.Minute,
 			PublicKey: []string{key.Public().String()}}
-		m, err := newMirror(config, slog.New(slog.NewTextHandler(output, nil)), telemetry.New(nil, nil, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := expect.Get(newMirror(config, slog.New(slog.NewTextHandler(output, nil)), telemetry.New(nil, nil, 0)))(t)
 		m.transport, m.relay.to = to, to
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan struct{})

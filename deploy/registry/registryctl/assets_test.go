@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // publicAPI is a fake registry. It has an answer for each "METHOD PATH?QUERY"; for anything else it answers
@@ -78,9 +80,7 @@ new:
     - -
 tag: 
 `
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the output differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the output differs")
 	got, err = run(t, append(api.flags, "assets", "get", "a1", "-o", "json")...)
 	if err != nil || !strings.Contains(got, `"quantity": 12345678901234567890.1000`) ||
 		!strings.HasPrefix(got, "{\n  \"data\"") {
@@ -93,17 +93,13 @@ func TestCreateKeepsTheTokens(t *testing.T) {
 		"POST /api/2.5/assets": `{"data":{"id":"a1","status":"draft"},"access":{"token":"tok1","transfer":"tra1"}}`})
 	dir := t.TempDir()
 	asset, access := filepath.Join(dir, "asset.json"), filepath.Join(dir, "access.json")
-	if err := os.WriteFile(asset, []byte(`{"data":{"title":"x","items":{"quantity":1.10}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(asset, []byte(`{"data":{"title":"x","items":{"quantity":1.10}}}`), 0o600))
 	printed, err := run(t, append(api.flags, "assets", "create", "-f", asset)...)
 	if err != nil || !strings.Contains(printed, "tok1") || !strings.Contains(printed, "tra1") {
 		t.Errorf("got %q, %v, want both tokens", printed, err)
 	}
 	want := []string{`POST /api/2.5/assets {"data":{"items":{"quantity":1.10},"title":"x"}}`}
-	if diff := cmp.Diff(want, api.seen()); diff != "" {
-		t.Errorf("the requests differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, api.seen()), "the requests differ")
 	printed, err = run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...)
 	if err != nil || strings.Contains(printed, "tok1") || strings.Contains(printed, "tra1") {
 		t.Errorf("got %q, %v, want no token", printed, err)
@@ -150,9 +146,7 @@ func TestRecoverKeepsTheTokens(t *testing.T) {
 	if err != nil || !strings.Contains(printed, "me") || strings.Contains(printed, "tok2") {
 		t.Errorf("got %q, %v, want the asset without its tokens", printed, err)
 	}
-	if diff := cmp.Diff([]string{recovery + ` {"data":{"reason":"lost"}}`}, api.seen()); diff != "" {
-		t.Errorf("the requests differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{recovery + ` {"data":{"reason":"lost"}}`}, api.seen()), "the requests differ")
 	held, err := readAccess(access, "a1")
 	if err != nil || held.Access.Token != "tok2" || held.Access.Transfer != "tra2" {
 		t.Errorf("got %+v, %v, want both tokens in the file", held, err)
@@ -172,9 +166,7 @@ func TestAFailedCreationLeavesNoFile(t *testing.T) {
 	api := newPublicAPI(t, nil)
 	dir := t.TempDir()
 	asset, access := filepath.Join(dir, "asset.json"), filepath.Join(dir, "access.json")
-	if err := os.WriteFile(asset, []byte(`{}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(asset, []byte(`{}`), 0o600))
 	if _, err := run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...); err == nil {
 		t.Error("got nil, want an error")
 	}
@@ -195,17 +187,13 @@ func TestAcceptContinuesAfterAnInterruption(t *testing.T) {
 		t.Fatal("got nil, want an error")
 	}
 	taken := ownership + ` {"data":{"id":"t1","transfer":"tra1"}}`
-	if diff := cmp.Diff([]string{transfer + ` {"data":{}}`, taken}, api.seen()); diff != "" {
-		t.Errorf("first run: the requests differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{transfer + ` {"data":{}}`, taken}, api.seen()), "first run: the requests differ")
 	api.answers[ownership] = `{"data":{"id":"a1","owner":"me"}}`
 	printed, err := run(t, accept...)
 	if err != nil || !strings.Contains(printed, "me") || strings.Contains(printed, "tok2") {
 		t.Errorf("got %q, %v, want the asset without its tokens", printed, err)
 	}
-	if diff := cmp.Diff([]string{taken}, api.seen()); diff != "" {
-		t.Errorf("second run: the requests differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{taken}, api.seen()), "second run: the requests differ")
 	if held, err := readAccess(access, "a1"); err != nil || held.Access.Token != "tok2" {
 		t.Errorf("got %+v, %v, want the new owner token in the file", held, err)
 	}
@@ -236,13 +224,9 @@ func TestFollowKeepsItsPosition(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
 		}
 	}
-	if diff := cmp.Diff([]string{end, first, end, second}, api.seen()); diff != "" {
-		t.Errorf("the requests differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{end, first, end, second}, api.seen()), "the requests differ")
 	// The position belongs to the data of another server.
-	if err := os.WriteFile(state, []byte(`{"offset":"9","serverID":"other"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(state, []byte(`{"offset":"9","serverID":"other"}`), 0o600))
 	got, err := run(t, append(follow, "-o", "json", "--fields", "status,title,owner,assetID")...)
 	lines := strings.SplitAfter(got, "\n")
 	if err != nil || len(lines) != 3 || lines[0] != "{\"startOver\":true}\n" ||
@@ -284,9 +268,7 @@ func TestFollowPrintsChangesAsTheyCome(t *testing.T) {
 		"text/event-stream limit=1000&mode=test&offset=0&opt_fields=%2A",
 		"text/event-stream limit=1000&mode=test&offset=7&opt_fields=%2A",
 	}
-	if diff := cmp.Diff(wanted, requests); diff != "" {
-		t.Errorf("the requests differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(wanted, requests), "the requests differ")
 }
 
 func TestFollowStartsAtOnePlace(t *testing.T) {

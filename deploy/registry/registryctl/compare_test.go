@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -51,13 +52,8 @@ func TestARegistryIsComparedWithItsLog(t *testing.T) {
 			c.change(r)
 			c.want.Assets, c.want.Matched = 40, 298+c.want.Matched
 			c.want.Erased = append([]erasedLeaf{}, c.want.Erased...)
-			got, err := r.verify(t, "--assets")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(&c.want, got.Registry); diff != "" {
-				t.Errorf("the report differs (-want +got):\n%s", diff)
-			}
+			got := expect.Get(r.verify(t, "--assets"))(t)
+			expect.NoDiff(t, cmp.Diff(&c.want, got.Registry), "the report differs")
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -55,16 +56,13 @@ func TestFilesAreComparedWithTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&filesReport{Matched: 3, Bytes: 6, Foreign: 1}, got.Registry.Files); diff != "" {
-		t.Errorf("the report differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(&filesReport{Matched: 3, Bytes: 6, Foreign: 1}, got.Registry.Files), "the report differs")
 	r.empty["/get/"+fileID(2)] = http.StatusGone
 	if got, err = r.verify(t, "--files"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&filesReport{Matched: 2, Bytes: 3, Removed: 1, Foreign: 1}, got.Registry.Files); diff != "" {
-		t.Errorf("with a removed file the report differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(&filesReport{Matched: 2, Bytes: 3, Removed: 1, Foreign: 1}, got.Registry.Files),
+		"with a removed file the report differs")
 }
 
 // TestAFileThatContradictsTheLogIsFound changes the bytes of a file, or the facts in its document. The command

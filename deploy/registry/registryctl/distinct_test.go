@@ -11,6 +11,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // filesOfCommands lists every command that takes two files or more, with the files that it reads and writes. Each one
@@ -41,10 +43,7 @@ var filesOfCommands = map[string]string{
 // before it writes.
 func TestFilesOfACommandAreCompared(t *testing.T) {
 	var c commands
-	parser, err := newParser(&c, os.Stdout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := expect.Get(newParser(&c, os.Stdout))(t)
 	listed := map[string]string{}
 	for _, command := range parser.Model.Leaves(true) {
 		var values []*kong.Value
@@ -82,9 +81,7 @@ func TestFilesOfACommandAreCompared(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(filesOfCommands, listed); diff != "" {
-		t.Errorf("the commands with two files (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(filesOfCommands, listed), "the commands with two files")
 }
 
 // refusesOneFile runs a command with two names of one file, and fills its other required values.
@@ -93,11 +90,8 @@ func refusesOneFile(t *testing.T, path string, values []*kong.Value, a, b *kong.
 	const held = "{}"
 	dir := files(t, map[string]string{"one": held, "given": held})
 	at := func(name string) string { return filepath.Join(dir, name) }
-	err := errors.Join(os.Link(at("one"), at("hard")), os.Symlink("one", at("soft")), os.Symlink("none", at("dangling")),
-		os.Symlink(dir, at("folder")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(os.Link(at("one"), at("hard")), os.Symlink("one", at("soft")), os.Symlink("none", at("dangling")),
+		os.Symlink(dir, at("folder"))))
 	for _, pair := range [][2]string{
 		{at("one"), at("one")}, {at("one"), dir + "/./one"}, {at("one"), at("hard")}, {at("soft"), at("one")},
 		{at("one"), at("folder/one")}, {at("none"), at("none")}, {at("none"), at("folder/none")}, {at("dangling"), at("none")},
@@ -141,14 +135,10 @@ func refusesOneFile(t *testing.T, path string, values []*kong.Value, a, b *kong.
 func TestFilesThatNoFlagNames(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	own := defaultConfig()
-	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(own), 0o700))
 	dir := files(t, map[string]string{"rows": "{}\n"})
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := os.WriteFile(own, []byte("key: k\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(own, []byte("key: k\n"), 0o600))
 	for _, c := range []struct {
 		name string
 		args []string

@@ -13,6 +13,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/shared/command"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/testing/expect"
 )
 
 const refusedBody = `{"status":"error","errors":[{"location":"url","name":"NAME","description":"No\u202e\u009b31m"}]}`
@@ -69,9 +70,7 @@ func TestExitCodesTellWhoMustAct(t *testing.T) {
 			t.Errorf("%s: got %v and the code %d, want %q and %d", c.name, err, ExitCode(err), c.says, c.code)
 		}
 	}
-	if got := ExitCode(nil); got != 0 {
-		t.Errorf("no error: got %d, want 0", got)
-	}
+	expect.Equal(t, ExitCode(nil), 0, "no error")
 }
 
 // TestNoControlCharactersOfAServerArePrinted puts control characters into answers, for each kind of output. None
@@ -81,14 +80,11 @@ func TestNoControlCharactersOfAServerArePrinted(t *testing.T) {
 	for _, output := range []string{asTable, asJSON} {
 		var out, errOut strings.Builder
 		p := &program{out: &out, errOut: &errOut, output: output}
-		err := errors.Join(
+		expect.OK(t, errors.Join(
 			p.print(map[string]string{"name": bad}, row{"NAME"}, row{bad}),
 			p.printJSON(map[string]string{"name": bad}, ""), p.note("a note: %s", bad), p.say("a line: %s", bad),
 			p.printChanges([]client.Asset{{ID: bad, Title: bad, Owner: bad}}),
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		))
 		for _, text := range []string{out.String(), errOut.String()} {
 			if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && command.IsControl(r) }); at >= 0 {
 				t.Errorf("%s: got the control character %+q, want none, in %+q", output, text[at:at+1], text)
@@ -97,9 +93,7 @@ func TestNoControlCharactersOfAServerArePrinted(t *testing.T) {
 	}
 	for _, text := range []string{`{"a":"\u0000` + "\u009b\u202e\u007f" + `"}`, "{\n\t\"a\": \"b\"\n}\n"} {
 		var before, after map[string]string
-		if err := errors.Join(json.Unmarshal([]byte(text), &before), json.Unmarshal(escaped([]byte(text)), &after)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(json.Unmarshal([]byte(text), &before), json.Unmarshal(escaped([]byte(text)), &after)))
 		if before["a"] != after["a"] {
 			t.Errorf("%q: got %q, want the same value", text, after["a"])
 		}
@@ -124,9 +118,7 @@ func TestAnInterruptedCreationGetsItsTokens(t *testing.T) {
 	defer s.Close()
 	dir := t.TempDir()
 	asset, access := filepath.Join(dir, "asset.json"), filepath.Join(dir, "access.json")
-	if err := os.WriteFile(asset, []byte(`{}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(asset, []byte(`{}`), 0o600))
 	create := []string{"--url", s.URL, "--key", "k", "assets", "create", "-f", asset, "--access", access}
 	if _, err := run(t, create...); err == nil || !strings.Contains(err.Error(), "within 24 hours") {
 		t.Fatalf("the lost answer: got %v, want what to do", err)
@@ -135,9 +127,7 @@ func TestAnInterruptedCreationGetsItsTokens(t *testing.T) {
 		t.Errorf("another idempotency key: got %v, want an error of the command line", err)
 	}
 	lost = false
-	if _, err := run(t, create...); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(run(t, create...))(t)
 	held, err := readAccess(access, "a1")
 	if err != nil || held.Access.Token != "tok1" {
 		t.Errorf("got %+v, %v, want the tokens in the file", held, err)
@@ -171,10 +161,7 @@ func helpText(t *testing.T, command string) string {
 	t.Helper()
 	var c commands
 	var out strings.Builder
-	parser, err := newParser(&c, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := expect.Get(newParser(&c, &out))(t)
 	parser.Exit = func(int) {}
 	_, _ = parser.Parse([]string{command, "--help"}) // Parse continues after the help, because Exit does nothing
 	return out.String()

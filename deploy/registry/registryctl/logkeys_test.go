@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/logkey"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestKeysOfALogAreMadeRotatedAndRetired(t *testing.T) {
@@ -30,9 +31,7 @@ func TestKeysOfALogAreMadeRotatedAndRetired(t *testing.T) {
 		t.Fatalf("got %q, want one key, then two", printed)
 	}
 	want := [][]string{first, first, {both[0], first[0]}, both, both[:1]}
-	if diff := cmp.Diff(want, printed); diff != "" {
-		t.Errorf("the public keys differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, printed), "the public keys differ")
 	keys, err := logkey.Read(file)
 	if err != nil || len(keys) != 1 || keys[0].Public().String() != both[0] {
 		t.Errorf("got %d keys, %v, want the newest", len(keys), err)
@@ -41,22 +40,12 @@ func TestKeysOfALogAreMadeRotatedAndRetired(t *testing.T) {
 
 func TestKeysOfALogArePrintedAsJSON(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log.key")
-	text, err := run(t, "-o", "json", "log", "key", "new", file, "--origin", "registry.example/log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, err := logkey.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(run(t, "-o", "json", "log", "key", "new", file, "--origin", "registry.example/log"))(t)
+	keys := expect.Get(logkey.Read(file))(t)
 	var got map[string]any
-	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(text), &got))
 	want := map[string]any{"origin": "registry.example/log", "keys": []any{keys[0].Public().String()}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the answer differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the answer differs")
 }
 
 func TestANewLogHasAnOriginOfItsOwn(t *testing.T) {
@@ -75,9 +64,7 @@ func TestANewLogHasAnOriginOfItsOwn(t *testing.T) {
 func TestCommandsAboutKeysOfALogRefuse(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "secret")
-	if err := os.WriteFile(file, []byte("hidden words\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte("hidden words\n"), 0o600))
 	absent := filepath.Join(dir, "absent")
 	for _, c := range []struct {
 		name string

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -47,11 +48,7 @@ type testRegistry struct {
 
 func newTestKey(t testing.TB, use translog.Use, name string, seed byte) translog.Key {
 	t.Helper()
-	key, err := translog.NewKey(use, name, bytes.Repeat([]byte{seed}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return expect.Get(translog.NewKey(use, name, bytes.Repeat([]byte{seed}, 32)))(t)
 }
 
 // newTestRegistry returns a registry whose log has 40 assets with 300 changes. Asset 7 is withdrawn; asset 8
@@ -271,8 +268,6 @@ func (r *testRegistry) page(offset string) string {
 func file(t testing.TB, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -35,26 +36,16 @@ func TestACheckpointIsOpenedOnce(t *testing.T) {
 		} else if !want && signed.Origin != step.text {
 			t.Errorf("%q: got the checkpoint %q", step.text, signed.Origin)
 		}
-		if c.opened != step.opened {
-			t.Errorf("%q: got %d opened, want %d", step.text, c.opened, step.opened)
-		}
+		expect.Equal(t, c.opened, step.opened, "%q, opened", step.text)
 	}
 }
 
 func BenchmarkVerifyAsset(b *testing.B) {
 	r := newTestRegistry(b, 0)
-	policy, err := translog.LogPolicy(r.key.Public())
-	if err != nil {
-		b.Fatal(err)
-	}
+	policy := expect.Get(translog.LogPolicy(r.key.Public()))(b)
 	var answer struct{ Data client.Proof }
-	if err := json.Unmarshal([]byte(r.proof(289)), &answer); err != nil {
-		b.Fatal(err)
-	}
-	proof, err := proofOf(answer.Data)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, json.Unmarshal([]byte(r.proof(289)), &answer))
+	proof := expect.Get(proofOf(answer.Data))(b)
 	for _, c := range []struct {
 		name   string
 		policy translog.Opener

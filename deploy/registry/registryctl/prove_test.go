@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -33,22 +34,15 @@ func TestAProofIsWrittenAndVerified(t *testing.T) {
 			Asset: idOf(5), Revision: 47, Time: "2026-09-21 14:13:20.045135", Content: erased}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			proof, err := run(t, append([]string{"--url", r.URL, "prove"}, c.args...)...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			proof := expect.Get(run(t, append([]string{"--url", r.URL, "prove"}, c.args...)...))(t)
 			text, err := run(t, "-o", "json", "verify", file(t, "x.tlog-proof", []byte(proof)), "--public-key", key)
 			if (err != nil) != (c.want.Content == erased) {
 				t.Fatalf("got %v, want an error without content only", err)
 			}
 			var got provenFacts
-			if err := json.Unmarshal([]byte(text), &got); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Unmarshal([]byte(text), &got))
 			c.want.Origin, c.want.Size, c.want.Cosigned = testOrigin, 300, []string{}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("the facts differ (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, got), "the facts differ")
 		})
 	}
 }
@@ -56,24 +50,15 @@ func TestAProofIsWrittenAndVerified(t *testing.T) {
 func TestTheFactsOfAProofAreLines(t *testing.T) {
 	r := newTestRegistry(t, 0)
 	witness := newTestKey(t, translog.ForWitness, "witness.example/w", 2)
-	line, err := translog.Cosign(r.signed, witness, time.Unix(1790000000, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := expect.Get(translog.Cosign(r.signed, witness, time.Unix(1790000000, 0)))(t)
 	policy := file(t, "policy", fmt.Appendf(nil, "log %s\nwitness w %s\nquorum w\n", r.key.Public(), witness.Public()))
-	alone, err := run(t, "--url", r.URL, "prove", idOf(9))
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := expect.Get(run(t, "--url", r.URL, "prove", idOf(9)))(t)
 	if _, err := run(t, "verify", file(t, "x", []byte(alone)), "--policy", policy); err == nil ||
 		!strings.HasSuffix(err.Error(), "x is not valid: "+translog.ErrQuorum.Error()) {
 		t.Errorf("got %v without the witness, want %v", err, translog.ErrQuorum)
 	}
 	r.signed = append(r.signed, line...)
-	proof, err := run(t, "--url", r.URL, "prove", idOf(9))
-	if err != nil {
-		t.Fatal(err)
-	}
+	proof := expect.Get(run(t, "--url", r.URL, "prove", idOf(9)))(t)
 	got, err := run(t, "verify", file(t, "x", []byte(proof)), "--policy", policy)
 	want := `origin: registry.example/log
 size: 300
@@ -93,15 +78,9 @@ cosigned:
 
 func TestTamperedProofsAreRefused(t *testing.T) {
 	r := newTestRegistry(t, 0)
-	text, err := run(t, "--url", r.URL, "prove", idOf(9))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(run(t, "--url", r.URL, "prove", idOf(9)))(t)
 	good := []byte(text)
-	proof, err := translog.ParseProof(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	proof := expect.Get(translog.ParseProof(good))(t)
 	otherAsset, otherIndex, otherRoot := proof, proof, proof
 	otherAsset.Extra = bytes.Replace(proof.Extra, []byte("240.50"), []byte("240.5"), 1)
 	otherIndex.Index++

@@ -12,31 +12,23 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestFlagsOverrideTheEnvironmentAndTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("url: http://file\nkey: file\nadmin-url: http://file\nadmin-key: 0123\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte("url: http://file\nkey: file\nadmin-url: http://file\nadmin-key: 0123\n"),
+		0o600))
 	t.Setenv("REGISTRYCTL_KEY", "environment")
 	t.Setenv("REGISTRYCTL_ADMIN_URL", "http://environment")
 	var c commands
-	parser, err := newParser(&c, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse([]string{"--config", file, "--admin-url", "http://flag", "keys", "list"}); err != nil {
-		t.Fatal(err)
-	}
+	parser := expect.Get(newParser(&c, io.Discard))(t)
+	expect.Get(parser.Parse([]string{"--config", file, "--admin-url", "http://flag", "keys", "list"}))(t)
 	p := &program{}
-	if err := p.load(c); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.load(c))
 	want := settings{URL: "http://file", Key: "environment", AdminURL: "http://flag", AdminKey: "0123"}
-	if diff := cmp.Diff(want, p.settings); diff != "" {
-		t.Errorf("the settings differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, p.settings), "the settings differ")
 }
 
 func TestParseLimits(t *testing.T) {
@@ -57,9 +49,7 @@ func TestParseLimits(t *testing.T) {
 			if (err != nil) != (c.want == nil) {
 				t.Errorf("got error %v, want an error: %t", err, c.want == nil)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("the limits differ (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, got), "the limits differ")
 		})
 	}
 }
@@ -83,12 +73,8 @@ func TestParseEnd(t *testing.T) {
 func TestPrintReplacesControlCharacters(t *testing.T) {
 	var out strings.Builder
 	p := &program{out: &out, output: asTable}
-	if err := p.print(nil, row{"NAME"}, row{"\x1b[31mred\tТОВ\u009b"}, row{""}); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := out.String(), "NAME\n?[31mred?ТОВ?\n-\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.OK(t, p.print(nil, row{"NAME"}, row{"\x1b[31mred\tТОВ\u009b"}, row{""}))
+	expect.Equal(t, out.String(), "NAME\n?[31mred?ТОВ?\n-\n", "")
 }
 
 // adminAPI starts a server that answers every request with text. It returns the flags that make registryctl use
@@ -183,12 +169,8 @@ func TestCommandsSendOnlyTheGivenFlags(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			flags, requests := adminAPI(t, `{"data":{}}`)
-			if _, err := run(t, append(flags, c.args...)...); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([]string{c.want}, *requests); diff != "" {
-				t.Errorf("the requests differ (-want +got):\n%s", diff)
-			}
+			expect.Get(run(t, append(flags, c.args...)...))(t)
+			expect.NoDiff(t, cmp.Diff([]string{c.want}, *requests), "the requests differ")
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestTheProgressOfASync(t *testing.T) {
@@ -23,9 +24,7 @@ func TestTheProgressOfASync(t *testing.T) {
 			"7 assets, 5 MiB, 0.5 MiB/s, the feed up to 2026?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := progressLine(c.done, 10*time.Second); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			expect.Equal(t, progressLine(c.done, 10*time.Second), c.want, "")
 		})
 	}
 }

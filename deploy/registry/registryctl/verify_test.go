@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -67,9 +67,7 @@ func TestALogIsRememberedAndMustContinue(t *testing.T) {
 	}
 	good := r.signed
 	r.sign(t)
-	if err := os.WriteFile(remember, good, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(remember, good, 0o600))
 	fork := newTestRegistry(t, 1)
 	fork.change(t, translog.Change, 11, "later")
 	for _, c := range []struct {
@@ -96,9 +94,7 @@ func TestALogIsRememberedAndMustContinue(t *testing.T) {
 func TestARotatedKeyIsTrustedByBothPublicKeys(t *testing.T) {
 	r := newTestRegistry(t, 0)
 	remember := filepath.Join(t.TempDir(), "remembered")
-	if _, err := r.verify(t, "--remember", remember); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(r.verify(t, "--remember", remember))(t)
 	newer := newTestKey(t, translog.ForLog, testOrigin, 9)
 	r.sign(t, newer)
 	for _, key := range []translog.Key{r.key, newer} {
@@ -137,9 +133,7 @@ func TestTamperedLogsAreRefused(t *testing.T) {
 			if _, err := r.verify(t, "--remember", remember); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
-			if _, err := os.Stat(remember); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("got %v, want nothing remembered", err)
-			}
+			expect.ErrOf(t, os.ErrNotExist, "")(os.Stat(remember))
 		})
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAReleaseIsVerified checks a whole release, a part of one, and releases that somebody has changed. For a changed
@@ -24,15 +26,9 @@ func TestAReleaseIsVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := note.NewSigner(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := expect.Get(note.NewSigner(secret))(t)
 	text := fmt.Sprintf("%x  LICENSE\n%x  linux-amd64/registry\n", sha256.Sum256([]byte("a")), sha256.Sum256([]byte("b")))
-	signed, err := note.Sign(&note.Note{Text: text}, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := expect.Get(note.Sign(&note.Note{Text: text}, signer))(t)
 	all := map[string]string{"SHA256SUMS": string(signed), "LICENSE": "a", "linux-amd64/registry": "b"}
 	with := func(name, text string) map[string]string {
 		files := map[string]string{name: text}
@@ -63,12 +59,8 @@ func TestAReleaseIsVerified(t *testing.T) {
 			dir := t.TempDir()
 			for name, text := range c.files {
 				path := filepath.Join(dir, name)
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+				expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 			}
 			var out, errOut bytes.Buffer
 			err := Run(t.Context(), []string{"verify-release", dir, "--public-key", c.key}, nil, &out, &errOut)

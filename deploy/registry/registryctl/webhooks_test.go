@@ -5,16 +5,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestWebhookCommands(t *testing.T) {
 	const one = `{"id":"w1","broker":"b1","url":"https://x/y","version":"2.5","mode":"","opt_fields":"","state":"disabled",` +
 		`"reason":"gone","offset":"2026-11-20T12:00:00.000000+00:00","behind":90,"failures":3,"lastError":"it answered 410"}`
 	for _, c := range []struct {
-		args    []string
-		answer  string
-		request string
-		prints  []string
+		args            []string
+		answer, request string
+		prints          []string
 	}{
 		{[]string{"list", "--broker", "b1"}, `{"data":[` + one + `]}`, "GET /api/2.5/webhooks ",
 			[]string{"w1  b1      disabled: gone  1m30s   3         it answered 410"}},
@@ -40,9 +41,7 @@ func TestWebhookCommands(t *testing.T) {
 			t.Errorf("%v: %v", c.args, err)
 			continue
 		}
-		if diff := cmp.Diff([]string{c.request}, *requests); diff != "" {
-			t.Errorf("%v: the requests differ (-want +got):\n%s", c.args, diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{c.request}, *requests), "%v: the requests differ", c.args)
 		for _, want := range c.prints {
 			if !strings.Contains(out, want) {
 				t.Errorf("%v: got %q, want %q in it", c.args, out, want)

@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 // hardLimit is the memory limit of a service in docker-compose.yml, in bytes.
@@ -60,17 +61,12 @@ func start(t *testing.T, name, addr, binary string, args ...string) member {
 	if slices.Contains(args, "--tls-cert") { // it is asked for /readyz without TLS otherwise
 		begin = processes.StartAny
 	}
-	p, err := begin(t.Context(), addr, output, command, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(begin(t.Context(), addr, output, command, args...))(t)
 	t.Cleanup(func() {
 		if err := p.Stop(); err != nil {
 			t.Errorf("%s: got %v at its end, want exit code 0; its output: %s", name, err, tail(output.String()))
 		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, c.Close())
 	})
 	return member{name, p, output, metrics}
 }
@@ -80,11 +76,7 @@ func tail(text string) string { return text[max(0, len(text)-3000):] }
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return addr
+	return expect.Get(porttest.FreeAddr())(t)
 }
 
 func TestStandaloneWithstandsAttacks(t *testing.T) {
@@ -98,9 +90,7 @@ func TestSplitWithstandsAttacks(t *testing.T) {
 	bin, dir := build(t), t.TempDir()
 	gateway, assets, auth := freeAddr(t), freeAddr(t), freeAddr(t)
 	secret := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secret, []byte(strings.Repeat("secret", 8)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(secret, []byte(strings.Repeat("secret", 8)), 0o600))
 	run := func(name, addr string, args ...string) member {
 		return start(t, name, addr, filepath.Join(bin, name),
 			append([]string{"--addr", addr, "--secret-file", secret, "--log-level", "error"}, args...)...)
@@ -158,13 +148,8 @@ func attacks(r *Registry) []attack {
 // attackAll runs all attacks. The processes must not crash, and must stay below their memory limit. Meanwhile, a
 // witness must get its answers.
 func attackAll(t *testing.T, r *Registry, members ...member) {
-	if err := r.Fill(t.Context(), scale(8, 100), scale(8, 60)); err != nil {
-		t.Fatal(err)
-	}
-	end, err := r.newest(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Fill(t.Context(), scale(8, 100), scale(8, 60)))
+	end := expect.Get(r.newest(t.Context()))(t)
 	for _, attack := range slices.Concat(attacks(r), streamAttacks(r, end)) {
 		t.Run(attack.name, func(t *testing.T) { withstand(t, r, attack, members) })
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestStandaloneWithstandsReadersOfExports runs clients that ask for exports of large assets, and never read the
@@ -21,12 +23,8 @@ func TestStandaloneWithstandsReadersOfExports(t *testing.T) {
 		"--log-level", "error", "--snapshot-interval", "0", "--addr", addr, "--data", data)
 	r := At(addr)
 	assets := scale(16, 64)
-	if err := r.fillSegments(t.Context(), assets); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.awaitFound(t.Context(), assets+1); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.fillSegments(t.Context(), assets))
+	expect.OK(t, r.awaitFound(t.Context(), assets+1))
 	forms := []string{"csv", "xlsx"} // not GeoJSON, because no asset has coordinates
 	withstand(t, r, attack{"unread exports", 20 * time.Second, func(ctx context.Context) *Outcome {
 		o := r.hold(ctx, scale(8, 28), 16, func(client, _ int) (path, header string) {

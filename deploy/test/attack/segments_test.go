@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -27,18 +28,13 @@ func TestStandaloneWithstandsReadersOfSegments(t *testing.T) {
 	one := start(t, "registry", addr, filepath.Join(bin, "registry"), "serve", "--sandbox", "--no-limits",
 		"--log-level", "error", "--snapshot-interval", "0", "--addr", addr, "--data", data)
 	r := At(addr)
-	if err := r.fillSegments(t.Context(), scale(16, 64)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.fillSegments(t.Context(), scale(16, 64)))
 	snapshot := exec.CommandContext(t.Context(), filepath.Join(bin, "registry"), "snapshot", "--data", data)
 	text, err := snapshot.CombinedOutput()
 	if err != nil {
 		t.Fatalf("make a snapshot: %v: %s", err, text)
 	}
-	paths, err := r.segments(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := expect.Get(r.segments(t.Context()))(t)
 	clients, each := scale(8, 28), 3*segmentShare
 	copies := []string{"/data/assets.csv", "/data/assets.jsonl.gz"}
 	for _, path := range copies {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"asset-registry/shared/sleep"
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -25,13 +26,8 @@ func TestStandaloneWithstandsUploads(t *testing.T) {
 	one := start(t, "registry", addr, filepath.Join(bin, "registry"), "serve", "--sandbox", "--no-limits",
 		"--log-level", "error", "--max-file", "8388608", "--addr", addr, "--data", data)
 	r := At(addr)
-	if err := r.Fill(t.Context(), 0, 0); err != nil {
-		t.Fatal(err)
-	}
-	path, err := r.keep(t.Context(), maxFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Fill(t.Context(), 0, 0))
+	path := expect.Get(r.keep(t.Context(), maxFile))(t)
 	clients := scale(200, 1000)
 	const field = "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\nx\r\n"
 	for _, a := range []attack{

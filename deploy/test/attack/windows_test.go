@@ -23,32 +23,22 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"asset-registry/shared/sleep"
+	"asset-registry/shared/testing/expect"
 )
 
 // certify writes a certificate for the registry, and returns the arguments that name it.
 func certify(t *testing.T) []string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := expect.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"registry"}}
-	signed, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := expect.Get(x509.CreateCertificate(rand.Reader, about, about, key.Public(), key))(t)
+	private := expect.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	dir := t.TempDir()
 	args := []string{"--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem")}
 	for path, block := range map[string]*pem.Block{
 		args[1]: {Type: "CERTIFICATE", Bytes: signed}, args[3]: {Type: "PRIVATE KEY", Bytes: private},
 	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
 	}
 	return args
 }
@@ -126,12 +116,8 @@ func TestShutWindowsHoldNothingOfOthers(t *testing.T) {
 			"--log-level", "error", "--addr", addr, "--data", data}, more...)...)
 	}
 	fill, r := serve(plain), At(plain)
-	if err := r.Fill(t.Context(), 0, 8); err != nil {
-		t.Fatal(err)
-	}
-	if err := fill.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Fill(t.Context(), 0, 8))
+	expect.OK(t, fill.Stop())
 	one := serve(addr, certify(t)...)
 	r.addr = addr
 	paths := []string{r.LargePath("2.5", 0), "/api/2.5/assets?limit=1000&opt_fields=title", "/api/2.5/assets/" + r.small, "/docs"}

@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/deploy/test/e2e"
 	"asset-registry/deploy/test/rig/clients"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestScenariosOnCompose starts docker-compose.yml without data, and runs the end-to-end scenarios on it. In this
@@ -61,9 +62,7 @@ func TestFailures(t *testing.T) {
 	t.Run("keys come back from a backup after Redis has lost its disk",
 		func(t *testing.T) { testRestore(t, s, a, operator) })
 	t.Logf("\n%s", c)
-	if err := c.Err(); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, c.Err())
 	if n, err := c.CheckKept(t.Context()); err != nil || n == 0 {
 		t.Errorf("got %d assets and %v, want each acknowledged write", n, err)
 	}
@@ -82,9 +81,7 @@ func testRestarts(t *testing.T, s *stack) {
 		before := s.run(t, "ps", "--quiet", "gateway", "assetsvc", "authsvc", "filesvc")
 		s.script(t, "upgrade.sh")
 		after := strings.Fields(s.run(t, "ps", "--quiet", "gateway", "assetsvc", "authsvc", "filesvc"))
-		if len(after) != 8 {
-			t.Errorf("got %d containers after the upgrade, want 8", len(after))
-		}
+		expect.Equal(t, len(after), 8, "containers after the upgrade")
 		for _, id := range after {
 			if strings.Contains(before, id) {
 				t.Errorf("got the old container %s after the upgrade, want a new one", id)
@@ -201,11 +198,10 @@ type inspected struct {
 		Labels map[string]string
 	}
 	HostConfig struct {
-		ReadonlyRootfs bool
-		Memory         int64
-		CapDrop        []string
-		SecurityOpt    []string
-		PidsLimit      int64
+		ReadonlyRootfs       bool
+		Memory               int64
+		CapDrop, SecurityOpt []string
+		PidsLimit            int64
 	}
 	NetworkSettings struct {
 		Networks map[string]any
@@ -219,9 +215,7 @@ func (c inspected) service() string { return c.Config.Labels["com.docker.compose
 func testContained(t *testing.T, s *stack) {
 	ids := strings.Fields(s.run(t, "ps", "--all", "--quiet"))
 	var containers []inspected
-	if err := json.Unmarshal([]byte(docker(t, append([]string{"inspect"}, ids...)...)), &containers); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(docker(t, append([]string{"inspect"}, ids...)...)), &containers))
 	published := map[string]int{}
 	count := map[string]int{}
 	for _, c := range containers {
@@ -237,9 +231,7 @@ func testContained(t *testing.T, s *stack) {
 		}
 	}
 	for _, service := range []string{"gateway", "assetsvc", "authsvc", "filesvc"} {
-		if count[service] != 2 {
-			t.Errorf("%s: got %d containers, want 2", service, count[service])
-		}
+		expect.Equal(t, count[service], 2, "%s, containers", service)
 	}
 	testReach(t, s)
 }

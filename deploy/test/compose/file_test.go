@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // composeFile holds the part of docker-compose.yml that these tests need.
@@ -36,13 +38,8 @@ type composeFile struct {
 
 func readFile(t *testing.T) (f composeFile) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "docker-compose.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalWithOptions(text, &f, yaml.AllowDuplicateMapKey()); err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile(filepath.Join(root, "docker-compose.yml")))(t)
+	expect.OK(t, yaml.UnmarshalWithOptions(text, &f, yaml.AllowDuplicateMapKey()))
 	return f
 }
 
@@ -62,9 +59,7 @@ func TestComposeNeverPullsOurImages(t *testing.T) {
 		}
 		images[s.Image]++
 		built[s.Image] = built[s.Image] || s.Build != nil
-		if got, want := s.PullPolicy, "${PULL_POLICY:-never}"; got != want {
-			t.Errorf("%s: got the pull policy %q, want %q", name, got, want)
-		}
+		expect.Equal(t, s.PullPolicy, "${PULL_POLICY:-never}", "%s, the pull policy", name)
 	}
 	if len(images) != 5 {
 		t.Errorf("got the images %v, want 5", images)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // killer replaces a command such as mv. It counts the commands that a script runs. Before the command whose number
@@ -77,9 +79,7 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 				if got := s.read(t, "mongo/registry"); got != "assets" {
 					t.Errorf("got %q after the repeat, want the assets", got)
 				}
-				if got := s.read(t, "its secrets/assetsvc/log.key"); got != "" {
-					t.Errorf("got the log's key %q beside restored assets, want none", got)
-				}
+				expect.Equal(t, s.read(t, "its secrets/assetsvc/log.key"), "", "the log's key, beside restored assets")
 			},
 		},
 		{
@@ -116,9 +116,7 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 			},
 			done: func(t *testing.T, s *standIn) bool { return s.read(t, "its secrets/shared/registry") == "registry" },
 			repeated: func(t *testing.T, s *standIn) {
-				if got := s.read(t, "its secrets/shared/registry"); got != "registry" {
-					t.Errorf("got the secret %q after the repeat, want registry", got)
-				}
+				expect.Equal(t, s.read(t, "its secrets/shared/registry"), "registry", "the secret, after the repeat")
 			},
 		},
 	} {
@@ -196,19 +194,14 @@ esac
 func TestAnUpgradeReplacesWhatRuns(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"compose": composeOfUpgrade, "docker": dockerOfUpgrade} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 	}
 	upgrade := exec.Command(filepath.Join(root, "deploy/compose/upgrade.sh"))
 	upgrade.Env = append(os.Environ(), "DIR="+dir, "COMPOSE="+filepath.Join(dir, "compose"), "PATH="+dir+":"+os.Getenv("PATH"))
 	if text, err := upgrade.CombinedOutput(); err != nil || !strings.Contains(string(text), "authsvc does not run") {
 		t.Fatalf("got %v and %q, want a note that authsvc does not run", err, text)
 	}
-	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	calls := expect.Get(os.ReadFile(filepath.Join(dir, "calls")))(t)
 	for _, want := range []string{
 		"compose up --detach --no-build --no-recreate --scale assetsvc=4 --wait assetsvc\n",
 		"docker rm assetsvc-old2\n",
@@ -241,10 +234,7 @@ func TestNoScriptStartsWithoutDependencies(t *testing.T) {
 		t.Fatalf("got the guides %q, %v, want at least 10", guides, err)
 	}
 	for _, path := range slices.Concat(files, guides, []string{filepath.Join(root, "README.md")}) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(path))(t)
 		for line := range strings.Lines(string(text)) {
 			if strings.Contains(line, "ompose up ") || strings.Contains(line, "COMPOSE up ") {
 				found++

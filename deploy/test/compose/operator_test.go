@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"asset-registry.example/client"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // issueKeys creates an operator, the broker acme, and an API key for acme. It returns both keys.
@@ -94,9 +96,7 @@ func testRestore(t *testing.T, s *stack, a *asset, operator string) {
 	awaitStatus(t, me, a.key, 200)
 	a.ask(t, "PATCH", 200)
 	broken := filepath.Join(backup, "broken.rdb")
-	if err := os.WriteFile(broken, []byte("REDIS0011 and no more"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(broken, []byte("REDIS0011 and no more"), 0o600))
 	if err := s.command("restore-tokens.sh", broken).Run(); err == nil {
 		t.Error("got a restore of a broken file, want a refusal")
 	}
@@ -115,20 +115,12 @@ func testRestore(t *testing.T, s *stack, a *asset, operator string) {
 func testFilesRestore(t *testing.T, s *stack) {
 	const content = "%PDF-1.4\nfrom a backup"
 	path, backup := filepath.Join(t.TempDir(), "a.pdf"), filepath.Join(t.TempDir(), "backup")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	broker, err := client.New(client.Config{URL: s.public, Key: client.Secret(s.key)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(content), 0o600))
+	broker := expect.Get(client.New(client.Config{URL: s.public, Key: client.Secret(s.key)}))(t)
 	a := s.publish(t)
 	ask(t, "PATCH", a.url, a.key, a.token, `{"data":{"status":"pending"}}`, 200)
-	document, err := broker.Documents(a.url[strings.LastIndex(a.url, "/")+1:]).Upload(t.Context(), path,
-		client.Document{DocumentType: "notice"}, client.Write{Token: client.Secret(a.token)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := expect.Get(broker.Documents(a.url[strings.LastIndex(a.url, "/")+1:]).Upload(t.Context(), path,
+		client.Document{DocumentType: "notice"}, client.Write{Token: client.Secret(a.token)}))(t)
 	awaitStatus(t, document.URL, "", 200) // now the file service has seen the document
 	s.script(t, "backup.sh", backup, "files")
 	defer s.trouble()(aftermath)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // BenchmarkProbes measures how much processor time the health checks of the idle stack need: in the engine, in the
@@ -39,10 +41,7 @@ func BenchmarkProbes(b *testing.B) {
 func engineTime(b *testing.B) (total time.Duration) {
 	b.Helper()
 	const tick = 10 * time.Millisecond // the unit of times in /proc
-	processes, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		b.Fatal(err)
-	}
+	processes := expect.Get(filepath.Glob("/proc/[0-9]*"))(b)
 	counted := 0
 	for _, dir := range processes {
 		stat, err := os.ReadFile(dir + "/stat") // PID (NAME) STATE ...

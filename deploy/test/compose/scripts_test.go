@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // parts are the files of a complete backup.
@@ -58,10 +60,7 @@ func (s *standIn) checkBackup(t *testing.T, dir string) {
 		t.Fatalf("got the backup %v, %v, want a directory of mode 0700", info, err)
 	}
 	for _, name := range parts {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := expect.Get(os.Stat(filepath.Join(dir, name)))(t)
 		if got := info.Mode().Perm(); got != 0o600 || info.Size() == 0 {
 			t.Errorf("%s: got mode %v and %d bytes, want 0600 and some", name, got, info.Size())
 		}
@@ -214,9 +213,7 @@ func TestRestoreSecretsNeverReplacesSecrets(t *testing.T) {
 	}
 	s.checkNothingLeft(t)
 	s.must(t, "restore-secrets.sh", file)
-	if got := s.read(t, "its secrets/shared/registry"); got != "registry" {
-		t.Errorf("got the secret %q, want registry", got)
-	}
+	expect.Equal(t, s.read(t, "its secrets/shared/registry"), "registry", "the secret")
 	if _, err := os.Stat(filepath.Join(s.secrets, "assetsvc/log.key")); !os.IsNotExist(err) {
 		t.Errorf("got the log's key from a backup, want none: %v", err)
 	}
@@ -237,9 +234,7 @@ func TestRestoreFilesRestoresAllOrNothing(t *testing.T) {
 	}
 	s.remove(t, "files")
 	for _, name := range []string{"files/0a", "files/new", "files/removed"} { // the directories that filesvc creates
-		if err := os.MkdirAll(filepath.Join(s.dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Join(s.dir, name), 0o755))
 	}
 	whole := s.read(t, "b/files.tar")
 	for name, text := range map[string]string{"empty": "", "cut": whole[:700], "other": s.read(t, "b/secrets.tar")} {
@@ -264,9 +259,7 @@ func TestRestoreFilesRestoresAllOrNothing(t *testing.T) {
 	s.checkNothingLeft(t)
 	s.must(t, "restore-files.sh", file)
 	for name, want := range map[string]string{"0a/0a-1": "bytes", "removed/0b": "a note", "new/0c": ""} {
-		if got := s.read(t, "files/"+name); got != want {
-			t.Errorf("%s: got %q after a restore, want %q", name, got, want)
-		}
+		expect.Equal(t, s.read(t, "files/"+name), want, "%s, after a restore", name)
 	}
 	s.checkNothingLeft(t)
 }
@@ -277,13 +270,9 @@ func archive(t *testing.T, members ...*tar.Header) string {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, m := range members {
-		if err := w.WriteHeader(m); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.WriteHeader(m))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Close())
 	return out.String()
 }
 

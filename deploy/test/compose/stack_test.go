@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 // root is the path from this package to the root of the repository.
@@ -50,17 +51,12 @@ func start(t testing.TB, settings ...string) *stack {
 	s := &stack{project: fmt.Sprint("registry-test-", os.Getpid()), secrets: t.TempDir(),
 		key: "broker", env: os.Environ()}
 	env := filepath.Join(t.TempDir(), "env") // file with the settings of the operator (.env)
-	if err := os.WriteFile(env, []byte("SECRETS="+s.secrets+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(env, []byte("SECRETS="+s.secrets+"\n"), 0o600))
 	s.compose = append(compose, "--project-name", s.project, "--env-file", env, "--file", "docker-compose.yml",
 		"--file", "deploy/test/compose/standin.yml")
 	var addrs [2]string
 	for i := range addrs {
-		addr, err := porttest.FreeAddr()
-		if err != nil {
-			t.Fatal(err)
-		}
+		addr := expect.Get(porttest.FreeAddr())(t)
 		addrs[i] = addr
 	}
 	s.public, s.admin = "http://"+addrs[0], "http://"+addrs[1]

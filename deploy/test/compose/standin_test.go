@@ -10,14 +10,12 @@ import (
 	"testing"
 
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 // standIn replaces Docker Compose in tests of the operator's scripts. The commands for containers run on this machine
 // instead. Redis is real. A file replaces MongoDB, and shell scripts replace the tools of MongoDB.
-type standIn struct {
-	dir, secrets string
-	port         string
-}
+type standIn struct{ dir, secrets, port string }
 
 // composeScript is the command that the scripts call instead of Compose. It replaces paths in containers by paths
 // in $DIR.
@@ -96,10 +94,7 @@ esac
 // newStandIn starts Redis, and creates the secrets and the file that replaces MongoDB.
 func newStandIn(t *testing.T) *standIn {
 	t.Helper()
-	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := expect.Get(porttest.FreeAddr())(t)
 	dir := t.TempDir()
 	s := &standIn{dir: dir, secrets: filepath.Join(dir, "its secrets"), port: addr[strings.LastIndex(addr, ":")+1:]}
 	for _, c := range []struct {
@@ -119,10 +114,7 @@ func newStandIn(t *testing.T) *standIn {
 	} {
 		s.write(t, c.name, c.text, 0o644)
 	}
-	start, err := filepath.Abs(filepath.Join(root, "deploy/compose/redis-tokens.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	start := expect.Get(filepath.Abs(filepath.Join(root, "deploy/compose/redis-tokens.sh")))(t)
 	s.write(t, "compose", fmt.Sprintf(composeScript, dir, s.secrets, s.port, start), 0o755)
 	for name, text := range tools {
 		s.write(t, "bin/"+name, text, 0o755)
@@ -135,12 +127,8 @@ func newStandIn(t *testing.T) *standIn {
 func (s *standIn) write(t *testing.T, name, text string, mode os.FileMode) {
 	t.Helper()
 	path := filepath.Join(s.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.OK(t, os.WriteFile(path, []byte(text), mode))
 }
 
 // read returns the text of a file, or "" if the file does not exist.
@@ -155,9 +143,7 @@ func (s *standIn) read(t *testing.T, name string) string {
 
 func (s *standIn) remove(t *testing.T, name string) {
 	t.Helper()
-	if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.RemoveAll(filepath.Join(s.dir, name)))
 }
 
 func (s *standIn) compose(t *testing.T, args ...string) {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAnInstalledComposeIsUsed runs which.sh with several installed versions of Docker Compose. The script must
@@ -25,9 +27,7 @@ func TestAnInstalledComposeIsUsed(t *testing.T) {
 			if version != "" {
 				text = "#!/bin/sh\necho " + version + "\n"
 			}
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700))
 		}
 		write("docker", c.plugin)
 		write("docker-compose", c.program)

@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // adminKey creates an operator's key with the command admin-key and returns it.
@@ -54,13 +55,8 @@ func TestAdminStandalone(t *testing.T) {
 		o.askAs(t, key, "GET", "/brokers", nil).must(t, 200)
 	}
 	secrets := append(RunAdmin(t, "http://"+addr, "http://"+admin, during, filepath.Join(bin, "registryctl")), before)
-	if err := p.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	stored, err := os.ReadFile(filepath.Join(dir, "tokens.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.Stop())
+	stored := expect.Get(os.ReadFile(filepath.Join(dir, "tokens.db")))(t)
 	checkSecrets(t, secrets, output.String(), string(stored))
 	standalone(t, addr, dir, &processes.Output{}, "--admin-addr", admin)
 	o.askAs(t, before, "GET", "/audit/verify", nil).must(t, 200)

@@ -9,6 +9,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAStoreOfKeysThatWentBack ends rights in each way, and lets Redis go back to its files of before. No secret that
@@ -19,20 +20,13 @@ func TestAStoreOfKeysThatWentBack(t *testing.T) {
 	build(t)
 	redis, dir, output := redistest.Start(t), t.TempDir(), &processes.Output{}
 	secretFile := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secretFile, []byte(strings.Repeat("s", 64)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(secretFile, []byte(strings.Repeat("s", 64)), 0o600))
 	start := func(program, addr string, args ...string) (stop func()) {
-		p, err := processes.Start(t.Context(), addr, output, filepath.Join(bin, program),
-			append([]string{"--addr", addr, "--secret-file", secretFile}, args...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := expect.Get(processes.Start(t.Context(), addr, output, filepath.Join(bin, program),
+			append([]string{"--addr", addr, "--secret-file", secretFile}, args...)...))(t)
 		killAtEnd(t, p, output)
 		return func() {
-			if err := p.Kill(); err != nil {
-				t.Error(err)
-			}
+			expect.Try(t, p.Kill())
 		}
 	}
 	one, two, admin, assets, edge := freeAddr(t), freeAddr(t), freeAddr(t), freeAddr(t), freeAddr(t)

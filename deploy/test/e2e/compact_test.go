@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestACompactedDataDirectoryHasNothingErased searches the file assets.db for an erased value. The value must be
@@ -27,15 +28,9 @@ func TestACompactedDataDirectoryHasNothingErased(t *testing.T) {
 	a.do(t, call{method: "DELETE", path: erased, key: "administrator", token: c.token}).must(t, 200)
 	want := fmt.Sprint(a.record(t, c.id, "broker", c.token))
 	mustRefuse(t, "stop the registry", "compact", "--data", dir)
-	if err := registry.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, registry.Stop())
 	holds := func() bool {
-		data, err := os.ReadFile(filepath.Join(dir, "assets.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return bytes.Contains(data, []byte(secret))
+		return bytes.Contains(expect.Get(os.ReadFile(filepath.Join(dir, "assets.db")))(t), []byte(secret))
 	}
 	if !holds() {
 		t.Fatal("before: got no erased value in assets.db, want one")
@@ -45,10 +40,7 @@ func TestACompactedDataDirectoryHasNothingErased(t *testing.T) {
 		t.Error("after: got an erased value in assets.db, want none")
 	}
 	for _, name := range []string{"assets.db", "tokens.db"} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := expect.Get(os.Stat(filepath.Join(dir, name)))(t)
 		if info.Mode() != 0o600 || !strings.Contains(said, fmt.Sprintf("%d after\n", info.Size())) {
 			t.Errorf("%s: got mode %v, %d bytes and the report %q, want mode 0600 and the size in it",
 				name, info.Mode(), info.Size(), said)

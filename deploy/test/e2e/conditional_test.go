@@ -14,6 +14,7 @@ import (
 	"asset-registry/deploy/test/rig/clients"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestARepeatAfterACrashCreatesNoSecondAsset kills the registry during creations with an Idempotency-Key. If the
@@ -49,9 +50,7 @@ func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Duration(randtest.IntN(300)) * time.Millisecond) // so that the crash comes at a random moment
-		if err := registry.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, registry.Kill())
 		working.Wait()
 	}
 	standalone(t, addr, dir, &processes.Output{})

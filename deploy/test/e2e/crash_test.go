@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestACrashLosesNoAcknowledgedWrite kills the registry many times while clients write and follow the feed. After
@@ -62,9 +63,7 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Duration(randtest.IntN(500)) * time.Millisecond) // so that the crash comes at a random moment
-		if err := registry.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, registry.Kill())
 		close(stop)
 		working.Wait()
 	}
@@ -86,13 +85,9 @@ func TestACrashDuringTheFirstStartIsHarmless(t *testing.T) {
 		t.Run(after.String(), func(t *testing.T) {
 			addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "a", "data")
 			first := exec.Command(filepath.Join(bin, "registry"), "serve", "--addr", addr, "--data", dir)
-			if err := first.Start(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, first.Start())
 			time.Sleep(after) // so that the crash comes at a random moment
-			if err := first.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, first.Process.Kill())
 			_ = first.Wait() // the error only says that the process was killed
 			standalone(t, addr, dir, &processes.Output{})
 			a := api{"http://" + addr, "2.5"}
@@ -301,8 +296,6 @@ func (l *ledger) checkRecords(t *testing.T, a api) {
 			t.Errorf("record of asset %s: got %d changes at %d dates, want at most %d, each at its own", p.id,
 				len(record), len(dates), most)
 		}
-		if newest := text(at(record[0], "date")); newest != p.modified {
-			t.Errorf("record of asset %s: got %s as its newest change, want %s", p.id, newest, p.modified)
-		}
+		expect.Equal(t, text(at(record[0], "date")), p.modified, "record of asset %s, as its newest change", p.id)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
 
 // served returns a data directory with 40 changed assets, and their ids. The registry that wrote it has stopped.
@@ -32,9 +33,7 @@ func served(t *testing.T) (dir string, ids []string) {
 		a.patch(t, c, fields{"title": fmt.Sprint("назва ", i)}).must(t, 200)
 		ids = append(ids, c.id)
 	}
-	if err := registry.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, registry.Stop())
 	return dir, ids
 }
 
@@ -44,9 +43,7 @@ func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "data")
 	entries, err := os.ReadDir(dir)
-	if err := errors.Join(err, os.Mkdir(to, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, os.Mkdir(to, 0o700)))
 	for _, e := range entries {
 		if e.IsDir() { // a directory holds snapshots, which the registry makes again
 			continue
@@ -57,9 +54,7 @@ func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 				continue
 			}
 		}
-		if err := errors.Join(err, os.WriteFile(filepath.Join(to, e.Name()), text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(err, os.WriteFile(filepath.Join(to, e.Name()), text, 0o600)))
 	}
 	return to
 }
@@ -110,18 +105,10 @@ func TestServeRefusesLostOrMixedData(t *testing.T) {
 		{"assets.db is cut off", "assets.db", func(b []byte) []byte { return b[:len(b)/8] }, "cut off"},
 		{"tokens.db is cut off", "tokens.db", func(b []byte) []byte { return b[:12<<10] }, "damaged"},
 		{"the secret is of another registry", "secret", func([]byte) []byte {
-			text, err := os.ReadFile(filepath.Join(other, "secret"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return text
+			return expect.Get(os.ReadFile(filepath.Join(other, "secret")))(t)
 		}, "the secret is another"},
 		{"assets.db is of another registry", "assets.db", func([]byte) []byte {
-			text, err := os.ReadFile(filepath.Join(other, "assets.db"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return text
+			return expect.Get(os.ReadFile(filepath.Join(other, "assets.db")))(t)
 		}, "the secret is another"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -167,10 +154,7 @@ func TestDamagedDataNeverCrashes(t *testing.T) {
 	dir, ids := served(t)
 	page := os.Getpagesize()
 	for _, name := range []string{"assets.db", "tokens.db"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		kinds := map[uint16]int{}
 		for at := 0; at < len(text); at += page {
 			kind := binary.NativeEndian.Uint16(text[at+8:])
@@ -247,9 +231,7 @@ func serveDamaged(t *testing.T, dir string, ids []string) {
 	if health := a.do(t, call{method: "GET", path: "/api/2.5/health"}); failed > 0 && health.status != 503 {
 		t.Errorf("got health %d %s after %d failed requests, want 503", health.status, health.text, failed)
 	}
-	if err := registry.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, registry.Kill())
 	if got := output.String(); strings.Contains(got, "goroutine ") || strings.Contains(got, "SIG") {
 		t.Errorf("got a crash, want none: %s", got)
 	}
@@ -274,9 +256,7 @@ func TestADamagedLogIsNamedAndRepaired(t *testing.T) {
 	last := a.publish(t, validAsset())
 	awaitAnswer(t, a, "/assets/"+last.id+"/proof", 200, "")
 	proof := "/assets/" + first.id + "/proof?revision=2"
-	if err := registry.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, registry.Stop())
 	for _, c := range []struct {
 		name   string
 		key    []byte // key under which the part is stored
@@ -301,18 +281,14 @@ func TestADamagedLogIsNamedAndRepaired(t *testing.T) {
 			awaitAnswer(t, a, "/readyz", 200, "the public log is damaged")
 			awaitAnswer(t, a, "/readyz", 200, c.names)
 			a.do(t, call{method: "GET", path: "/assets/" + first.id}).must(t, 200)
-			if err := registry.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, registry.Stop())
 			code, says := check(t, damaged, "--repair-log")
 			if code != 0 || !strings.Contains(says, "repaired parts: 1\n") {
 				t.Errorf("check --repair-log: got %d and %s, want one repaired part", code, says)
 			}
 			registry = standalone(t, addr, damaged, &processes.Output{})
 			awaitAnswer(t, a, proof, 200, "")
-			if err := registry.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, registry.Stop())
 		})
 	}
 }
@@ -350,7 +326,5 @@ func changePart(t *testing.T, path string, key []byte, change func([]byte) []byt
 		}
 		return tiles.Put(key, data)
 	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, db.Close()))
 }

@@ -11,6 +11,7 @@ import (
 	"asset-registry/deploy/test/rig/mirrors"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/disktest"
+	"asset-registry/shared/testing/expect"
 )
 
 // probes are the paths where a monitor asks whether the registry can store changes.
@@ -73,9 +74,7 @@ func TestAFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 		for status == 201 {
 			status = create()
 		}
-		if status != 503 {
-			t.Errorf("a creation on a full disk: got %d, want 503", status)
-		}
+		expect.Equal(t, status, 503, "a creation on a full disk")
 		isSick(t, a, "no space left on device")
 		for _, id := range stored {
 			a.read(t, id).must(t, 200)
@@ -83,13 +82,9 @@ func TestAFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 		a.page(t, "")
 		free()
 		recovers(t, a)
-		if status := create(); status != 201 {
-			t.Errorf("a creation with room again: got %d, want 201", status)
-		}
+		expect.Equal(t, create(), 201, "a creation with room again")
 	}
-	if err := registry.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, registry.Kill())
 	standalone(t, addr, filepath.Join(dir, "data"), output)
 	for _, id := range stored {
 		a.read(t, id).must(t, 200)
@@ -106,21 +101,14 @@ func TestAFullDiskUnderTokensStopsOwnersOnly(t *testing.T) {
 	small, dir := disktest.New(t, 24), filepath.Join(t.TempDir(), "data")
 	addr := freeAddr(t)
 	a := api{"http://" + addr, "2.5"}
-	if err := standalone(t, addr, dir, &processes.Output{}).Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, standalone(t, addr, dir, &processes.Output{}).Stop())
 	tokens, moved := filepath.Join(dir, "tokens.db"), filepath.Join(small, "tokens.db")
 	text, err := os.ReadFile(tokens)
-	if err := errors.Join(err, os.WriteFile(moved, text, 0o600), os.Remove(tokens),
-		os.Symlink(moved, tokens)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, os.WriteFile(moved, text, 0o600), os.Remove(tokens),
+		os.Symlink(moved, tokens)))
 	free := disktest.Fill(t, small) // fill the disk before the registry reserves room on it
-	registry, err := processes.StartAny(t.Context(), addr, &processes.Output{}, filepath.Join(bin, "registry"),
-		"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	registry := expect.Get(processes.StartAny(t.Context(), addr, &processes.Output{}, filepath.Join(bin, "registry"),
+		"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir))(t)
 	t.Cleanup(func() { registry.Kill() })
 	var c created
 	for refused := false; !refused; { // the first change of an asset writes to tokens.db
@@ -154,9 +142,7 @@ func TestAFullDiskStopsNoReadingOfAMirror(t *testing.T) {
 		running = startMirror(t, addrs[1], origin.base, filepath.Join(small, "mirror"), output, "--snapshot-interval", "0")
 	}
 	start()
-	if err := front.AwaitMirror(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, front.AwaitMirror(t.Context()))
 	free := disktest.Fill(t, small)
 	const reason = `"fault":"The copy cannot be stored: no space left on device."`
 	saysSo := func() bool {
@@ -176,9 +162,7 @@ func TestAFullDiskStopsNoReadingOfAMirror(t *testing.T) {
 			strings.ReplaceAll(origin.page(t, "?limit=1").text, addrs[0], addrs[1]))
 	}
 	isOld()
-	if err := running.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, running.Kill())
 	start()
 	isOld()
 	soon(t, "/readyz tells of the full disk again", time.Minute, saysSo)

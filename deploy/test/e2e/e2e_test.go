@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAt runs the scenarios against the registry that E2E_BASE_URL names.
@@ -91,9 +92,7 @@ func TestARestartKeepsAllData(t *testing.T) {
 	first := standalone(t, addr, dir, &processes.Output{})
 	c, old := a.publish(t, validAsset()), a.liveLong(t)
 	before, feed := a.read(t, c.id), a.page(t, "")
-	if err := first.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, first.Stop())
 	started := time.Now()
 	standalone(t, addr, dir, &processes.Output{})
 	t.Logf("the second start took %v", time.Since(started))

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // testExports exports the assets that a search finds. The files must have the values of these assets, and the columns
@@ -44,9 +46,7 @@ func testExports(t *testing.T, a api) {
 		case "items.length", "documents.length":
 			want = "1"
 		}
-		if rows[1][i] != want {
-			t.Errorf("%s: got %q, want %q", name, rows[1][i], want)
-		}
+		expect.Equal(t, rows[1][i], want, "%s", name)
 	}
 	feature := at(file("geojson").json, "features.0")
 	if got := fmt.Sprint(at(feature, "geometry.coordinates")); got != "[24.0297 49.8397]" {
@@ -78,10 +78,7 @@ func (a api) export(t *testing.T, form, word, key string) answer {
 // columnsOfContract returns the columns that docs/contract.md, "Exports" lists.
 func columnsOfContract(t *testing.T) (names []string) {
 	t.Helper()
-	contract, err := os.ReadFile("../../../docs/contract.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	contract := expect.Get(os.ReadFile("../../../docs/contract.md"))(t)
 	_, section, _ := strings.Cut(string(contract), "§export-columns.")
 	section, _, _ = strings.Cut(section, "Further columns")
 	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(section, -1) {

@@ -18,6 +18,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -70,10 +71,7 @@ func TestAFirstCopyIsNeverRefused(t *testing.T) {
 			Auth: httpserver.InProcess(http.NotFoundHandler()), Log: slog.New(slog.DiscardHandler),
 		}
 		c.Limits = c.Limits.OrDefault(false)
-		s, err := gateway.New(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Get(gateway.New(t.Context(), c))(t)
 		var refused atomic.Int64
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s.Handler().ServeHTTP(&watched{w, &refused}, r)
@@ -100,10 +98,7 @@ func (w *watched) WriteHeader(status int) {
 }
 
 func byClient(t *testing.T, at string) (copied int) {
-	c, err := goclient.New(goclient.Config{URL: at})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Get(goclient.New(goclient.Config{URL: at}))(t)
 	for page, err := range c.Pages(t.Context(), goclient.Feed{Limit: copiedPage, Fields: []string{"*"}, Raw: true}) {
 		if err != nil {
 			t.Fatal(err)
@@ -119,10 +114,7 @@ func byCrawler(t *testing.T, at string) (copied int) {
 	defer plain.CloseIdleConnections()
 	for offset := ""; ; {
 		query := "?opt_fields=*&limit=" + strconv.Itoa(copiedPage) + "&offset=" + url.QueryEscape(offset)
-		resp, err := plain.Get(at + "/api/2.5/assets" + query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := expect.Get(plain.Get(at + "/api/2.5/assets" + query))(t)
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK {

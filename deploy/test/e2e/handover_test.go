@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestKillDuringHandover kills the registry while an asset changes its owner. After the restart, the same request
@@ -30,9 +31,7 @@ func TestKillDuringHandover(t *testing.T) {
 				data(fields{"id": made.id, "transfer": token}))
 		}()
 		time.Sleep(randtest.N(12 * time.Millisecond)) // so that the crash comes at a random moment
-		if err := registry.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, registry.Kill())
 		if <-answered == http.StatusOK {
 			done++
 		}
@@ -47,9 +46,7 @@ func TestKillDuringHandover(t *testing.T) {
 		a.as(t, "broker3", created{id: c.id, token: made.token}, "PATCH", "/assets/"+c.id,
 			fields{"description": "мій"}).must(t, 200)
 		a.patch(t, c, fields{"description": "чужий"}).fails(t, 403, "body/data")
-		if err := registry.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, registry.Kill())
 	}
 	t.Logf("%d of 10 requests had an answer before the crash", done)
 }
@@ -67,9 +64,7 @@ func TestKillDuringRemoval(t *testing.T) {
 		answered := make(chan int, 1)
 		go func() { answered <- sendAsOwner(a, c, "DELETE", "/api/2.5/assets/"+c.id) }()
 		time.Sleep(randtest.N(8 * time.Millisecond)) // so that the crash comes at a random moment
-		if err := registry.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, registry.Kill())
 		status := <-answered
 		registry = standalone(t, addr, dir, &processes.Output{})
 		found := a.do(t, call{method: "GET", path: "/assets/" + c.id}).status
@@ -85,9 +80,7 @@ func TestKillDuringRemoval(t *testing.T) {
 			done++
 		}
 		a.isGone(t, c)
-		if err := registry.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, registry.Kill())
 	}
 	t.Logf("%d of 8 requests had an answer before the crash, and %d drafts were gone", done, gone)
 }
@@ -120,9 +113,7 @@ func TestKillDuringReferencedCreation(t *testing.T) {
 			}
 		}()
 		time.Sleep(randtest.N(60 * time.Millisecond)) // so that the crash comes at a random moment
-		if err := registry.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, registry.Kill())
 		<-answered
 		registry = standalone(t, addr, dir, &processes.Output{})
 		got := a.refer(t, "broker", reference, validAsset())
@@ -133,9 +124,7 @@ func TestKillDuringReferencedCreation(t *testing.T) {
 		}
 		equal(t, "assets with the reference", fmt.Sprint(a.referenced(t, "broker", reference)),
 			fmt.Sprint([]string{text(got.data()["id"])}))
-		if err := registry.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, registry.Kill())
 	}
 	t.Logf("%d of 8 repeats found the asset", found)
 }

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bufio"
 	"compress/gzip"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -25,6 +24,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // canaries has values of hidden fields. The keys are the paths of the fields in an asset. No other field has these
@@ -111,9 +111,7 @@ func testHidden(t *testing.T, a api) {
 	shown.want(t, "the answer to the owner", c.text)
 	for path, value := range canaries {
 		got := a.do(t, call{method: "GET", path: "/assets/" + c.id, key: "concierge"}).must(t, 200)
-		if is := fmt.Sprint(at(got.data(), path)); is != value {
-			t.Errorf("%s: got %q with a key, want %q", path, is, value)
-		}
+		expect.Equal(t, fmt.Sprint(at(got.data(), path)), value, "%s, with a key", path)
 	}
 	a.expectTags(t, c)
 	shown.add("the asset", a.read(t, c.id).must(t, 200).text)
@@ -207,15 +205,8 @@ func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 		if !strings.HasSuffix(file, ".gz") || got.status != http.StatusOK {
 			return got.text
 		}
-		r, err := gzip.NewReader(strings.NewReader(got.text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+		r := expect.Get(gzip.NewReader(strings.NewReader(got.text)))(t)
+		return string(expect.Get(io.ReadAll(r))(t))
 	}
 	for end := time.Now().Add(30 * time.Second); !strings.Contains(plain("documents.csv"), c.id); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -237,33 +228,6 @@ func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 			t.Errorf("%s: got %d, want 200", path, got.status)
 		}
 		s.add(path, hashes.ReplaceAllString(got.text, "")+c.id) // the id is added, because no description names an asset
-	}
-	a.expectCatalogue(t)
-}
-
-// expectCatalogue compares the files of whole copies with the catalogue, and with the page for people.
-func (a api) expectCatalogue(t *testing.T) {
-	t.Helper()
-	page := a.do(t, call{method: "GET", path: "/en/data"}).text
-	catalogue := a.do(t, call{method: "GET", path: "/data/catalog.jsonld"})
-	files, _ := at(catalogue.json, "dcat:dataset.0.dcat:distribution").([]any)
-	if len(files) != 5 {
-		t.Errorf("got %d files in the catalogue, want 5: %s", len(files), catalogue.text)
-	}
-	for _, f := range files {
-		sum := text(at(f, "spdx:checksum.spdx:checksumValue.@value"))
-		address := text(at(f, "dcat:downloadURL.@id"))
-		name := address[strings.LastIndex(address, "/")+1:]
-		file := a.do(t, call{method: "GET", path: "/data/" + sum + "/" + name}) // by hash, as newer copies may exist
-		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(file.text))); got != sum {
-			t.Errorf("%s: got %d with the SHA-256 %s, want the catalogue's, %s", name, file.status, got, sum)
-		}
-		if got, want := fmt.Sprint(len(file.text)), text(at(f, "dcat:byteSize.@value")); got != want {
-			t.Errorf("%s: got %s bytes, want as many as the catalogue says, %s", name, got, want)
-		}
-		if address != a.base+"/data/"+name || !strings.Contains(page, `href="/data/`+name) {
-			t.Errorf("got the address %s, and the page %s; want %s in both", address, page, name)
-		}
 	}
 }
 
@@ -381,15 +345,10 @@ func (s *shownTexts) follow(t *testing.T, a api) (await func(c created)) {
 	t.Helper()
 	kinds := []string{"text/event-stream", "application/x-ndjson"}
 	for _, kind := range kinds {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.base+"/api/2.5/assets?opt_fields=*", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := expect.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, a.base+"/api/2.5/assets?opt_fields=*",
+			nil))(t)
 		r.Header.Set("Accept", kind)
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := expect.Get(http.DefaultClient.Do(r))(t)
 		go func() {
 			defer resp.Body.Close()
 			lines := bufio.NewScanner(resp.Body)
@@ -443,10 +402,7 @@ func newPlainReceiver(t *testing.T, s *shownTexts) string {
 // unpacked returns the texts of all files in an archive.
 func unpacked(t *testing.T, archive string) string {
 	t.Helper()
-	files, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(zip.NewReader(strings.NewReader(archive), int64(len(archive))))(t)
 	var all strings.Builder
 	for _, f := range files.File {
 		r, err := f.Open()

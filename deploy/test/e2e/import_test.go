@@ -22,6 +22,7 @@ import (
 	"asset-registry/deploy/registry/bulk"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // importFile writes a file of rows, and a folder with the file that their documents refer to. Each row is the asset
@@ -29,24 +30,17 @@ import (
 func importFile(t *testing.T, prefix string, rows int) (file, folder string) {
 	t.Helper()
 	folder = t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "a.txt"), []byte("умови"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(folder, "a.txt"), []byte("умови"), 0o600))
 	var text strings.Builder
 	for i := range rows {
-		line, err := json.Marshal(map[string]any{
+		line := expect.Get(json.Marshal(map[string]any{
 			"reference": fmt.Sprint(prefix, "-", i), "data": validAsset(),
 			"documents": []fields{{"documentType": "notice", "file": "a.txt"}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		text.Write(append(line, '\n'))
 	}
 	file = filepath.Join(t.TempDir(), "rows.jsonl")
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(text.String()), 0o600))
 	return file, folder
 }
 
@@ -66,31 +60,20 @@ func backwards(t *testing.T, value any) string {
 		}
 		return "[" + strings.Join(parts, ",") + "]"
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(expect.Get(json.Marshal(value))(t))
 }
 
 // rewrite writes the rows of a file anew, with the members of each object in another order.
 func rewrite(t *testing.T, file string) {
 	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Get(os.ReadFile(file))(t)
 	var text strings.Builder
 	for line := range strings.Lines(string(content)) {
 		var row any
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(line), &row))
 		text.WriteString(backwards(t, row) + "\n")
 	}
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(text.String()), 0o600))
 }
 
 // begun creates the asset of the first row of a file, as the program before this one does, which has lost the answer.
@@ -101,10 +84,8 @@ func (a api) begun(t *testing.T, prefix string) {
 		File   string
 		Fields fields
 	}
-	row, err := json.Marshal([]any{reference, validAsset(), []document{{"a.txt", fields{"documentType": "notice"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	row := expect.Get(json.Marshal([]any{reference, validAsset(), []document{{"a.txt",
+		fields{"documentType": "notice"}}}}))(t)
 	key := sha256.Sum256(fmt.Appendf(nil, "registryctl assets import\n%s\n%.16x", reference, sha256.Sum256(row)))
 	a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.
 		with("Registry-Reference", reference).with("Idempotency-Key", fmt.Sprintf("%x", key))).must(t, 201)
@@ -147,10 +128,7 @@ func (a api) imported(t *testing.T, prefix, access string, rows int) {
 // tokensOf returns the owner tokens in a file of tokens. The keys are ids of assets.
 func tokensOf(t *testing.T, access string) map[string]string {
 	t.Helper()
-	content, err := os.ReadFile(access)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Get(os.ReadFile(access))(t)
 	tokens := map[string]string{}
 	for line := range strings.Lines(string(content)) {
 		var e map[string]any
@@ -195,31 +173,19 @@ func (a api) load(t *testing.T, ctx context.Context, file, folder, access string
 	bulk.Counts, error,
 ) {
 	t.Helper()
-	rows, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := expect.Get(os.Open(file))(t)
 	defer rows.Close()
-	files, err := bulk.OpenFolder(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(bulk.OpenFolder(folder))(t)
 	defer files.Close()
 	source := bulk.Source{File: rows}
 	checked, ok, err := bulk.Check(source, files, func(f bulk.Fault) { t.Error(f) })
 	if err != nil || !ok {
 		t.Fatalf("got %t, %v, want a file without faults", ok, err)
 	}
-	c, err := goclient.New(goclient.Config{
+	c := expect.Get(goclient.New(goclient.Config{
 		URL: a.base, Key: "broker", Transport: transport, Retry: goclient.Retry{Tries: 1},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	journal, err := bulk.OpenJournal(access, a.base, "broker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	journal := expect.Get(bulk.OpenJournal(access, a.base, "broker"))(t)
 	defer journal.Close()
 	l := bulk.Load{
 		Registry: c, Files: files, Journal: journal, Workers: 1, Tell: func(bulk.Result) {}, Waiting: func(string) {},
@@ -285,15 +251,10 @@ func TestAnImportOfTheProgramBeforeGoesOn(t *testing.T) {
 // tearLastLine removes the second half of the last line of a file.
 func tearLastLine(t *testing.T, name string) {
 	t.Helper()
-	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Get(os.ReadFile(name))(t)
 	whole := strings.TrimSuffix(string(content), "\n")
 	begin := strings.LastIndex(whole, "\n") + 1
-	if err := os.Truncate(name, int64(begin+(len(whole)-begin)/2)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Truncate(name, int64(begin+(len(whole)-begin)/2)))
 }
 
 // importing returns the command of an import.
@@ -318,14 +279,10 @@ func TestKillDuringImport(t *testing.T) {
 	killed := 0
 	for i := range 6 {
 		cmd := importing(a, file, folder, access)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Start())
 		time.Sleep(randtest.N(200 * time.Millisecond)) // so that the crash comes at a random moment
 		if i%2 == 1 {
-			if err := registry.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, registry.Kill())
 		}
 		_ = cmd.Process.Kill() // it may have ended already
 		if cmd.Wait() != nil {
@@ -347,11 +304,8 @@ func limited(t *testing.T, addr, dir string) *processes.Process {
 	t.Helper()
 	build(t)
 	output := &processes.Output{}
-	p, err := processes.Start(t.Context(), addr, output, filepath.Join(bin, "registry"),
-		"serve", "--sandbox", "--addr", addr, "--data", dir, "--limit-key-write", "10")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(processes.Start(t.Context(), addr, output, filepath.Join(bin, "registry"),
+		"serve", "--sandbox", "--addr", addr, "--data", dir, "--limit-key-write", "10"))(t)
 	killAtEnd(t, p, output)
 	return p
 }
@@ -369,24 +323,18 @@ func TestAnImportWaitsForTheLimits(t *testing.T) {
 	cmd := importing(a, file, folder, access, "--report", report)
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	soon(t, "the import has begun", time.Minute, func() bool {
 		kept, err := os.ReadFile(access)
 		return err == nil && strings.Count(string(kept), "\n") > 1
 	})
 	time.Sleep(randtest.N(time.Second)) // so that the crash comes at a random moment
-	if err := registry.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, registry.Kill())
 	registry = limited(t, addr, dir)
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("got %v and %s, want the end of the import", err, out.String())
 	}
-	if err := registry.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, registry.Kill())
 	standalone(t, addr, dir, &processes.Output{}) // start the registry without limits, for the checks
 	a.imported(t, "limited", access, rows)
 	told, err := os.ReadFile(report)
@@ -423,26 +371,13 @@ func TestAnImportWithoutTokens(t *testing.T) {
 	}
 	recovered := a.do(t, call{method: "POST", path: "/assets/" + id + "/recovery", key: "administrator",
 		body: data(fields{"reason": "lost"})}).must(t, 200)
-	line, err := json.Marshal(fields{"data": fields{"id": id}, "access": recovered.json["access"]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := os.OpenFile(access, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := expect.Get(json.Marshal(fields{"data": fields{"id": id}, "access": recovered.json["access"]}))(t)
+	kept := expect.Get(os.OpenFile(access, os.O_APPEND|os.O_WRONLY, 0))(t)
 	_, err = kept.Write(append(line, '\n'))
-	if err := errors.Join(err, kept.Close()); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, kept.Close()))
+	rows := expect.Get(os.ReadFile(file))(t)
 	first := slices.Collect(strings.Lines(string(rows)))[:2]
-	if err := os.WriteFile(file, []byte(strings.Join(first, "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(strings.Join(first, "")), 0o600))
 	if out, err := importing(a, file, folder, access).CombinedOutput(); err != nil {
 		t.Errorf("got %v and %s, want the end of the import", err, out)
 	}

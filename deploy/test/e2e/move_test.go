@@ -15,6 +15,7 @@ import (
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/randtest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestABackupHasAllEarlierWrites takes a backup of a busy registry and one of a stopped registry, restores both,
@@ -51,16 +52,11 @@ func TestABackupHasAllEarlierWrites(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got the backup %v, %v, want mode 0600", info, err)
 	}
-	if err := registry.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, registry.Kill())
 	asleep := filepath.Join(t.TempDir(), "asleep.tar") // the backup of the data directory after the kill
 	mustRun(t, "backup", "--data", dir, "--to", asleep)
 
-	for _, c := range []struct {
-		name string
-		from string
-	}{{"of a busy registry", file}, {"of a stopped registry", asleep}} {
+	for _, c := range []struct{ name, from string }{{"of a busy registry", file}, {"of a stopped registry", asleep}} {
 		t.Run(c.name, func(t *testing.T) {
 			addr, restored := freeAddr(t), filepath.Join(t.TempDir(), "a", "restored")
 			mustRun(t, "restore", "--from", c.from, "--data", restored)
@@ -97,9 +93,7 @@ func TestARestoreKeepsARemovedFileAway(t *testing.T) {
 	backup := filepath.Join(t.TempDir(), "backup.tar")
 	mustRun(t, "backup", "--data", dir, "--to", backup)
 	kept.takeDown(t)
-	if err := registry.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, registry.Stop())
 	restored := filepath.Join(t.TempDir(), "restored")
 	mustRefuse(t, "no such file", "restore", "--from", backup, "--data", restored, "--former", dir+"x")
 	mustRun(t, "restore", "--from", backup, "--data", restored, "--former", dir)
@@ -115,10 +109,7 @@ func TestRestoreRefusesAFileThatIsNoBackup(t *testing.T) {
 	standalone(t, addr, dir, &processes.Output{})
 	whole := filepath.Join(t.TempDir(), "whole.tar")
 	mustRun(t, "backup", "--data", dir, "--to", whole)
-	backup, err := os.ReadFile(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	backup := expect.Get(os.ReadFile(whole))(t)
 	for _, c := range []struct {
 		name string
 		text []byte
@@ -132,9 +123,7 @@ func TestRestoreRefusesAFileThatIsNoBackup(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			parent := t.TempDir()
 			file := filepath.Join(parent, "backup.tar")
-			if err := os.WriteFile(file, c.text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(file, c.text, 0o600))
 			mustRefuse(t, c.says, "restore", "--from", file, "--data", filepath.Join(parent, "data"))
 			if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
 				t.Errorf("got %v, %v beside the file, want nothing", entries, err)
@@ -160,9 +149,7 @@ func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 	migrate := []string{"migrate", "--from", "file:" + dir, "--to", stores.Assets, "--redis", stores.Tokens}
 	mustRefuse(t, "in use", migrate...)
 	feed := old.page(t, "?mode=_all_&limit=1000").entries
-	if err := registry.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, registry.Stop())
 	mustRun(t, "check", "--data", dir)
 	killMigrations(t, migrate)
 	// The last killed migration may have finished already.
@@ -173,12 +160,8 @@ func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 
 	moved := t.TempDir()
 	secret, err := os.ReadFile(filepath.Join(dir, "secret"))
-	if err := errors.Join(err, os.WriteFile(filepath.Join(moved, "secret"), secret, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(moved, "files"), os.DirFS(filepath.Join(dir, "files"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, os.WriteFile(filepath.Join(moved, "secret"), secret, 0o600)))
+	expect.OK(t, os.CopyFS(filepath.Join(moved, "files"), os.DirFS(filepath.Join(dir, "files"))))
 	now := api{split(t, moved, stores, &processes.Output{}).URL, "2.5"}
 	kept.reads(t, now)
 	same(t, "feed", now.page(t, "?mode=_all_&limit=1000").entries, feed)
@@ -218,13 +201,9 @@ func killMigrations(t *testing.T, args []string) {
 	t.Helper()
 	for i := range 6 {
 		cmd := exec.Command(filepath.Join(bin, "registry"), args...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Start())
 		time.Sleep(time.Duration(20+60*i) * time.Millisecond) // a different moment of the crash each time
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Process.Kill())
 		_ = cmd.Wait() // an error if the kill ended the migration; nil if the migration ended before the kill
 	}
 }
@@ -256,9 +235,7 @@ func TestMigrateRefusesBadStores(t *testing.T) {
 	mustRefuse(t, `--from must be "file:"`, "migrate", "--from", empty, "--to", mongo, "--redis", redis)
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	registry := standalone(t, addr, dir, &processes.Output{})
-	if err := registry.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, registry.Stop())
 	mustRefuse(t, "malformed", "migrate", "--from", "file:"+dir, "--to", "postgres://user:hunter2@host/db", "--redis",
 		redis)
 	if text, _ := command(t, "migrate", "--from", "file:"+dir, "--to",

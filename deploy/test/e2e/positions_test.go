@@ -8,34 +8,8 @@ import (
 	"testing"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
-
-// TestARepeatGetsTheFirstAnswerInAnotherZone changes an asset and restarts the registry with another time zone. A
-// repeat of the creation must then get the first answer again.
-// Promises: idempotency-answer
-func TestARepeatGetsTheFirstAnswerInAnotherZone(t *testing.T) {
-	t.Parallel()
-	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
-	a := api{"http://" + addr, "2.5"}
-	creation := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset()),
-		header: map[string]string{"Idempotency-Key": "once"}}
-	p := standalone(t, addr, dir, &processes.Output{}, "--zone=+02:00")
-	first := a.do(t, creation).must(t, 201)
-	c := created{first, text(first.data()["id"]), text(at(first.json, "access.token"))}
-	a.patch(t, c, fields{"title": "інша"}).must(t, 200)
-	for _, zone := range []string{"-11:00", "+14:00"} { // the dates in these two zones always differ
-		if err := p.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		p = standalone(t, addr, dir, &processes.Output{}, "--zone="+zone, "--code-lists=")
-		again := a.do(t, creation).must(t, 201)
-		for _, got := range []answer{first, again} {
-			delete(got.data(), "dateModified") // each answer prints this time in the registry's present zone
-		}
-		equal(t, "the first answer in the zone "+zone, again.json, first.json)
-		equal(t, "its Location", again.header.Get("Location"), first.header.Get("Location"))
-	}
-}
 
 // change is an acknowledged change of an asset.
 type change struct{ id, at string }
@@ -94,10 +68,7 @@ func TestEachSearchHasAllUpToItsPosition(t *testing.T) {
 	t.Parallel()
 	s := split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Search: true}, &processes.Output{})
 	a, other := api{s.URL, "2.5"}, freeAddr(t)
-	p, err := processes.Search(t.Context(), bin, other, s.URL, t.TempDir(), &processes.Output{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(processes.Search(t.Context(), bin, other, s.URL, t.TempDir(), &processes.Output{}))(t)
 	t.Cleanup(func() { _ = p.Kill() })
 	searches := []api{a, {"http://" + other, "2.5"}}
 	for _, search := range searches {

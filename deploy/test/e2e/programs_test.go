@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 // bin is the directory of the built programs. TestMain creates it, and build fills it.
@@ -44,26 +45,18 @@ var buildOnce = sync.OnceValue(func() error { return processes.Build(context.Bac
 // build builds the programs on its first call.
 func build(t *testing.T) {
 	t.Helper()
-	if err := buildOnce(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, buildOnce())
 }
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return addr
+	return expect.Get(porttest.FreeAddr())(t)
 }
 
 // killAtEnd kills a process when the test ends, and checks its output for reports of the race detector.
 func killAtEnd(t *testing.T, p *processes.Process, output *processes.Output) {
 	t.Cleanup(func() {
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, p.Kill())
 		checkRaces(t, output)
 	})
 }
@@ -72,10 +65,7 @@ func killAtEnd(t *testing.T, p *processes.Process, output *processes.Output) {
 func standalone(t *testing.T, addr, dir string, output *processes.Output, args ...string) *processes.Process {
 	t.Helper()
 	build(t)
-	p, err := processes.Standalone(t.Context(), bin, addr, dir, output, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(processes.Standalone(t.Context(), bin, addr, dir, output, args...))(t)
 	killAtEnd(t, p, output)
 	return p
 }
@@ -85,14 +75,9 @@ func split(t *testing.T, dir string, stores processes.Stores, output *processes.
 	args ...string) *processes.Split {
 	t.Helper()
 	build(t)
-	s, err := processes.StartSplit(t.Context(), bin, freeAddr(t), dir, stores, output, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(processes.StartSplit(t.Context(), bin, freeAddr(t), dir, stores, output, args...))(t)
 	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, s.Stop())
 		checkRaces(t, output)
 	})
 	return s

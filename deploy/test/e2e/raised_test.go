@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestRaisedLimits raises the limits of a broker for a time, and checks what a key of the broker may do. A limit of
@@ -19,11 +20,8 @@ func TestRaisedLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	output := &processes.Output{}
-	p, err := processes.Start(t.Context(), addr, output, filepath.Join(bin, "registry"), "serve", "--sandbox",
-		"--addr", addr, "--data", dir, "--admin-addr", admin, "--limits", "production")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(processes.Start(t.Context(), addr, output, filepath.Join(bin, "registry"), "serve", "--sandbox",
+		"--addr", addr, "--data", dir, "--admin-addr", admin, "--limits", "production"))(t)
 	killAtEnd(t, p, output)
 	o := &office{api: api{"http://" + addr, "2.5"}, admin: "http://" + admin, key: adminKey(t, "registry", "--data", dir)}
 	broker := o.broker(t)

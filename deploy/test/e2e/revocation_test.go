@@ -19,6 +19,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/randtest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // front is a load balancer between gateways and auth services. It can swallow requests, which then get no answer.
@@ -34,10 +35,7 @@ func newFront(t *testing.T, upstreams ...string) (f *front, address string) {
 	f = &front{}
 	f.cut.Store(nothing)
 	for _, upstream := range upstreams {
-		u, err := url.Parse("http://" + upstream)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := expect.Get(url.Parse("http://" + upstream))(t)
 		proxy := httputil.NewSingleHostReverseProxy(u)
 		proxy.ErrorLog = log.New(io.Discard, "", 0) // otherwise, the proxy would log each canceled request
 		f.upstreams = append(f.upstreams, proxy)
@@ -73,16 +71,9 @@ func gatewaysBehindFront(t *testing.T, redis, secretFile, admin string, output *
 	t.Helper()
 	start := func(program string, args ...string) string {
 		addr := freeAddr(t)
-		p, err := processes.Start(t.Context(), addr, output, filepath.Join(bin, program),
-			append([]string{"--addr", addr, "--secret-file", secretFile}, args...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := p.Kill(); err != nil {
-				t.Error(err)
-			}
-		})
+		p := expect.Get(processes.Start(t.Context(), addr, output, filepath.Join(bin, program),
+			append([]string{"--addr", addr, "--secret-file", secretFile}, args...)...))(t)
+		t.Cleanup(func() { expect.Try(t, p.Kill()) })
 		return addr
 	}
 	f, address := newFront(t, start("authsvc", "--store", redis, "--admin-addr", admin),
@@ -102,9 +93,7 @@ func TestRevocationReachesEveryGateway(t *testing.T) {
 	build(t)
 	redis, dir, output, admin := redistest.Start(t), t.TempDir(), &processes.Output{}, freeAddr(t)
 	secretFile := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secretFile, []byte(strings.Repeat("s", 64)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(secretFile, []byte(strings.Repeat("s", 64)), 0o600))
 	f, gateways := gatewaysBehindFront(t, redis.URL(), secretFile, admin, output)
 	o := &office{admin: "http://" + admin,
 		key: adminKey(t, "authsvc", "--store", redis.URL(), "--secret-file", secretFile)}

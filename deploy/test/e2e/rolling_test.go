@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/upstream"
 )
 
@@ -42,9 +43,7 @@ func startFleet(t *testing.T, stores processes.Stores, args ...string) *fleet {
 	t.Helper()
 	build(t)
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, bytes.Repeat([]byte("s"), 32), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(secret, bytes.Repeat([]byte("s"), 32), 0o600))
 	f := &fleet{stores: stores}
 	add := func(name string, own ...string) (urls string) {
 		var all []string
@@ -66,11 +65,8 @@ func startFleet(t *testing.T, stores processes.Stores, args ...string) *fleet {
 // start starts a process, for the first time or again.
 func (f *fleet) start(t *testing.T, m *member) {
 	t.Helper()
-	p, err := processes.Start(t.Context(), m.addr, &f.output, "env",
-		f.stores.Command(filepath.Join(bin, m.name), m.args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(processes.Start(t.Context(), m.addr, &f.output, "env",
+		f.stores.Command(filepath.Join(bin, m.name), m.args...)...))(t)
 	m.process = p
 	t.Cleanup(func() { p.Kill() })
 }
@@ -80,11 +76,8 @@ func (f *fleet) start(t *testing.T, m *member) {
 func TestARollingRestartLosesNoRequest(t *testing.T) {
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
 	f := startFleet(t, newStores(t, mongo, redis), "--drain-delay", "3s")
-	balancer, err := upstream.New(upstream.Config{Name: "gateway", URLs: f.gateways, Log: slog.New(slog.DiscardHandler),
-		Meter: new(telemetry.Telemetry).Meter()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	balancer := expect.Get(upstream.New(upstream.Config{Name: "gateway", URLs: f.gateways, Log: slog.New(slog.DiscardHandler),
+		Meter: new(telemetry.Telemetry).Meter()}))(t)
 	defer balancer.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

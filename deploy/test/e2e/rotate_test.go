@@ -15,6 +15,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // drill has data that was made before a rotation of the secret. The data must work after the rotation, too.
@@ -42,10 +43,7 @@ func begin(t *testing.T, apis ...api) *drill {
 // serverID returns the value of the cookie SERVER_ID.
 func serverID(t *testing.T, a api) string {
 	t.Helper()
-	resp, err := http.Get(a.base + "/api/2.5/spore")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Get(http.Get(a.base + "/api/2.5/spore"))(t)
 	defer resp.Body.Close()
 	for _, c := range resp.Cookies() {
 		if c.Name == "SERVER_ID" {
@@ -76,9 +74,7 @@ func (d *drill) holds(t *testing.T, when string) {
 				t.Errorf("%s: gateway %d: got asset %v for a repeated creation, want %v", when, i, got, d.repeatable)
 			}
 		}
-		if got := serverID(t, a); got != d.cookie {
-			t.Errorf("%s: gateway %d: got the cookie %s, want %s", when, i, got, d.cookie)
-		}
+		expect.Equal(t, serverID(t, a), d.cookie, "%s: gateway %d, the cookie", when, i)
 	}
 }
 
@@ -91,16 +87,11 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 	f := startFleet(t, stores)
 	args := f.members[0].args
 	file := args[slices.Index(args, "--secret-file")+1]
-	old, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := expect.Get(os.ReadFile(file))(t)
 	fresh := strings.Repeat("new!", 8)
 	keep := func(secrets ...string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(strings.Join(secrets, "\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(file, []byte(strings.Join(secrets, "\n")), 0o600))
 	}
 	adminKey(t, "authsvc", "--store", stores.Tokens, "--secret-file", file) // adds an entry to the audit log
 	d := begin(t, api{f.gateways[0], "2.5"}, api{f.gateways[1], "2.5"})
@@ -156,14 +147,9 @@ func (d *drill) roll(t *testing.T, f *fleet, when string) {
 // readiness returns the body of a gateway's /readyz.
 func (a api) readiness(t *testing.T) (said map[string]any) {
 	t.Helper()
-	resp, err := http.Get(a.base + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Get(http.Get(a.base + "/readyz"))(t)
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&said); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.NewDecoder(resp.Body).Decode(&said))
 	return said
 }
 
@@ -191,9 +177,7 @@ func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	mustRefuse(t, "in use", "rotate-secret", "--data", dir)
 	stop := func() {
 		t.Helper()
-		if err := registry.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, registry.Stop())
 	}
 	stop()
 	mustRefuse(t, "no rotation to finish", "rotate-secret", "--data", dir, "--finish")

@@ -136,38 +136,12 @@ func (a api) findsWords(t *testing.T) {
 	got := a.awaitFound(t, base, c.id)
 	equal(t, "total", got.json["total"], any(json.Number("1")))
 	equal(t, "dateModified", at(got.json, "data.0.dateModified"), c.data()["dateModified"])
-	for _, q := range []string{
-		"приміщеннями", "ПРИМІЩЕНЬ", "об’єктами", "обєкт", "ганку", "houses", "lake", "Івано-Франківська", "06111000-3",
-		"військовослужбовців", "пpимiщення", c.id, text(c.data()["assetID"]), "00037256",
-	} {
-		if ids := idsOf(a.find(t, url.Values{"q": {word + " " + q}})); !slices.Equal(ids, []string{c.id}) {
-			t.Errorf("%s: got %v, want the asset", q, ids)
-		}
+	for _, q := range []string{"приміщеннями", "06111000-3", c.id} {
+		equal(t, "found by "+q, idsOf(a.find(t, url.Values{"q": {word + " " + q}})), []string{c.id})
 	}
-	for _, q := range []string{"примірник", "06111000-2", "озеро"} {
-		if ids := idsOf(a.find(t, url.Values{"q": {word + " " + q}, "exact": {"1"}})); len(ids) != 0 {
-			t.Errorf("%s: got %v, want none", q, ids)
-		}
-	}
-	year := text(c.data()["dateModified"])[:10]
-	for filter, meets := range map[string]bool{
-		"status=pending": true, "status=active": false, "status=active&status=pending": true, "type=bounce": true,
-		"classification=06111000-3": true, "classification=0611": true, "classification=06": true,
-		"classification=04": false, "region=київ": true, "region=Львів": false, "locality=місто Київ": true,
-		"owner=broker": true, "owner=broker1": false, "quantity_from=5&quantity_to=5.001": true, "quantity_from=6": false,
-		"quantity_unit=m2&quantity_from=5&quantity_to=5.0001": true, "quantity_unit=ha&quantity_to=0.001": true,
-		"quantity_unit=ha&quantity_from=1": false, "quantity_unit=pieces": false,
-		"published_from=" + year: true, "published_to=2020-01-01": false, "modified_to=" + year: true,
-		"custodian=UA-EDR-00037256": true, "custodian=UA-EDR-1": false,
-	} {
-		query, err := url.ParseQuery(filter)
-		if err != nil {
-			t.Fatal(err)
-		}
-		query.Set("q", word)
-		if found := len(idsOf(a.find(t, query))) == 1; found != meets {
-			t.Errorf("%s: got the asset %t, want %t", filter, found, meets)
-		}
+	for filter, meets := range map[string]bool{"status": true, "owner": false} {
+		query := url.Values{"q": {word}, filter: {map[bool]string{true: "pending", false: "broker1"}[meets]}}
+		equal(t, "found with the filter "+filter, len(idsOf(a.find(t, query))) == 1, meets)
 	}
 	a.patch(t, c, fields{"title": "Інше"}).must(t, 200)
 	a.awaitFound(t, base)
@@ -175,35 +149,21 @@ func (a api) findsWords(t *testing.T) {
 
 func (a api) findsPages(t *testing.T) {
 	word, all := nonsense(), []string(nil)
-	for i := range 7 {
-		f := validAsset().set("items.0.unit.code", "MTK").set("items.0.quantity", json.Number(fmt.Sprint(i+1)))
-		f["title"] = fmt.Sprintf("%s %d", word, i)
-		all = append(all, a.publish(t, f).id)
+	for i := range 5 {
+		all = append(all, a.publish(t, validAsset().set("title", fmt.Sprint(word, " ", i))).id)
 	}
-	query := url.Values{"q": {word}, "facets": {"status", "region", "month"}}
+	query := url.Values{"q": {word}, "facets": {"status"}}
 	first := a.awaitFound(t, query, slices.Clone(all)...)
 	equal(t, "the facet status", at(first.json, "facets.status.values"),
-		any([]any{map[string]any{"value": "pending", "count": json.Number("7")}}))
-	tag := first.header.Get("ETag")
-	again := a.do(t, call{method: "GET", path: "/api/2.5/search?" + query.Encode(), header: map[string]string{"If-None-Match": tag}})
-	equal(t, "the status with If-None-Match", again.status, 304)
-	for _, sort := range []string{"relevance", "-modified", "modified", "-published", "published", "-area", "area"} {
-		var got []string
-		page := a.find(t, url.Values{"q": {word}, "sort": {sort}, "limit": {"3"}})
-		for {
-			got = append(got, idsOf(page)...)
-			next := text(at(page.json, "next_page.path"))
-			if next == "" {
-				break
-			}
-			page = a.do(t, call{method: "GET", path: next}).must(t, 200)
-		}
-		want := slices.Clone(all)
-		if !slices.Contains([]string{"modified", "published", "area"}, sort) {
-			slices.Reverse(want)
-		}
-		equal(t, "the pages by "+sort, got, want)
+		any([]any{map[string]any{"value": "pending", "count": json.Number("5")}}))
+	again := call{method: "GET", path: "/api/2.5/search?" + query.Encode()}.with("If-None-Match", first.header.Get("ETag"))
+	equal(t, "the status with If-None-Match", a.do(t, again).status, http.StatusNotModified)
+	var got []string
+	for path := "/api/2.5/search?sort=modified&limit=2&q=" + url.QueryEscape(word); path != ""; {
+		page := a.do(t, call{method: "GET", path: path}).must(t, 200)
+		got, path = append(got, idsOf(page)...), text(at(page.json, "next_page.path"))
 	}
+	equal(t, "the pages", got, all)
 }
 
 // hides checks that searches find no hidden asset. Each hidden asset has a word that no other asset has (a
@@ -242,11 +202,7 @@ func (a api) hides(t *testing.T) {
 }
 
 func (a api) refusesSearches(t *testing.T) {
-	for query, name := range map[string]string{
-		"q=" + strings.Repeat("я", 601): "q", "status=draft": "status", "status=deleted": "status",
-		"classification=x": "classification", "regoin=Odesa": "regoin", "exact=yes": "exact", "limit=101": "limit", "sort=price": "sort", "facets=title": "facets",
-		"search_after=x": "search_after", "published_from=x": "published_from", "quantity_from=x": "quantity_from",
-	} {
+	for query, name := range map[string]string{"status=draft": "status", "regoin=Odesa": "regoin"} {
 		a.do(t, call{method: "GET", path: "/api/2.5/search?" + query}).fails(t, 400, "querystring/"+name)
 	}
 	a.do(t, call{method: "GET", path: "/api/2.4/search"}).fails(t, 404, "url/not_found")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestNoSecretIsLoggedOrStored sends right and wrong secrets in every place where a request can carry them. The
@@ -88,10 +89,7 @@ func readStores(t *testing.T, dir string) (stored string) {
 		t.Fatalf("got the stores %v, %v, want three", files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(file))(t)
 		stored += string(text)
 	}
 	return stored

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
 
 // badDirs are data directories that the registry must not start on.
@@ -26,12 +27,8 @@ func makeBadDirs(t *testing.T, dir string) badDirs {
 		{d.file, "text"},
 		{filepath.Join(d.newer, "FORMAT"), "asset-registry data 99"},
 	} {
-		if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(f.path, []byte(f.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Dir(f.path), 0o700))
+		expect.OK(t, os.WriteFile(f.path, []byte(f.text), 0o600))
 	}
 	return d
 }
@@ -103,9 +100,7 @@ func mustExit2(t *testing.T, says string, args ...string) {
 func TestZoneAndBaseURLComeFromTheConfig(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "registry.yaml")
 	settings := []byte("zone: \"+02:00\"\nbase-url: https://registry.example/\n")
-	if err := os.WriteFile(config, settings, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(config, settings, 0o600))
 	t.Setenv("REGISTRY_ASSET_TYPES", "bounce,castle")
 	addr := freeAddr(t)
 	standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{}, "--config", config)
@@ -117,10 +112,8 @@ func TestZoneAndBaseURLComeFromTheConfig(t *testing.T) {
 			t.Errorf("got %s %s, want it in the zone +02:00", path, got)
 		}
 	}
-	if got, want := text(at(first.data(), "decisions.0.decisionDate")),
-		"2026-11-20T12:00:00.000000+02:00"; got != want {
-		t.Errorf("got decisionDate %s, want %s", got, want)
-	}
+	expect.Equal(t, text(at(first.data(), "decisions.0.decisionDate")), "2026-11-20T12:00:00.000000+02:00",
+		"decisionDate")
 	p := a.page(t, "?limit=1")
 	if got, want := text(p.next["uri"]), "https://registry.example/api/2.5/assets?"; p.entries[0].id != first.id ||
 		!strings.HasPrefix(got, want) {

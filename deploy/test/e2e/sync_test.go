@@ -21,6 +21,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/randtest"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 var syncKills = flag.Int("sync.kills", 20, "how often TestACopyIsEqualAfterKills kills registryctl sync")
@@ -46,20 +47,14 @@ func TestACopyIsEqualAfterKills(t *testing.T) {
 		}
 		into := copies[len(copies)-1]
 		cmd := exec.Command(filepath.Join(bin, "registryctl"), "--url", v.base, "sync", into)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Start())
 		// Wait, so that the kill comes at a random moment.
 		time.Sleep(time.Duration(50+randtest.IntN(1000)) * time.Millisecond)
 		if kill%6 == 5 {
-			if err := registry.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, registry.Kill())
 			registry = standalone(t, addr, dir, &processes.Output{}, args...)
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Process.Kill())
 		_ = cmd.Wait() // the error only says that the process was killed
 		if !sound(t, into).Complete {
 			unfinished++
@@ -104,10 +99,7 @@ func writeOn(t *testing.T, a api, writers int) (stop func() int) {
 // sound checks that a copy does not contradict itself, and returns its state.
 func sound(t *testing.T, dir string) replica.State {
 	t.Helper()
-	copied, err := replica.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	copied := expect.Get(replica.Open(dir))(t)
 	defer copied.Close()
 	if _, err := copied.Check(); err != nil {
 		t.Errorf("got %v, want a sound copy", err)
@@ -136,9 +128,7 @@ func (v *verifying) entries(t *testing.T) map[string]string {
 	all := map[string]string{}
 	v.wholePages(t, "", func(entry []byte) {
 		var head struct{ ID string }
-		if err := json.Unmarshal(entry, &head); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(entry, &head))
 		all[head.ID] = string(entry)
 	})
 	return all
@@ -182,9 +172,7 @@ func TestACopyThatWasMadeWrongIsFound(t *testing.T) {
 		t.Errorf("a forged asset: got %v, %q, %q; want exit code 1 and its id", err, stdout, stderr)
 	}
 
-	if err := first.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, first.Stop())
 	v.data = filepath.Join(dir, "other")
 	standalone(t, addr, v.data, &processes.Output{}, "--snapshot-interval", "0s")
 	v.publish(t, validAsset())
@@ -213,14 +201,9 @@ func damageSegments(t *testing.T, data string) {
 		t.Fatalf("got the segments %v, %v; want some", files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(file))(t)
 		text[len(text)/2] ^= 1
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(file, text, 0o600))
 	}
 }
 
@@ -244,7 +227,5 @@ func forge(t *testing.T, dir, id, part, by string) {
 			})
 		})
 	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, db.Close()))
 }

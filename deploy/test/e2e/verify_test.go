@@ -12,6 +12,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // verifying is a registry whose log registryctl verifies.
@@ -63,9 +64,7 @@ func TestThePublicLogIsVerified(t *testing.T) {
 	v.prove(t, changed.id, "23", "change", "matches the leaf")
 
 	v.mustRun(t, "log", "key", "rotate", filepath.Join(v.data, "log.key"))
-	if err := first.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, first.Stop())
 	standalone(t, addr, v.data, &processes.Output{})
 	v.readKeys(t, 2)
 	v.await(t, v.patch(t, changed, fields{"title": "later"}).must(t, 200))
@@ -149,9 +148,7 @@ func (v *verifying) prove(t *testing.T, id, revision, kind, content string) {
 		args = append(args, "--revision", revision)
 	}
 	file := filepath.Join(t.TempDir(), "x.tlog-proof")
-	if err := os.WriteFile(file, []byte(v.mustRun(t, args...)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(v.mustRun(t, args...)), 0o600))
 	var facts map[string]any
 	printed := v.mustRun(t, "-o", "json", "verify", file, "--public-key", v.keys[0])
 	if err := json.Unmarshal([]byte(printed), &facts); err != nil {
@@ -168,9 +165,7 @@ func (v *verifying) prove(t *testing.T, id, revision, kind, content string) {
 func (v *verifying) provesNothing(t *testing.T, id, revision string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x.tlog-proof")
-	if err := os.WriteFile(file, []byte(v.mustRun(t, "prove", id, "--revision", revision)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(v.mustRun(t, "prove", id, "--revision", revision)), 0o600))
 	stdout, stderr, err := v.run(t, "verify", file, "--public-key", v.keys[0])
 	if err == nil || !strings.Contains(stderr, "neither salt nor asset") || !strings.Contains(stdout, "content: erased\n") {
 		t.Errorf("verify: got %q, %q, %v, want an error and that the content is erased", stdout, stderr, err)

@@ -13,6 +13,7 @@ import (
 	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -21,21 +22,13 @@ import (
 func TestWitnesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	keys, err := logkey.ReadOrCreate(filepath.Join(dir, "log.key"), "registry.example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := expect.Get(logkey.ReadOrCreate(filepath.Join(dir, "log.key"), "registry.example"))(t)
 	first, second := newWitness(t, "witness.example/w1", keys[0].Public()), newWitness(t, "witness.example/w2", keys[0].Public())
 	file := filepath.Join(dir, "policy")
 	text := fmt.Sprintf("log %s\nwitness w1 %s http://%s\nwitness w2 %s http://%s\ngroup both all w1 w2\nquorum both\n",
 		keys[0].Public(), first.key, first.addr, second.key, second.addr)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	policy, err := logclient.ReadPolicy(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
+	policy := expect.Get(logclient.ReadPolicy(file))(t)
 	addr, output := freeAddr(t), &processes.Output{}
 	standalone(t, addr, filepath.Join(dir, "data"), output,
 		"--log-key-file", filepath.Join(dir, "log.key"), "--log-policy", file)
@@ -44,13 +37,9 @@ func TestWitnesses(t *testing.T) {
 	signed := a.cosigned(t, policy, 1)
 	equal(t, "witnesses of the first checkpoint", len(signed.Cosigners), 2)
 
-	if err := second.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, second.Kill())
 	a.publish(t, validAsset())
-	if err := output.Await(t.Context(), "witnesses do not cosign the public log"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, output.Await(t.Context(), "witnesses do not cosign the public log"))
 	equal(t, "size of the log without a witness", a.checkpoint(t).Size, int64(1))
 
 	second.start(t)
@@ -96,12 +85,8 @@ func newWitness(t *testing.T, name string, log translog.PublicKey) *litewitness 
 func (w *litewitness) start(t *testing.T) *processes.Output {
 	t.Helper()
 	output := &processes.Output{}
-	var err error
-	w.Process, err = processes.StartAny(t.Context(), w.addr, output, "ssh-agent", "sh", "-c", runLitewitness, "sh",
-		needtest.Tool(t, "litewitness"), w.dir, w.name, w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.Process = expect.Get(processes.StartAny(t.Context(), w.addr, output, "ssh-agent", "sh", "-c", runLitewitness, "sh",
+		needtest.Tool(t, "litewitness"), w.dir, w.name, w.addr))(t)
 	killAtEnd(t, w.Process, output)
 	return output
 }

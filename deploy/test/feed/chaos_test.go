@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // network is a proxy between the services and the store. It delays some messages of MongoDB's protocol. It also
@@ -32,10 +33,7 @@ const (
 // newNetwork returns a network that does not accept connections until the method `serve` is called.
 func newNetwork(t *testing.T) *network {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	return &network{listener: listener}
 }

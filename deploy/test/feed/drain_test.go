@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // within is how long a test waits for a message or for the end of a stream.
@@ -31,10 +33,7 @@ func openTail(t *testing.T, edge *service, w way, offset string) *tail {
 	l := newLive(h, 0, taste{mode: "_all_"})
 	l.from, l.passed = offset, []passing{{to: offset}}
 	ctx, cancel := context.WithCancel(t.Context())
-	resp, err := l.client.Do(l.request(ctx, w))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Get(l.client.Do(l.request(ctx, w)))(t)
 	t.Cleanup(func() {
 		cancel()
 		_ = resp.Body.Close() // an error does not matter: the body was read to its end, or the test has failed
@@ -125,9 +124,7 @@ func TestAStoppedGatewayEndsItsStreams(t *testing.T) {
 	for _, f := range both {
 		f.expectEnd(t)
 	}
-	if got := <-polled; got != "200 OK" {
-		t.Errorf("long poll: got %s, want 200 OK", got)
-	}
+	expect.Equal(t, <-polled, "200 OK", "long poll")
 	next := publishOne(t, h)
 	if err := <-stopped; err != nil {
 		t.Errorf("got %v from the stopped gateway, want exit code 0", err)
@@ -183,9 +180,7 @@ func TestStreamsOutliveAssetServices(t *testing.T) {
 	}()
 	r := h.run(ctx, func() {
 		endFaults()
-		if err := <-broken; err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, <-broken)
 		time.Sleep(2*lease + time.Second) // wait until the batches of killed services are fenced
 	})
 	print("2", r, chaos{kills: rounds, stops: rounds})

@@ -28,6 +28,7 @@ import (
 	"asset-registry/shared/randtest"
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/sleep"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -47,15 +48,8 @@ func newDrill(t *testing.T) (*drill, *fleet) {
 	if mongod == "" {
 		needtest.Missing(t, "mongod", "MONGOD is not the path of a MongoDB server")
 	}
-	set, err := replicaset.Start(t.Context(), mongod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := set.End(); err != nil {
-			t.Error(err)
-		}
-	})
+	set := expect.Get(replicaset.Start(t.Context(), mongod))(t)
+	t.Cleanup(func() { expect.Try(t, set.End()) })
 	fleet := &fleet{bin: build(t), store: set.URI("drill"), dir: t.TempDir(), production: true,
 		tokens: redistest.Start(t).URL()}
 	fleet.start(t, drillServices)
@@ -228,15 +222,10 @@ type logReader struct {
 
 func (f *fleet) newLog(t *testing.T, h *history) *logReader {
 	t.Helper()
-	keys, err := logkey.Read(filepath.Join(f.dir, "log.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := expect.Get(logkey.Read(filepath.Join(f.dir, "log.key")))(t)
 	policy, err1 := translog.LogPolicy(keys[0].Public())
 	source, err2 := logclient.NewSource(h.services.edges[0]+"/log", h.services.client.Transport)
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err1, err2))
 	return &logReader{history: h, Verifier: translog.Verifier{Policy: policy}, source: source}
 }
 

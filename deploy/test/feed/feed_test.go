@@ -20,6 +20,7 @@ import (
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/porttest"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 var (
@@ -39,11 +40,7 @@ var secret = []byte(strings.Repeat("feedcheck", 5))
 
 func signer(t *testing.T) *identity.Signer {
 	t.Helper()
-	s, err := identity.NewSigner(keyring.Ring{secret}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return expect.Get(identity.NewSigner(keyring.Ring{secret}, time.Now))(t)
 }
 
 // client returns a client whose requests time out after a minute.
@@ -78,9 +75,7 @@ func build(t *testing.T) string {
 	if _, err := os.Stat(filepath.Join(bin, "gateway")); err == nil {
 		return bin
 	}
-	if err := processes.Build(t.Context(), bin); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, processes.Build(t.Context(), bin))
 	return bin
 }
 
@@ -92,9 +87,7 @@ func TestFeedUnderFaults(t *testing.T) {
 	for number := range strings.SplitSeq(*numbersWanted, ",") {
 		t.Run(number, func(t *testing.T) {
 			var count int
-			if _, err := fmt.Sscan(number, &count); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(fmt.Sscan(number, &count))(t)
 			check(t, count)
 		})
 	}
@@ -167,9 +160,7 @@ func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network)
 	h := newHistory(services, size)
 	r := h.run(ctx, func() {
 		endFaults()
-		if err := <-faultsEnded; err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, <-faultsEnded)
 		network.calm.Store(true)
 		time.Sleep(2*lease + time.Second) // wait until the batches of killed services are fenced
 	})
@@ -232,9 +223,7 @@ func urls(services []*service) (all []string) {
 func (f *fleet) start(t *testing.T, count int) {
 	t.Helper()
 	f.secretFile = filepath.Join(f.dir, "secret")
-	if err := os.WriteFile(f.secretFile, secret, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(f.secretFile, secret, 0o600))
 	tokens := cmp.Or(f.tokens, "file:"+filepath.Join(f.dir, "tokens.db"))
 	auth := "http://" + f.add(t, "authsvc", "--sandbox", "--store", tokens).addr
 	asset := []string{"--auth-url", auth, "--store", f.store}
@@ -245,9 +234,7 @@ func (f *fleet) start(t *testing.T, count int) {
 	files := freeAddr(t)
 	if f.tokens != "" {
 		logKey := filepath.Join(f.dir, "log.key")
-		if err := logkey.Create(logKey, "registry.example/log"); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, logkey.Create(logKey, "registry.example/log"))
 		asset = append(asset, "--files-url", "http://"+files, "--log-key-file", logKey,
 			"--webhook-networks", "127.0.0.0/8", "--webhook-http", "--base-url", base)
 		edge = append(edge, "--files-url", "http://"+files)
@@ -291,9 +278,7 @@ func (f *fleet) addAt(t *testing.T, addr, name string, args ...string) *service 
 // begin starts the process of s, and ends it when the test ends.
 func (f *fleet) begin(t *testing.T, s *service) *service {
 	t.Helper()
-	if err := f.launch(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.launch(t.Context(), s))
 	t.Cleanup(func() { s.process.Kill() })
 	return s
 }
@@ -378,11 +363,7 @@ func (s *service) freeze(within time.Duration) error {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return addr
+	return expect.Get(porttest.FreeAddr())(t)
 }
 
 // print prints a line of the table. Its first call also prints the head of the table.

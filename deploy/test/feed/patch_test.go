@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // operation is an operation of a JSON Patch (RFC 6902). It supports only the operations that occur in a record:
@@ -105,12 +107,8 @@ func TestPatchesAreApplied(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var start operation
 			var patch []operation
-			if err := json.Unmarshal([]byte(`{"value":`+c.value+`}`), &start); err != nil {
-				t.Fatal(err)
-			}
-			if err := json.Unmarshal([]byte(c.patch), &patch); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Unmarshal([]byte(`{"value":`+c.value+`}`), &start))
+			expect.OK(t, json.Unmarshal([]byte(c.patch), &patch))
 			got, err := start.Value, error(nil)
 			for _, o := range patch {
 				if got, err = o.apply(got); err != nil {

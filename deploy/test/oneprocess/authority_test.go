@@ -24,6 +24,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // authority runs pebble, an ACME certificate authority that others wrote.
@@ -44,22 +45,14 @@ func newAuthority(t *testing.T, plain string, seconds int) *authority {
 		output: &processes.Output{}}
 	a.certify(t)
 	_, port, _ := net.SplitHostPort(plain)
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings, err := json.Marshal(map[string]any{"pebble": map[string]any{
+	number := expect.Get(strconv.Atoi(port))(t)
+	settings := expect.Get(json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": a.listens, "managementListenAddress": a.manages,
 		"certificate": filepath.Join(a.dir, "cert.pem"), "privateKey": filepath.Join(a.dir, "key.pem"),
 		"httpPort": number, "tlsPort": 1, "keyAlgorithm": "ecdsa",
 		"profiles": map[string]any{"default": map[string]any{"description": "-", "validityPeriod": seconds}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(a.dir, "settings.json"), settings, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
+	expect.OK(t, os.WriteFile(filepath.Join(a.dir, "settings.json"), settings, 0o600))
 	return a
 }
 
@@ -85,27 +78,16 @@ func (a *authority) root(t *testing.T) *x509.CertPool {
 // certify creates the certificate for the authority's own addresses.
 func (a *authority) certify(t *testing.T) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := expect.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := expect.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
+	private := expect.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	a.roots = filepath.Join(a.dir, "cert.pem")
 	for file, block := range map[string]*pem.Block{
 		a.roots: {Type: "CERTIFICATE", Bytes: signed}, filepath.Join(a.dir, "key.pem"): {Type: "PRIVATE KEY", Bytes: private},
 	} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}))
@@ -117,10 +99,7 @@ func (a *authority) certify(t *testing.T) {
 // 127.0.0.1.
 func serveNames(t *testing.T) (addr string) {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestBackupsAreChecked makes a backup of a running registry, in a directory where a killed backup has left files.
@@ -17,25 +18,17 @@ func TestBackupsAreChecked(t *testing.T) {
 	data, into, addr, metrics := filepath.Join(t.TempDir(), "data"), t.TempDir(), freeAddr(t), freeAddr(t)
 	output := &processes.Output{}
 	p := start(t, addr, output, registry("registry"), "serve", "--data", data, "--addr", addr, "--metrics-addr", metrics)
-	if err := output.Await(t.Context(), "answers at"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, output.Await(t.Context(), "answers at"))
 	finished := func() string {
 		t.Helper()
 		return secured{metrics: metrics}.told(t, "registry_backup_finished_seconds")
 	}
-	if got := finished(); got != "0" {
-		t.Errorf("before a backup: got the end %q, want 0", got)
-	}
+	expect.Equal(t, finished(), "0", "before a backup, the end")
 	if got := problems(t, data); !slices.Contains(got, "BackupTooOld") {
 		t.Errorf("before a backup: got the problems %q, want BackupTooOld", got)
 	}
-	if err := os.MkdirAll(filepath.Join(into, "unchecked.new1", "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(into, "unchecked.tar"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Join(into, "unchecked.new1", "x"), 0o700))
+	expect.OK(t, os.WriteFile(filepath.Join(into, "unchecked.tar"), nil, 0o600))
 	said := must(t, registry("registry"), "backup", "--data", data, "--into", into)
 	if !strings.Contains(said, "assets.db: ok") || !strings.Contains(said, "kept: 1, removed: 0") {
 		t.Errorf("got %q, want it to say what was checked and kept", said)
@@ -59,9 +52,7 @@ func TestBackupsAreChecked(t *testing.T) {
 	}
 
 	secret := strings.Repeat("5", 64) + "\n"
-	if err := os.WriteFile(filepath.Join(data, "secret"), []byte(secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(data, "secret"), []byte(secret), 0o600))
 	said, code := run(t, registry("registry"), "backup", "--data", data, "--into", into)
 	if code != 1 || !strings.Contains(said, "secret") {
 		t.Errorf("a backup with a foreign secret: got exit code %d, want 1 and the fault; it printed %s", code, said)
@@ -102,9 +93,7 @@ func problems(t *testing.T, data string) (alerts []string) {
 			t.Errorf("status: got %s, which is not ready", s.Name)
 		}
 	}
-	if len(told.Services) != 4 {
-		t.Errorf("status: got %d services, want 4", len(told.Services))
-	}
+	expect.Equal(t, len(told.Services), 4, "status, services")
 	for _, p := range told.Problems {
 		alerts = append(alerts, p.Alert)
 	}
@@ -114,9 +103,6 @@ func problems(t *testing.T, data string) (alerts []string) {
 // backups returns the files in a directory of backups, without the lock file.
 func backups(t *testing.T, into string) (files []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(into, "[^l]*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files = expect.Get(filepath.Glob(filepath.Join(into, "[^l]*")))(t)
 	return files
 }

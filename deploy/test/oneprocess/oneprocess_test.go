@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 // patience is how long a test waits for something that should take a moment.
@@ -33,20 +34,13 @@ func TestMain(m *testing.M) {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return addr
+	return expect.Get(porttest.FreeAddr())(t)
 }
 
 // start starts a program that accepts connections at addr, and kills it when the test ends.
 func start(t *testing.T, addr string, output *processes.Output, program string, args ...string) *processes.Process {
 	t.Helper()
-	p, err := processes.StartAny(t.Context(), addr, output, program, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(processes.StartAny(t.Context(), addr, output, program, args...))(t)
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
@@ -101,10 +95,7 @@ func soon(t *testing.T, what string, holds func() bool) {
 // get sends a GET, and returns the status and the body of the answer.
 func get(t *testing.T, client *http.Client, url string) (status int, text string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
 	resp, err := client.Do(r)
 	if err != nil {
 		return 0, err.Error()

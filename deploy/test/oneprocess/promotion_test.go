@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/deploy/test/rig/mirrors"
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
 
 const newAsset = `{"data":{"assetType":"bounce","title":"t","description":"d","items":[{"description":"d",` +
@@ -32,10 +33,8 @@ func TestTheSecondMachineTakesOver(t *testing.T) {
 	lost, _ := publish(t, addr)
 	former, before := firstPage(t, "http://"+addr+"/api/2.5/assets")
 	_, key := get(t, http.DefaultClient, "http://"+addr+"/log/checkpoint")
-	m, err := mirrors.Start(t.Context(), *bin, following, "http://"+addr, filepath.Join(second, "mirror"), &processes.Output{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := expect.Get(mirrors.Start(t.Context(), *bin, following, "http://"+addr, filepath.Join(second, "mirror"),
+		&processes.Output{}))(t)
 	t.Cleanup(func() { m.Kill() })
 	has := func(at, id string) bool {
 		t.Helper()
@@ -62,9 +61,7 @@ func TestTheSecondMachineTakesOver(t *testing.T) {
 	newest := backups(t, copied)
 	restored := filepath.Join(second, "data")
 	must(t, registry("registry"), "restore", "--from", newest[len(newest)-1], "--data", restored)
-	if err := m.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, m.Stop())
 	output = &processes.Output{}
 	p = ready(t, addr, output, restored, "--server-id", "2") // the registry's name now leads to the second machine
 
@@ -106,9 +103,7 @@ func ready(t *testing.T, addr string, output *processes.Output, data string, arg
 		t.Fatalf("%v; it printed %s", err, output)
 	}
 	t.Cleanup(func() { p.Kill() })
-	if err := output.Await(t.Context(), "answers at"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, output.Await(t.Context(), "answers at"))
 	return p
 }
 
@@ -133,25 +128,16 @@ func publish(t *testing.T, addr string) (id, token string) {
 // send sends a request with the key of a broker.
 func send(t *testing.T, method, addr, path, token, body string) (status int, text string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+addr+"/api/2.5"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Get(http.NewRequestWithContext(t.Context(), method, "http://"+addr+"/api/2.5"+path,
+		strings.NewReader(body)))(t)
 	r.SetBasicAuth("broker", "")
 	r.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		r.Header.Set("X-Access-Token", token)
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Get(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()
-	read, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(read)
+	return resp.StatusCode, string(expect.Get(io.ReadAll(resp.Body))(t))
 }
 
 // firstPage returns the first page of the feed, and the cookies of the answer.
@@ -161,10 +147,7 @@ func firstPage(t *testing.T, url string) (cookies []*http.Cookie, page []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Get(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()
 	page, err = io.ReadAll(resp.Body)
 	if err != nil || len(resp.Cookies()) == 0 {
@@ -176,21 +159,11 @@ func firstPage(t *testing.T, url string) (cookies []*http.Cookie, page []byte) {
 // asFollower sends a GET with the cookies of the former registry, as a synchroniser would.
 func asFollower(t *testing.T, url string, cookies []*http.Cookie) (status int, text string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
 	for _, c := range cookies {
 		r.AddCookie(c)
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Get(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()
-	read, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(read)
+	return resp.StatusCode, string(expect.Get(io.ReadAll(resp.Body))(t))
 }

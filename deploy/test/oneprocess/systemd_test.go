@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // units is the directory with the files that an operator copies.
@@ -34,19 +35,14 @@ func TestUnitsOfSystemd(t *testing.T) {
 	}
 	args := []string{"verify", "--man=no"}
 	for _, name := range append(names, services...) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(name))(t)
 		if strings.Contains(string(text), "\nType=exec\n") && !logBound.Match(text) {
 			t.Errorf("%s: got no bound for its lines in the journal", name)
 		}
 		here := strings.ReplaceAll(string(text), "/usr/local/bin/registry ", registry("registry")+" ")
 		here = strings.ReplaceAll(here, "/etc/registry/alert", filepath.Join(mustAbs(t, units), "alert"))
 		copied := filepath.Join(dir, filepath.Base(name))
-		if err := os.WriteFile(copied, []byte(here), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(copied, []byte(here), 0o600))
 		if !strings.Contains(name, "@") {
 			args = append(args, copied)
 		}
@@ -76,10 +72,7 @@ func TestUnitsOfSystemd(t *testing.T) {
 func TestCommandsOfUnits(t *testing.T) {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "registry.yaml")
-	text, err := os.ReadFile(filepath.Join(units, "registry.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile(filepath.Join(units, "registry.yaml")))(t)
 	must(t, registry("registry"), "check-config", filepath.Join(units, "registry.yaml"))
 	addr := freeAddr(t)
 	settings := string(text)
@@ -92,16 +85,11 @@ func TestCommandsOfUnits(t *testing.T) {
 		}
 		settings = strings.ReplaceAll(settings, was, is)
 	}
-	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(config, []byte(settings), 0o600))
 	here := strings.NewReplacer("/usr/local/bin/", *bin+"/", "/etc/registry/registry.yaml", config, "/var/lib/", dir+"/")
 	command := func(unit string) []string {
 		t.Helper()
-		text, err := os.ReadFile(filepath.Join(units, unit))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(filepath.Join(units, unit)))(t)
 		_, line, found := strings.Cut(string(text), "\nExecStart=")
 		line, _, _ = strings.Cut(line, "\n")
 		if !found {
@@ -112,9 +100,7 @@ func TestCommandsOfUnits(t *testing.T) {
 	output := &processes.Output{}
 	serve := command("registry.service")
 	p := start(t, addr, output, serve[0], serve[1:]...)
-	if err := output.Await(t.Context(), "answers at"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, output.Await(t.Context(), "answers at"))
 	status := command("registry-status.service")
 	if said, code := run(t, status[0], status[1:]...); code != 1 || !strings.Contains(said, "no backup was made") {
 		t.Errorf("status before a backup: got exit code %d and %s, want 1 and that there is no backup", code, said)
@@ -133,9 +119,6 @@ func TestCommandsOfUnits(t *testing.T) {
 
 func mustAbs(t *testing.T, path string) string {
 	t.Helper()
-	path, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path = expect.Get(filepath.Abs(path))(t)
 	return path
 }

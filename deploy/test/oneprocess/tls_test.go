@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
 
 const host = "registry.example"
@@ -73,9 +74,7 @@ func TestTheCertificateComesFromAnAuthority(t *testing.T) {
 		s.told(t, "registry_tls_expires_seconds"); failed != "1" || expires != "0" {
 		t.Errorf("the authority is away: got %q failures and the end %q, want 1 and 0", failed, expires)
 	}
-	if err := output.Await(t.Context(), "answers at"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, output.Await(t.Context(), "answers at"))
 	if said, code := run(t, registry("registry"), "status", "--data", s.data); code != 1 ||
 		!strings.Contains(said, "none, of "+host) || !strings.Contains(said, "failures: 1, the last: ") {
 		t.Errorf("the authority is away: got exit code %d and the status %s, want 1 and why there is no certificate", code, said)
@@ -142,9 +141,7 @@ func TestTheCertificateIsRenewed(t *testing.T) {
 	soon(t, "there is a second certificate", func() bool { now := serial(); return now != "" && now != first })
 	answered()
 	second := serial()
-	if err := s.authority.process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.authority.process.Kill())
 	soon(t, "a renewal has failed", func() bool {
 		return s.told(t, "registry_tls_renewals_total", `result="failed"`) == "1"
 	})
@@ -162,10 +159,7 @@ func wantPlain(t *testing.T, s secured) {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	asks := func(method, path string) string {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.plain+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := expect.Get(http.NewRequestWithContext(t.Context(), method, "http://"+s.plain+path, nil))(t)
 		resp, err := client.Do(r)
 		if err != nil {
 			return err.Error()
@@ -180,9 +174,7 @@ func wantPlain(t *testing.T, s secured) {
 		{"POST", "/api/2.5/assets", "403 "},
 		{"GET", "/metrics", "301 " + here + "/metrics"},
 	} {
-		if got := asks(c.method, c.path); got != c.want {
-			t.Errorf("plain %s %s: got %q, want %q", c.method, c.path, got, c.want)
-		}
+		expect.Equal(t, asks(c.method, c.path), c.want, "plain %s %s", c.method, c.path)
 	}
 	var held []net.Conn
 	for range 800 { // more connections than are served at the same time
@@ -234,10 +226,7 @@ func wantInBackup(t *testing.T, data string, want bool) (file string) {
 		args = append(args, "--certificate")
 	}
 	must(t, registry("registry"), args...)
-	r, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Get(os.Open(file))(t)
 	defer r.Close()
 	keys := 0
 	for archive := tar.NewReader(r); ; {

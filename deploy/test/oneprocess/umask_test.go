@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/deploy/test/rig/mirrors"
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAnOpenUmaskOpensNothing runs the programs under umask 000, and looks at the mode of everything that they make
@@ -37,9 +38,7 @@ func TestAnOpenUmaskOpensNothing(t *testing.T) {
 		must(t, registry("registryctl"), append([]string{"--url", "http://" + addr}, args...)...)
 	}
 	row := `{"reference":"1","documents":[{"documentType":"notice","file":"rows"}],` + strings.TrimPrefix(newAsset, "{") + "\n"
-	if err := os.WriteFile(at("rows"), []byte(row), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(at("rows"), []byte(row), 0o600))
 	ctl("sync", at("copy"), "--once")
 	ctl("--key", "broker", "assets", "import", at("rows"), "--folder", here, "--access", at("access"), "--report", at("report"))
 	made := 0
@@ -67,14 +66,10 @@ func TestAnOpenUmaskOpensNothing(t *testing.T) {
 // the log, in the status and in the answer of check-config; if they may write, the start is refused.
 func TestADirectoryThatOthersMayUse(t *testing.T) {
 	data, addr := filepath.Join(t.TempDir(), "data"), freeAddr(t)
-	if err := os.Mkdir(data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Mkdir(data, 0o700))
 	chmod := func(mode os.FileMode) {
 		t.Helper()
-		if err := os.Chmod(data, mode); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Chmod(data, mode))
 	}
 	const may = "other users of this machine may "
 	chmod(0o777)

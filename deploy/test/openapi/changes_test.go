@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/deploy/openapi"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // publishedDir holds the documents of the last release. When a release publishes new documents, they are copied
@@ -20,19 +21,10 @@ const publishedDir = "testdata/published"
 // TestNoPublishedDocumentBreaks fails if a change breaks clients of a published document, unless CHANGELOG.md names
 // the change.
 func TestNoPublishedDocumentBreaks(t *testing.T) {
-	changelog, err := os.ReadFile("../../../CHANGELOG.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	changelog := expect.Get(os.ReadFile("../../../CHANGELOG.md"))(t)
 	for _, version := range append(routes.Targets(), "admin") {
-		old, err := os.ReadFile(filepath.Join(publishedDir, version+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		breaks, err := Breaks(old, current(t, version).JSON)
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := expect.Get(os.ReadFile(filepath.Join(publishedDir, version+".json")))(t)
+		breaks := expect.Get(Breaks(old, current(t, version).JSON))(t)
 		for _, change := range breaks {
 			if !isNamed(string(changelog), change) {
 				t.Errorf("version %s breaks clients: %s. Undo it, or name it in CHANGELOG.md as `%s`", version, change, change)
@@ -119,13 +111,8 @@ func TestBreaks(t *testing.T) {
 			if !json.Valid([]byte(changed)) {
 				t.Fatalf("got %s, want JSON", changed)
 			}
-			got, err := Breaks([]byte(small), []byte(changed))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("breaks (-want +got):\n%s", diff)
-			}
+			got := expect.Get(Breaks([]byte(small), []byte(changed)))(t)
+			expect.NoDiff(t, cmp.Diff(test.want, got), "breaks")
 		})
 	}
 }

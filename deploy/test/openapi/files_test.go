@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // aboutFiles returns requests about files, one for each status of the operation.
@@ -109,14 +111,9 @@ var ranged = map[int]string{
 // illustrated adds an illustration to an asset, and returns the path of the illustration's small picture.
 func illustrated(t *testing.T, r *registry) string {
 	t.Helper()
-	places, err := r.furnish(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	places := expect.Get(r.furnish(t.Context()))(t)
 	var drawing bytes.Buffer
-	if err := png.Encode(&drawing, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&drawing, image.NewGray(image.Rect(0, 0, 4, 4))))
 	p := published(operation{}, places)
 	contentType, form := fileForm(drawing.String())
 	const fields = "--b\r\nContent-Disposition: form-data; name=\"data\"\r\n\r\n" +
@@ -129,13 +126,8 @@ func illustrated(t *testing.T, r *registry) string {
 		t.Fatalf("an illustration: got %d %.300s, %v, want 201", got.status, got.body, err)
 	}
 	var added struct{ Data struct{ URL string } }
-	if err := json.Unmarshal(got.body, &added); err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(added.Data.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(got.body, &added))
+	u := expect.Get(url.Parse(added.Data.URL))(t)
 	awaitNot(t, r, u.Path+"/320", http.StatusForbidden)
 	awaitNot(t, r, u.Path+"/320", http.StatusNotFound)
 	return u.Path + "/320"
@@ -146,24 +138,13 @@ func hashOf(content string) string { return fmt.Sprintf("md5:%x", md5.Sum([]byte
 // newFile uploads a new file as "broker", and returns its id.
 func newFile(t *testing.T, r *registry) string {
 	t.Helper()
-	id, err := r.upload(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
+	return expect.Get(r.upload(t.Context()))(t)
 }
 
 // registered registers a new file as "broker", and returns the path and query to which it must be uploaded.
 func registered(t *testing.T, r *registry, content string) string {
 	t.Helper()
-	got, err := r.must(t.Context(), http.StatusCreated, "POST", "/register", "broker", "",
-		fmt.Sprintf(`{"data":{"hash":%q}}`, hashOf(content)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(got.header.Get("Location"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.RequestURI()
+	got := expect.Get(r.must(t.Context(), http.StatusCreated, "POST", "/register", "broker", "",
+		fmt.Sprintf(`{"data":{"hash":%q}}`, hashOf(content))))(t)
+	return expect.Get(url.Parse(got.header.Get("Location")))(t).RequestURI()
 }

@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 // refurnish is how many requests use the same objects. After that the test creates new ones, because requests put
@@ -34,14 +35,9 @@ func build(t *testing.T) string {
 		return *bin
 	}
 	if built == "" {
-		dir, err := os.MkdirTemp("", "registry-openapi")
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := expect.Get(os.MkdirTemp("", "registry-openapi"))(t)
 		built = dir
-		if err := processes.Build(t.Context(), dir); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, processes.Build(t.Context(), dir))
 	}
 	return built
 }
@@ -60,26 +56,17 @@ func TestMain(m *testing.M) {
 func serve(t *testing.T, args ...string) *registry {
 	t.Helper()
 	dir := build(t)
-	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := expect.Get(porttest.FreeAddr())(t)
 	output := &processes.Output{}
 	args = append([]string{"--search"}, args...)
-	p, err := processes.Standalone(t.Context(), dir, addr, filepath.Join(t.TempDir(), "data"), output, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(processes.Standalone(t.Context(), dir, addr, filepath.Join(t.TempDir(), "data"), output,
+		args...))(t)
 	t.Cleanup(func() {
 		if err := p.Stop(); err != nil {
 			t.Errorf("the registry: got %v at its end, want exit code 0", err)
 		}
 	})
-	r, err := newRegistry("http://" + addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return expect.Get(newRegistry("http://" + addr))(t)
 }
 
 // TestRequestsFromTheDocument sends requests that are generated from the document. The flag -rapid.checks sets

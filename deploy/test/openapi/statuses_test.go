@@ -17,6 +17,7 @@ import (
 
 	"asset-registry/deploy/test/rig/clients"
 	"asset-registry/deploy/test/rig/described"
+	"asset-registry/shared/testing/expect"
 )
 
 // framing are texts to send after the path of a request, so that the HTTP server itself answers with the given
@@ -36,10 +37,7 @@ var framing = []struct {
 func provoke(t *testing.T, r *registry) {
 	t.Helper()
 	for _, o := range inCurrent(r.documents) {
-		places, err := r.furnish(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		places := expect.Get(r.furnish(t.Context()))(t)
 		receiveStreams(t, r, o)
 		p := published(o, places)
 		if strings.HasSuffix(o.path, "related_processes/{part}") {
@@ -102,10 +100,7 @@ func awaitNot(t *testing.T, r *registry, path string, status int) {
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
 	defer cancel()
 	for {
-		got, err := r.send(ctx, request{method: http.MethodGet, path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Get(r.send(ctx, request{method: http.MethodGet, path: path}))(t)
 		if got.status != status {
 			return
 		}
@@ -265,11 +260,7 @@ func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected
 // exampleOf returns the example of a body that the document contains.
 func exampleOf(t *testing.T, o operation) []byte {
 	t.Helper()
-	text, err := json.Marshal(o.RequestBody.Value.Content.Get("application/json").Examples["short"].Value.Value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return expect.Get(json.Marshal(o.RequestBody.Value.Content.Get("application/json").Examples["short"].Value.Value))(t)
 }
 
 // newTransfer creates a transfer as "broker3", and returns its id.
@@ -291,9 +282,7 @@ func newDraft(t *testing.T, r *registry) (place, request) {
 		t.Fatalf("create: got %d %.300s, %v, want 201", got.status, got.body, err)
 	}
 	var c created
-	if err := json.Unmarshal(got.body, &c); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(got.body, &c))
 	return place{id: c.Data.ID, key: "broker", token: c.Access.Token}, q
 }
 
@@ -301,10 +290,8 @@ func newDraft(t *testing.T, r *registry) (place, request) {
 func repeatRemoved(t *testing.T, r *registry) request {
 	t.Helper()
 	draft, creation := newDraft(t, r)
-	if _, err := r.must(t.Context(), http.StatusNoContent, "DELETE", "/api/2.5/assets/"+draft.id, draft.key, draft.token,
-		""); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(r.must(t.Context(), http.StatusNoContent, "DELETE", "/api/2.5/assets/"+draft.id, draft.key, draft.token,
+		""))(t)
 	return creation
 }
 
@@ -331,45 +318,27 @@ func addProcess(t *testing.T, r *registry, p place) string {
 
 func newID(t *testing.T, r *registry, path, key, body string) string {
 	t.Helper()
-	got, err := r.must(t.Context(), http.StatusCreated, "POST", path, key, "", body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Get(r.must(t.Context(), http.StatusCreated, "POST", path, key, "", body))(t)
 	var c created
-	if err := json.Unmarshal(got.body, &c); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(got.body, &c))
 	return c.Data.ID
 }
 
 // onWire sends the head of a request as raw text, and checks the status of the answer.
 func onWire(t *testing.T, r *registry, method, path, rest string, status int) {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(r.base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := expect.Get(net.Dial("tcp", strings.TrimPrefix(r.base, "http://")))(t)
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Fprintf(conn, "%s %s %s\r\n\r\n", method, path, rest); err != nil {
-		t.Fatal(err)
-	}
-	asked, err := http.NewRequestWithContext(t.Context(), method, r.base+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, conn.SetDeadline(time.Now().Add(requestTimeout)))
+	expect.Get(fmt.Fprintf(conn, "%s %s %s\r\n\r\n", method, path, rest))(t)
+	asked := expect.Get(http.NewRequestWithContext(t.Context(), method, r.base+path, nil))(t)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), asked)
 	if err != nil {
 		t.Errorf("%s %s: %v", method, path, err)
 		return
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := expect.Get(io.ReadAll(resp.Body))(t)
 	outside := r.documents.Check(described.Exchange{Request: asked, Status: resp.StatusCode, Header: resp.Header, Body: body})
 	if outside != nil || resp.StatusCode != status {
 		t.Errorf("%s %s %.40s: got %d %.300s, %v, want %d", method, path, rest, resp.StatusCode, body, outside, status)

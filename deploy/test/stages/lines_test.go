@@ -19,7 +19,7 @@ const linesFile = "deploy/test/stages/lines.txt"
 
 var (
 	generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
-	forTests  = regexp.MustCompile(`(^|/)[a-z0-9]*test(/|$)|^deploy/(test|bench)(/|$)|^assetsvc/internal/fill$`)
+	forTests  = regexp.MustCompile(`(^|/)[a-z0-9]*test(/|$)|^deploy/(test|bench)(/|$)|^shared/testing/|^assetsvc/internal/fill$`)
 )
 
 // TestLines counts the lines that have code.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // pathsOfCommands lists every command that takes two files or directories, with what it does to them. The commands
@@ -47,9 +49,7 @@ func TestPathsOfCommandsAreListed(t *testing.T) {
 			got[command.Name] = pathsOfCommands[command.Name]
 		}
 	}
-	if diff := cmp.Diff(pathsOfCommands, got); diff != "" {
-		t.Errorf("the commands with two paths (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(pathsOfCommands, got), "the commands with two paths")
 }
 
 // TestNoCommandWritesOverAnotherFile names one file or directory for two uses. The command must be refused, and
@@ -57,9 +57,8 @@ func TestPathsOfCommandsAreListed(t *testing.T) {
 func TestNoCommandWritesOverAnotherFile(t *testing.T) {
 	dir := t.TempDir()
 	data, secret, link := filepath.Join(dir, "data"), filepath.Join(dir, "data", "secret"), filepath.Join(dir, "link")
-	if err := errors.Join(os.Mkdir(data, 0o700), os.WriteFile(secret, []byte("held"), 0o600), os.Symlink(data, link)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(os.Mkdir(data, 0o700), os.WriteFile(secret, []byte("held"), 0o600), os.Symlink(data,
+		link)))
 	for _, c := range []struct{ args, says string }{
 		{"backup --data DATA --to DATA/backup.tar", "is in the data directory"},
 		{"backup --data DATA --to LINK/backup.tar", "is in the data directory"},

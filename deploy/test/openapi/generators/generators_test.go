@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/needtest"
 	"asset-registry/shared/porttest"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -51,15 +52,9 @@ var bin = flag.String("bin", "", "absolute path of the directory of the programs
 // serve starts a registry in one process, without rate limits, and returns its address.
 func serve(t *testing.T) string {
 	t.Helper()
-	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := expect.Get(porttest.FreeAddr())(t)
 	output := &processes.Output{}
-	p, err := processes.Standalone(t.Context(), *bin, addr, filepath.Join(t.TempDir(), "data"), output)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(processes.Standalone(t.Context(), *bin, addr, filepath.Join(t.TempDir(), "data"), output))(t)
 	t.Cleanup(func() {
 		if err := p.Stop(); err != nil {
 			t.Errorf("the registry: got %v at its end, want exit code 0; it printed %s", err, output.String())
@@ -92,33 +87,22 @@ func scenario(t *testing.T, registry, dir, name string, args ...string) {
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatalf("%v: it printed %s", err, text)
 	}
-	if diff := cmp.Diff(wantedOutcome, got); diff != "" {
-		t.Errorf("outcome (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(wantedOutcome, got), "outcome")
 }
 
 // written writes the document of the current version to a file, and returns the path of the file.
 func written(t *testing.T, dir string) string {
 	t.Helper()
 	file := filepath.Join(dir, "openapi.json")
-	d, err := openapi.Public(routes.Current)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, d.JSON, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	d := expect.Get(openapi.Public(routes.Current))(t)
+	expect.OK(t, os.WriteFile(file, d.JSON, 0o600))
 	return file
 }
 
 // absolute returns the absolute path of a file in goScenario.
 func absolute(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(goScenario, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return expect.Get(filepath.Abs(filepath.Join(goScenario, name)))(t)
 }
 
 // TestGeneratedGoClientWorks generates a client in Go, compiles it with a scenario and runs it. The scenario
@@ -129,23 +113,16 @@ func TestGeneratedGoClientWorks(t *testing.T) {
 	tool := strings.TrimSpace(string(run(t, ".", nil, "../../tool.sh", "oapi-codegen")))
 	client := filepath.Join(dir, "client.go")
 	run(t, dir, nil, tool, "-config", absolute(t, "config.yaml"), "-o", client, written(t, dir))
-	text, err := os.ReadFile(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile(client))(t)
 	if got := bytes.Count(text, []byte("\n")); got > mostLines {
 		t.Errorf("got a client of %d lines, want at most %d", got, mostLines)
 	}
 	// With the overlay, the compiler sees the client in the scenario's directory, although no file is written
 	// there.
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{absolute(t, "client.gen.go"): client}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	overlay := expect.Get(json.Marshal(map[string]any{"Replace": map[string]string{absolute(t,
+		"client.gen.go"): client}}))(t)
 	file, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "scenario")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, overlay, 0o600))
 	run(t, goScenario, []string{"GOWORK=off"}, "go", "build", "-tags", "generated", "-overlay", file, "-o", program, ".")
 	scenario(t, registry, dir, program)
 }
@@ -157,21 +134,11 @@ func TestGeneratedTypeScriptClientsWork(t *testing.T) {
 	registry := serve(t)
 	dir := t.TempDir()
 	modules := strings.TrimSpace(string(run(t, ".", nil, "../../clients/npm.sh", typescriptGenerators)))
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	files, err := os.ReadDir(typescriptGenerators)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
+	files := expect.Get(os.ReadDir(typescriptGenerators))(t)
 	for _, f := range files {
-		text, err := os.ReadFile(filepath.Join(typescriptGenerators, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, f.Name()), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(filepath.Join(typescriptGenerators, f.Name())))(t)
+		expect.OK(t, os.WriteFile(filepath.Join(dir, f.Name()), text, 0o600))
 	}
 	written(t, dir)
 	for _, generator := range [][]string{

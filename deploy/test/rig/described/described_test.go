@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"asset-registry/deploy/test/rig/described"
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -21,10 +22,7 @@ const (
 
 // TestExchanges checks that the documents detect each kind of difference between them and an exchange.
 func TestExchanges(t *testing.T) {
-	documents, err := described.Public()
-	if err != nil {
-		t.Fatal(err)
-	}
+	documents := expect.Get(described.Public())(t)
 	const (
 		get, post = "GET /api/2.5/transfers/x", "POST /api/2.5/transfers"
 		put       = "PUT /api/2.5/assets/0a1b2c3d4e5f40718293a4b5c6d7e8f9"
@@ -77,10 +75,7 @@ func TestExchanges(t *testing.T) {
 
 // TestStreams checks that the documents detect a message that they do not describe.
 func TestStreams(t *testing.T) {
-	documents, err := described.Public()
-	if err != nil {
-		t.Fatal(err)
-	}
+	documents := expect.Get(described.Public())(t)
 	const (
 		offset   = "2026-11-22T00:32:46.881553+00:00"
 		entry    = `{"id":"0a1b2c3d4e5f40718293a4b5c6d7e8f9","dateModified":"` + offset + `"}`

@@ -1,0 +1,82 @@
+// Package expect has the checks that most tests repeat. OK and Get end a test that fails; the others let it go on.
+package expect
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// OK ends the test if any error is not nil.
+func OK(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Get returns a function that returns the value v. If err is not nil, the function ends the test:
+//
+//	text := expect.Get(os.ReadFile(path))(t)
+func Get[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		OK(t, err)
+		return v
+	}
+}
+
+// Try reports an error that is not nil.
+func Try(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Err reports an error that is not the wanted one by errors.Is. The format and its arguments name the case.
+func Err(t testing.TB, got, want error, format string, args ...any) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%sgot %v, want %v", label(format, args), got, want)
+	}
+}
+
+// ErrOf returns a function that is like Err, for the results of a call with a value and an error.
+func ErrOf(t testing.TB, want error, format string, args ...any) func(got any, err error) {
+	return func(got any, err error) {
+		t.Helper()
+		if !errors.Is(err, want) {
+			t.Errorf("%sgot %v, %v, want %v", label(format, args), got, err, want)
+		}
+	}
+}
+
+// Equal reports a value that is not the wanted one.
+func Equal[T comparable](t testing.TB, got, want T, format string, args ...any) {
+	t.Helper()
+	if got != want {
+		verb := "%v"
+		if _, isText := any(got).(string); isText {
+			verb = "%q"
+		}
+		t.Errorf("%sgot "+verb+", want "+verb, label(format, args), got, want)
+	}
+}
+
+// NoDiff reports a difference that cmp.Diff(want, got) has found. The format and its arguments say what differs.
+func NoDiff(t testing.TB, diff, format string, args ...any) {
+	t.Helper()
+	if diff != "" {
+		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(format, args...), diff)
+	}
+}
+
+func label(format string, args []any) string {
+	if format == "" {
+		return ""
+	}
+	return fmt.Sprintf(format, args...) + ": "
+}
