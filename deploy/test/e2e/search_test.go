@@ -75,6 +75,7 @@ func testFoundAssets(t *testing.T, a api) {
 	t.Run("faulty searches are refused", a.refusesSearches)
 	t.Run("the page of an asset has its pictures", func(t *testing.T) { testPageWithPictures(t, a) })
 	t.Run("each value of a list has names", func(t *testing.T) { testDictionaries(t, a) })
+	t.Run("HEAD has the headers of GET", func(t *testing.T) { testHeads(t, a) })
 	t.Run("a search is a file", func(t *testing.T) { testExports(t, a) })
 }
 
@@ -241,14 +242,49 @@ func (a api) hides(t *testing.T) {
 	}
 }
 
+// refusesSearches sends each fault of a search and of an export, alone and beside an unknown parameter. Every fault
+// must be named.
+// Promises: search-faults
 func (a api) refusesSearches(t *testing.T) {
 	for query, name := range map[string]string{
 		"q=" + strings.Repeat("я", 601): "q", "status=draft": "status", "status=deleted": "status",
-		"classification=x": "classification", "regoin=Odesa": "regoin", "exact=yes": "exact", "limit=101": "limit", "sort=price": "sort", "facets=title": "facets",
-		"search_after=x": "search_after", "published_from=x": "published_from", "quantity_from=x": "quantity_from",
+		"classification=x": "classification", "exact=yes": "exact", "limit=101": "limit", "sort=price": "sort",
+		"facets=title": "facets", "facet_limit=x": "facet_limit", "search_after=x": "search_after",
+		"published_from=x": "published_from", "modified_to=x": "modified_to", "quantity_from=x": "quantity_from",
+		"quantity_unit=x": "quantity_unit", "region=a;": "region", "region=%zz": "region", "%ff=1": "query",
+		"locality=%ff": "locality", "q=a&q=a": "q", "opt_jsonp=1-": "opt_jsonp",
 	} {
-		a.do(t, call{method: "GET", path: "/api/2.5/search?" + query}).fails(t, 400, "querystring/"+name)
+		for _, path := range []string{"/api/2.5/search", "/api/2.5/search.csv"} {
+			a.do(t, call{method: "GET", path: path + "?" + query}).refusesAll(t, name)
+			a.do(t, call{method: "GET", path: path + "?regoin=Odesa&" + query}).refusesAll(t, "regoin", name)
+		}
 	}
+	for query, names := range map[string][]string{
+		"/search?regoin=a&status=x&limit=x&sort=x&q=%ff&opt_jsonp=%20": {"regoin", "status", "limit", "sort", "q", "opt_jsonp"},
+		"/search.csv?regoin=a&status=x&limit=1&sort=x&q=%ff&opt_x=1":   {"regoin", "status", "limit", "sort", "q", "opt_x"},
+		"/search.geojson?opt_fields=x": {"opt_fields"}, "/search.xlsx?facets=status": {"facets"},
+		"/search/suggest?limit=1&q=%ff&opt_jsonp=-": {"limit", "q", "opt_jsonp"},
+		"/search/suggest?q=a&q=b":                   {"q"},
+	} {
+		a.do(t, call{method: "GET", path: "/api/2.5" + query}).refusesAll(t, names...)
+	}
+	a.do(t, call{method: "GET", path: "/api/2.5/search.csv?q=0&opt_fields=&limit=&x=&sort=&sort=modified"}).must(t, 200)
 	a.do(t, call{method: "GET", path: "/api/2.4/search"}).fails(t, 404, "url/not_found")
 	a.do(t, call{method: "POST", path: "/api/2.5/search"}).fails(t, 404, "url/method_not_allowed")
+}
+
+// refusesAll checks that a 400 names exactly these parameters.
+func (got answer) refusesAll(t *testing.T, want ...string) {
+	t.Helper()
+	var names []string
+	for _, e := range list(got.json["errors"]) {
+		if text(at(e, "location")) == "querystring" {
+			names = append(names, text(at(e, "name")))
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(want)
+	if got.status != http.StatusBadRequest || !slices.Equal(names, want) {
+		t.Errorf("%s: got %d that names %q, want 400 with %q: %s", got.call.path, got.status, names, want, got.text)
+	}
 }
