@@ -113,7 +113,8 @@ func TestAKeyBelongsToItsReference(t *testing.T) {
 			continue
 		}
 		if err != nil || got.ID != made[i].ID || got.Token != made[i].Token {
-			t.Errorf("a repeat of request %d: got %s with %q, %v; want %s with %q", i, got.ID, got.Token, err, made[i].ID, made[i].Token)
+			t.Errorf("a repeat of request %d: got %s with %q, %v; want %s with %q",
+				i, got.ID, got.Token, err, made[i].ID, made[i].Token)
 		}
 	}
 	_, err := one.Create(t.Context(), owner, referring(t, "y", "", registry.Seed("seed")))

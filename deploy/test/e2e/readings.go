@@ -72,7 +72,8 @@ func testHeads(t *testing.T, a api) {
 	}
 }
 
-// isMadeForGet reports whether the length of an answer is known only when it was made: a list with fields, or an export.
+// isMadeForGet reports whether an answer is only made for GET: a list with fields, or an export. Nobody knows its length
+// before.
 func isMadeForGet(address string, status int) bool {
 	return status == http.StatusOK && (strings.Contains(address, "opt_fields") || strings.Contains(address, "/search."))
 }
@@ -83,30 +84,34 @@ func joined(a, b http.Header) http.Header {
 	return all
 }
 
-// testFormsOfAnswers asks for each answer indented, and as a call of a function. Only the answers that docs/contract.md,
-// "Requests and answers" names may have these forms.
-// Promises: pretty, jsonp
+// testFormsOfAnswers asks for each answer indented, and as a call of a function. Only the answers that the contract
+// names may have these forms (docs/contract.md, "Requests and answers").
+// Promises: json, pretty, jsonp
 func testFormsOfAnswers(t *testing.T, a api) {
+	withForms := []string{"/assets", "/me/assets", "/search", "/snapshot", "/transfers", "/webhooks"}
 	for _, address := range a.readings(t) {
 		path, isOfAPI := strings.CutPrefix(address, "/api/2.5")
 		path, _, _ = strings.Cut(path, "?")
-		hasForms := isOfAPI && slices.ContainsFunc([]string{"/assets", "/me/assets", "/search", "/snapshot", "/transfers", "/webhooks"},
-			func(of string) bool { return path == of || strings.HasPrefix(path, of+"/") })
+		hasForms := isOfAPI && slices.ContainsFunc(withForms, func(of string) bool {
+			return path == of || strings.HasPrefix(path, of+"/")
+		})
 		with := "?"
 		if strings.Contains(address, "?") {
 			with = "&"
 		}
 		plain := a.asks(t, http.MethodGet, address, "")
 		isJSON := plain.status == http.StatusOK && plain.header.Get("Content-Type") == "application/json"
-		pretty, script := a.asks(t, http.MethodGet, address+with+"opt_pretty=1", ""), a.asks(t, http.MethodGet, address+with+"opt_jsonp=f", "")
+		pretty := a.asks(t, http.MethodGet, address+with+"opt_pretty=1", "")
+		script := a.asks(t, http.MethodGet, address+with+"opt_jsonp=f", "")
 		if got, want := strings.HasPrefix(pretty.text, "{\n    \""), hasForms && isJSON; got != want {
 			t.Errorf("%s with opt_pretty: got %d, indented %t, want %t", address, pretty.status, got, want)
 		}
 		if got, want := strings.HasPrefix(script.text, "f({"), hasForms && isJSON; got != want {
 			t.Errorf("%s with opt_jsonp: got %d, a call %t, want %t", address, script.status, got, want)
 		}
-		if got := a.asks(t, http.MethodGet, address+with+"x=%zz", "").status; hasForms && isJSON && got != http.StatusBadRequest {
-			t.Errorf("%s with a malformed query: got %d, want 400", address, got)
+		broken := a.asks(t, http.MethodGet, address+with+"x=%zz", "")
+		if hasForms && isJSON && broken.status != http.StatusBadRequest {
+			t.Errorf("%s with a malformed query: got %d, want 400", address, broken.status)
 		}
 		cut, _, _ := strings.Cut(plain.header.Get("Content-Type"), ";")
 		if isOfAPI && cut != "application/json" && !strings.Contains(path, "/search.") && path != "/openapi.yaml" {

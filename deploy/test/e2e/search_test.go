@@ -245,7 +245,6 @@ func (a api) hides(t *testing.T) {
 
 // refusesSearches sends each fault of a search and of an export, alone and beside an unknown parameter. Every fault
 // must be named.
-// Promises: search-faults
 func (a api) refusesSearches(t *testing.T) {
 	for query, name := range map[string]string{
 		"q=" + strings.Repeat("я", 601): "q", "status=draft": "status", "status=deleted": "status",
@@ -261,15 +260,16 @@ func (a api) refusesSearches(t *testing.T) {
 		}
 	}
 	for query, names := range map[string][]string{
-		"/search?regoin=a&status=x&limit=x&sort=x&q=%ff&opt_jsonp=%20": {"regoin", "status", "limit", "sort", "q", "opt_jsonp"},
-		"/search.csv?regoin=a&status=x&limit=1&sort=x&q=%ff&opt_x=1":   {"regoin", "status", "limit", "sort", "q", "opt_x"},
-		"/search.geojson?opt_fields=x":                                 {"opt_fields"}, "/search.xlsx?facets=status": {"facets"},
+		"/search?regoin=a&status=x&limit=x&q=%ff&opt_jsonp=%20": {"regoin", "status", "limit", "q", "opt_jsonp"},
+		"/search.csv?regoin=a&status=x&limit=1&q=%ff&opt_x=1":   {"regoin", "status", "limit", "q", "opt_x"},
+		"/search.geojson?opt_fields=x":                          {"opt_fields"}, "/search.xlsx?facets=status": {"facets"},
 		"/search/suggest?limit=1&q=%ff&opt_jsonp=-": {"limit", "q", "opt_jsonp"},
 		"/search/suggest?q=a&q=b":                   {"q"},
 	} {
 		a.do(t, call{method: "GET", path: "/api/2.5" + query}).refusesAll(t, names...)
 	}
-	if got := a.do(t, call{method: "GET", path: "/api/2.5/search.csv?q=0&opt_fields=&limit=&x=&sort=&sort=modified"}); got.status != 200 {
+	empty := call{method: "GET", path: "/api/2.5/search.csv?q=0&opt_fields=&limit=&x=&sort=&sort=modified"}
+	if got := a.do(t, empty); got.status != http.StatusOK {
 		t.Errorf("empty parameters: got %d %s, want 200", got.status, got.text)
 	}
 	a.do(t, call{method: "GET", path: "/api/2.4/search"}).fails(t, 404, "url/not_found")

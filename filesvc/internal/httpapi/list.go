@@ -67,8 +67,8 @@ func (a *API) list(c *gin.Context) error {
 	return a.answer(c, http.StatusOK, pageOf(c, data, next, limit))
 }
 
-// readPage returns the parameters of a request for a page of a list, and its limit: the argument `most`, the largest one,
-// if the request has none. The error names every fault.
+// readPage returns the parameters of a request for a page of a list, and its limit. Without one, the limit is the
+// argument `most`, the largest one. The error names every fault.
 func readPage(c *gin.Context, most int, names ...string) (url.Values, int, error) {
 	sent, faults := query.Read(c.Request.URL.RawQuery, query.Params{Names: names})
 	limit := most

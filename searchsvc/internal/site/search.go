@@ -188,8 +188,8 @@ func faultText(l Lang, name string) string {
 	case name == query.Whole:
 		return texts["search.fault.query"].in(l)
 	case !slices.Contains(search.Params(), name):
-		near := nearest.To(name, search.Params())
-		return fmt.Sprintf(texts["search.unknown"].in(l), name) + " " + fmt.Sprintf(texts["search.unknown.nearest"].in(l), near)
+		near := fmt.Sprintf(texts["search.unknown.nearest"].in(l), nearest.To(name, search.Params()))
+		return fmt.Sprintf(texts["search.unknown"].in(l), name) + " " + near
 	case name == "q":
 		wrong += ", " + texts["search.fault.text"].in(l)
 	}
