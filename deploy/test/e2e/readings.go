@@ -72,8 +72,7 @@ func testHeads(t *testing.T, a api) {
 	}
 }
 
-// isMadeForGet reports whether an answer is only made for GET: a list with fields, or an export. Nobody knows its length
-// before.
+// isMadeForGet reports whether an answer is made for GET only: a list with fields, or an export.
 func isMadeForGet(address string, status int) bool {
 	return status == http.StatusOK && (strings.Contains(address, "opt_fields") || strings.Contains(address, "/search."))
 }
