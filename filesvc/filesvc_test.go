@@ -349,12 +349,20 @@ func TestReadings(t *testing.T) {
 		text          string
 	}{
 		{"Range", "bytes=2-4", 206, "234"}, {"Range", "bytes=-3", 206, "789"}, {"Range", "bytes=0-", 206, "0123456789"},
+		{"Range", "BYTES=0-0", 206, "0"}, {"Range", "items=0-1", 200, "0123456789"}, {"Range", "x", 200, "0123456789"},
 		{"If-None-Match", whole.header.Get("ETag"), 304, ""}, {"If-Range", `"x"`, 200, "0123456789"},
 	} {
 		if got := r.get(nobody, to, c.header, c.value); got.status != c.status || got.text != c.text {
 			t.Errorf("%s: %s: got %d %q, want %d %q", c.header, c.value, got.status, got.text, c.status, c.text)
 		}
 	}
+	for _, several := range []string{"bytes=0-1,4-5", "bytes=0-0" + strings.Repeat(",0-0", 4000)} {
+		r.get(nobody, to, "Range", several).is(t, "several ranges", 416, "header/Range/Ask for one range at a time.")
+		if got := r.get(nobody, to, "Range", several, "If-None-Match", "*"); got.status != 304 {
+			t.Errorf("several ranges of a copy that is kept: got %d, want 304", got.status)
+		}
+	}
+	r.get(nobody, to, "Range", "bytes=-0").is(t, "no byte", 416, "header/Range/The file has 10 bytes.")
 	beyond := r.get(nobody, to, "Range", "bytes=10-")
 	beyond.is(t, "beyond the file", 416, "header/Range/The file has 10 bytes.")
 	if got := beyond.header; got.Get("Content-Range") != "bytes */10" || got.Get("Content-Disposition") != "" {
@@ -368,6 +376,9 @@ func TestReadings(t *testing.T) {
 	empty := r.upload(broker, "/upload", "a.txt", "text/plain", "").field(t, "get_url")
 	if got := r.get(nobody, empty); got.status != 200 || got.header.Get("Content-Length") != "0" {
 		t.Errorf("an empty file: got %d and %v, want 200", got.status, got.header)
+	}
+	if got := r.get(nobody, empty, "Range", "bytes=-5"); got.status != 200 || got.header.Get("Content-Range") != "" {
+		t.Errorf("the end of an empty file: got %d and %v, want 200", got.status, got.header)
 	}
 }
 

@@ -105,6 +105,16 @@ func TestLists(t *testing.T) {
 		is(t, "another broker's", 403, "url/permission/Forbidden: only the administrator lists files of other brokers.")
 	r.get(broker, "/get?limit=99999999999999999999").
 		is(t, "long limit", 400, "querystring/limit/The limit must be a number from 1 to 100.")
+	for _, list := range []string{"/get", "/get/removed"} {
+		for sent, name := range map[string]string{"after=%zz": "after", "limit=1;": "limit", "%zz": "query",
+			"limit=1&limit=2": "limit", "after=%ff": "after", "brokers=x": "brokers", "brokers=x&limit=0": "limit"} {
+			got := r.get(broker, list+"?"+sent)
+			if got.status != 400 || !strings.Contains(got.text, `"name":"`+name+`"`) {
+				t.Errorf("%s?%s: got %d %s, want 400 that names %s", list, sent, got.status, got.text, name)
+			}
+		}
+		r.get(broker, list+"?opt_pretty=1&limit=&limit=5&x=&_=1").is(t, "what means nothing", 200, "")
+	}
 	r.get(broker, "/get?limit=x").is(t, "limit", 400, "querystring/limit/The limit must be a number from 1 to 100.")
 }
 

@@ -239,7 +239,8 @@ func TestFaultsAreToldBeforeTheFile(t *testing.T) {
 	at := l.serve(t)
 	for path, says := range map[string]string{
 		"csv?q=bad": "This is no question.", "xlsx?limit=5": `"name":"limit"`, "geojson?search_after=x": `"name":"search_after"`,
-		"csv?facets=region": `"name":"facets"`, "csv?opt_jsonp=x": `"name":"opt_jsonp"`, "csv?q=%zz": `"name":"query"`,
+		"csv?facets=region": `"name":"facets"`, "csv?opt_jsonp=x": `"name":"opt_jsonp"`, "csv?q=%zz": `"name":"q"`,
+		"csv?opt_x=1&q=bad": "This is no question.", "csv?q=bad&opt_x=1": `"name":"opt_x"`,
 	} {
 		resp, err := http.Get(at + path)
 		if err != nil {

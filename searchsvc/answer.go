@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/query"
 	"asset-registry/shared/routes"
 )
 
@@ -84,15 +86,8 @@ type nextPage struct {
 
 // answer answers a search.
 func (s *Server) answer(c *gin.Context) error {
-	values, err := url.ParseQuery(c.Request.URL.RawQuery)
-	if err != nil {
-		const says = "The query string is malformed: a %% needs two hexadecimal digits, and & separates parameters."
-		return fault.New(fault.Invalid, fault.Query, "query", says)
-	}
-	if err := refuseUnknown(values, search.Params()); err != nil {
-		return err
-	}
-	q, err := search.Parse(values)
+	values, faults := readQuery(c, search.OfAPI)
+	q, err := search.Parse(values, nil, faults...)
 	if err != nil {
 		return err
 	}
@@ -103,19 +98,13 @@ func (s *Server) answer(c *gin.Context) error {
 	return s.send(c, contentType, body)
 }
 
-// refuseUnknown returns a fault that names the parameters which a route does not have.
-func refuseUnknown(values url.Values, known []string) error {
-	var details []fault.Detail
-	for _, u := range search.FindUnknown(values, known) {
-		details = append(details, fault.Detail{
-			Location: fault.Query, Name: u.Name,
-			Description: fmt.Sprintf("There is no such parameter; the nearest is %s.", u.Nearest),
-		})
+// readQuery returns the parameters of a request, and the faults of its query string and of its opt_jsonp.
+func readQuery(c *gin.Context, of query.Params) (url.Values, []fault.Detail) {
+	values, faults := query.Read(c.Request.URL.RawQuery, of)
+	if f, isFaulty := errors.AsType[*fault.Error](httpserver.CheckCallback(values.Get("opt_jsonp"))); isFaulty {
+		faults = append(faults, f.Details...)
 	}
-	if len(details) == 0 {
-		return nil
-	}
-	return &fault.Error{Kind: fault.Invalid, Details: details}
+	return values, faults
 }
 
 // encoded returns the encoded answer to a question. It waits for a turn (search.Searcher), so that few answers
@@ -166,9 +155,6 @@ func view(q search.Query, r search.Result, base string) envelope {
 // dressed returns an answer in the form that the parameters of a request ask for, such as JSONP.
 func dressed(body []byte, values url.Values) (contentType string, dressed []byte, err error) {
 	contentType, callback := "application/json", values.Get("opt_jsonp")
-	if err := httpserver.CheckCallback(callback); err != nil {
-		return "", nil, err
-	}
 	if values.Get("opt_pretty") != "" {
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, body, "", "    "); err != nil {

@@ -65,7 +65,7 @@ func TestAnswersWithoutAnIndex(t *testing.T) {
 		{Path, 503, `"name":"search"`},
 		{Path + "?q=будинок", 503, `"name":"search"`},
 		{Path + "?limit=1000", 400, `"name":"limit"`},
-		{Path + "?region=%zz", 400, `"name":"query"`},
+		{Path + "?region=%zz", 400, `"name":"region"`},
 		{"/readyz", 503, "starts"},
 		{"/livez", 200, ""},
 		{"/api/2.5/assets", 404, "not_found"},

@@ -3,7 +3,6 @@ package searchsvc
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -12,6 +11,7 @@ import (
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/query"
 	"asset-registry/shared/routes"
 )
 
@@ -20,16 +20,14 @@ const suggestPath = "/api/" + routes.Current + routes.Suggest
 
 // suggest answers with texts that continue the last word of a question (docs/contract.md, "Search").
 func (s *Server) suggest(c *gin.Context) error {
-	values, err := url.ParseQuery(c.Request.URL.RawQuery)
-	if err != nil {
-		return fault.New(fault.Invalid, fault.Query, "query", "The query string is malformed: %s.", err)
-	}
-	if err := refuseUnknown(values, []string{"q"}); err != nil {
-		return err
-	}
+	values, faults := readQuery(c, query.Params{Names: []string{"q"}})
 	text := values.Get("q")
-	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > search.MaxText {
-		return fault.New(fault.Invalid, fault.Query, "q", "The text may have %d characters of UTF-8.", search.MaxText)
+	if utf8.RuneCountInString(text) > search.MaxText {
+		faults = append(faults, fault.Detail{Location: fault.Query, Name: "q",
+			Description: fmt.Sprintf("The text may have %d characters.", search.MaxText)})
+	}
+	if len(faults) > 0 {
+		return &fault.Error{Kind: fault.Invalid, Details: faults}
 	}
 	end, err := s.Turn(c.Request.Context(), c.GetHeader(httpserver.CallerHeader))
 	if err != nil {

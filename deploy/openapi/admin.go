@@ -114,6 +114,7 @@ func Admin() (Document, error) {
 		{"info", object{
 			{"title", "Asset registry: admin API"}, {"version", "1"},
 			{"summary", "Brokers and API keys of an asset registry."}, {"description", p.Guide},
+			{"license", licence},
 		}},
 		{"servers", []object{{{"url", adminapi.Prefix}, {"description", "this service"}}}},
 		{"security", keyed},

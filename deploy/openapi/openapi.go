@@ -86,6 +86,9 @@ func encode(o object) (Document, error) {
 	return Document{JSON: indented.Bytes(), YAML: asYAML}, nil
 }
 
+// licence is the licence in LICENSE.
+var licence = object{{"name", "Apache License 2.0"}, {"identifier", "Apache-2.0"}}
+
 // Public returns the document for a version of the public API.
 func Public(version string) (Document, error) {
 	w, err := newWriter(version)
@@ -112,6 +115,7 @@ func Public(version string) (Document, error) {
 			{"version", version},
 			{"summary", "A public registry of assets put up for privatisation."},
 			{"description", guide},
+			{"license", licence},
 		}},
 		{"servers", []object{{{"url", routes.Prefix(version)}, {"description", "this registry"}}}},
 		{"security", anyone},

@@ -101,3 +101,11 @@ func SetTimeout(ctx context.Context, header http.Header) {
 		header.Set(TimeoutHeader, strconv.FormatInt(time.Until(end).Milliseconds(), 10))
 	}
 }
+
+// Redirect answers with an address that the client shall read instead. The answer has no body, so the answers to GET
+// and HEAD are the same.
+func Redirect(w http.ResponseWriter, status int, to string) {
+	w.Header().Set("Location", to)
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(status)
+}

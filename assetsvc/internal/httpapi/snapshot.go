@@ -210,9 +210,9 @@ func (a *API) sendFile(c *gin.Context, file *os.File, as answeredFile) error {
 	if done, err := unchanged(c, as.tag); done || err != nil {
 		return err
 	}
-	part := byteRange{0, info.Size()}
+	part := httpserver.ByteRange{Length: info.Size()}
 	if as.hasRanges {
-		part, err = rangeOf(c.Request, as.tag, info.Size())
+		part, err = httpserver.RangeOf(c.Request, as.tag, info.Size())
 	}
 	if err != nil {
 		c.Writer.Header().Del("ETag")
@@ -222,13 +222,13 @@ func (a *API) sendFile(c *gin.Context, file *os.File, as answeredFile) error {
 	h := c.Writer.Header()
 	h.Set("Content-Type", as.media)
 	h.Set("Accept-Ranges", "bytes")
-	h.Set("Content-Length", strconv.FormatInt(part.length, 10))
-	if part.length < info.Size() {
-		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.first, part.first+part.length-1, info.Size()))
+	h.Set("Content-Length", strconv.FormatInt(part.Length, 10))
+	if part.IsAsked {
+		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.First, part.First+part.Length-1, info.Size()))
 		c.Status(http.StatusPartialContent)
 	}
 	if c.Request.Method != http.MethodHead {
-		as.send(c, io.NewSectionReader(file, part.first, part.length))
+		as.send(c, io.NewSectionReader(file, part.First, part.Length))
 	}
 	return nil
 }

@@ -73,6 +73,50 @@ func TestARepeatUnderTheSameKeyGetsTheTokens(t *testing.T) {
 	}
 }
 
+// TestAKeyBelongsToItsReference sends one seed with a reference, with another one and without. Each of these is a request
+// of its own, with its own repeats, also after the first asset was removed.
+// Promises: key-of-reference
+func TestAKeyBelongsToItsReference(t *testing.T) {
+	one, other, _, _ := openSeeded(t)
+	requests := []registry.Input{
+		referring(t, "x", "r", registry.Seed("seed")), referring(t, "x", "r2", registry.Seed("seed")),
+		referring(t, "x", "", registry.Seed("seed")),
+	}
+	var made []registry.Created
+	for i, in := range requests {
+		got, err := one.Create(t.Context(), owner, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, before := range made {
+			if got.ID == before.ID || got.Token == before.Token {
+				t.Errorf("request %d: got asset %s with %q, want another than request %d", i, got.ID, got.Token, j)
+			}
+		}
+		made = append(made, got)
+	}
+	if err := one.Remove(t.Context(), owner, made[0].ID, "token", nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, in := range requests {
+		got, err := other.Create(t.Context(), owner, in)
+		if i == 0 {
+			if fault.KindOf(err) != fault.Gone || !strings.Contains(err.Error(), registry.ReferenceHeader) {
+				t.Errorf("the removed asset: got %v, want it gone at %s", err, registry.ReferenceHeader)
+			}
+			continue
+		}
+		if err != nil || got.ID != made[i].ID || got.Token != made[i].Token {
+			t.Errorf("a repeat of request %d: got %s with %q, %v; want %s with %q",
+				i, got.ID, got.Token, err, made[i].ID, made[i].Token)
+		}
+	}
+	_, err := one.Create(t.Context(), owner, referring(t, "y", "", registry.Seed("seed")))
+	if fault.KindOf(err) != fault.Invalid {
+		t.Errorf("other fields: got %v, want them refused", err)
+	}
+}
+
 // TestAReferenceOutlivesItsAsset removes one draft, hands another one over, and then uses their references
 // again. The reference of a broker must never stand for another asset.
 func TestAReferenceOutlivesItsAsset(t *testing.T) {

@@ -59,10 +59,6 @@ func testExports(t *testing.T, a api) {
 	if sheet := unpacked(t, file("xlsx").text); !strings.Contains(sheet, ">&#39;="+word+"<") {
 		t.Errorf("got the sheet %s, want the title in it", sheet)
 	}
-	refused := a.do(t, call{method: "GET", path: "/api/2.5/search.csv?region_name=x"})
-	if refused.status != http.StatusBadRequest || !strings.Contains(refused.text, "region_name") {
-		t.Errorf("got %d %s, want a 400 that names the parameter", refused.status, refused.text)
-	}
 }
 
 // export returns the exported file of a search for a word, in the given form.

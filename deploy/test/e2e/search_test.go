@@ -75,6 +75,8 @@ func testFoundAssets(t *testing.T, a api) {
 	t.Run("faulty searches are refused", a.refusesSearches)
 	t.Run("the page of an asset has its pictures", func(t *testing.T) { testPageWithPictures(t, a) })
 	t.Run("each value of a list has names", func(t *testing.T) { testDictionaries(t, a) })
+	t.Run("only some answers have other forms", func(t *testing.T) { testFormsOfAnswers(t, a) })
+	t.Run("HEAD has the headers of GET", func(t *testing.T) { testHeads(t, a) })
 	t.Run("a search is a file", func(t *testing.T) { testExports(t, a) })
 }
 
@@ -201,10 +203,37 @@ func (a api) hides(t *testing.T) {
 	}
 }
 
+// refusesSearches sends several faults at once. Every one must be named.
 func (a api) refusesSearches(t *testing.T) {
-	for query, name := range map[string]string{"status=draft": "status", "regoin=Odesa": "regoin"} {
-		a.do(t, call{method: "GET", path: "/api/2.5/search?" + query}).fails(t, 400, "querystring/"+name)
+	for query, names := range map[string][]string{
+		"/search?regoin=a&status=x&limit=x&q=%ff&opt_jsonp=%20": {"regoin", "status", "limit", "q", "opt_jsonp"},
+		"/search.csv?regoin=a&status=x&limit=1&q=%ff&opt_x=1":   {"regoin", "status", "limit", "q", "opt_x"},
+		"/search.geojson?opt_fields=x":                          {"opt_fields"}, "/search.xlsx?facets=status": {"facets"},
+		"/search/suggest?limit=1&q=%ff&opt_jsonp=-": {"limit", "q", "opt_jsonp"},
+		"/search/suggest?q=a&q=b":                   {"q"},
+	} {
+		a.do(t, call{method: "GET", path: "/api/2.5" + query}).refusesAll(t, names...)
+	}
+	empty := call{method: "GET", path: "/api/2.5/search.csv?q=0&opt_fields=&limit=&x=&sort=&sort=modified"}
+	if got := a.do(t, empty); got.status != http.StatusOK {
+		t.Errorf("empty parameters: got %d %s, want 200", got.status, got.text)
 	}
 	a.do(t, call{method: "GET", path: "/api/2.4/search"}).fails(t, 404, "url/not_found")
 	a.do(t, call{method: "POST", path: "/api/2.5/search"}).fails(t, 404, "url/method_not_allowed")
+}
+
+// refusesAll checks that a 400 names exactly these parameters.
+func (got answer) refusesAll(t *testing.T, want ...string) {
+	t.Helper()
+	var names []string
+	for _, e := range list(got.json["errors"]) {
+		if text(at(e, "location")) == "querystring" {
+			names = append(names, text(at(e, "name")))
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(want)
+	if got.status != http.StatusBadRequest || !slices.Equal(names, want) {
+		t.Errorf("%s: got %d that names %q, want 400 with %q: %s", got.call.path, got.status, names, want, got.text)
+	}
 }

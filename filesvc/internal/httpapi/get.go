@@ -82,7 +82,11 @@ func (a *API) serve(c *gin.Context, f file.File, blob file.Blob, tag string) err
 	}
 	h.Set("ETag", `"`+tag+`"`)
 	w := &paced{ResponseWriter: c.Writer, sender: httpserver.NewSender(c.Writer, a.down), sent: &a.Files.Counts.Sent}
-	http.ServeContent(w, c.Request, "", time.Time{}, blob)
+	r, err := w.oneRange(c.Request, h.Get("ETag"), blob)
+	if err != nil {
+		return err
+	}
+	http.ServeContent(w, r, "", time.Time{}, blob)
 	if w.failed != nil && c.Writer.Written() {
 		_ = c.Error(w.failed)       // for the log; gin returns its argument
 		panic(http.ErrAbortHandler) // ends the connection, so that no client takes a part for the whole
@@ -109,7 +113,32 @@ type paced struct {
 	sender  *httpserver.Sender
 	sent    *atomic.Int64 // counts the bytes of files
 	refused int           // status of an error answer that was held back; 0: none
+	beyond  error         // why the range cannot be sent; nil: it can
 	failed  error         // why the store gave no more bytes
+}
+
+// oneRange returns a request for the same bytes that net/http understands as the registry does: it has one range within
+// the file, or none. For a range that is refused, it has one beyond the file, so that net/http checks the conditions of
+// the request first.
+func (p *paced) oneRange(r *http.Request, tag string, blob file.Blob) (*http.Request, error) {
+	if r.Header.Get("Range") == "" {
+		return r, nil
+	}
+	size, err := file.SizeOf(blob)
+	if err != nil {
+		return nil, err
+	}
+	part, beyond := httpserver.RangeOf(r, tag, size)
+	r, p.beyond = r.Clone(r.Context()), beyond
+	switch {
+	case beyond != nil:
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", size))
+	case part.IsAsked:
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", part.First, part.First+part.Length-1))
+	default:
+		r.Header.Del("Range")
+	}
+	return r, nil
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -146,7 +175,7 @@ func (p *paced) fault(f file.File) error {
 		p.Header().Del("Content-Range")
 		return p.failed
 	case http.StatusRequestedRangeNotSatisfiable:
-		return fault.New(fault.Unsatisfiable, fault.Header, "Range", "The file has %d bytes.", f.Size)
+		return p.beyond
 	case http.StatusPreconditionFailed:
 		return fault.New(fault.Precondition, fault.URL, "precondition", "The file does not have the tag of If-Match.")
 	default:

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"asset-registry/shared/filelink"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/query"
 )
 
 // listed is a file in a list.
@@ -37,11 +39,11 @@ func (a *API) list(c *gin.Context) error {
 	if by.IsAnonymous() {
 		return fault.New(fault.Unauthorized, fault.Header, "Authorization", "An API key is needed.")
 	}
-	limit, err := limitOf(c, file.MaxList)
+	sent, limit, err := readPage(c, file.MaxList, "after", "limit", "broker")
 	if err != nil {
 		return err
 	}
-	found, next, err := a.Files.List(c.Request.Context(), by, c.Query("broker"), c.Query("after"), limit)
+	found, next, err := a.Files.List(c.Request.Context(), by, sent.Get("broker"), sent.Get("after"), limit)
 	if err != nil {
 		return err
 	}
@@ -65,18 +67,23 @@ func (a *API) list(c *gin.Context) error {
 	return a.answer(c, http.StatusOK, pageOf(c, data, next, limit))
 }
 
-// limitOf returns the parameter `limit` of a request for a list. If the request does not have it, limitOf returns
-// the argument `most`, the largest limit that is allowed.
-func limitOf(c *gin.Context, most int) (int, error) {
-	text := c.Query("limit")
-	if text == "" {
-		return most, nil
+// readPage returns the parameters of a request for a page of a list, and its limit. Without one, the limit is the
+// argument `most`, the largest one. The error names every fault.
+func readPage(c *gin.Context, most int, names ...string) (url.Values, int, error) {
+	sent, faults := query.Read(c.Request.URL.RawQuery, query.Params{Names: names})
+	limit := most
+	if text := sent.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			faults = append(faults, fault.Detail{Location: fault.Query, Name: "limit",
+				Description: fmt.Sprintf("The limit must be a number from 1 to %d.", most)})
+		}
+		limit = min(n, most)
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, fault.New(fault.Invalid, fault.Query, "limit", "The limit must be a number from 1 to %d.", most)
+	if len(faults) > 0 {
+		return nil, 0, &fault.Error{Kind: fault.Invalid, Details: faults}
 	}
-	return min(n, most), nil
+	return sent, limit, nil
 }
 
 // pageOf returns the answer to a request for a list. If the argument `next` is "", the answer has no link to a next
@@ -95,11 +102,11 @@ func pageOf(c *gin.Context, data any, next string, limit int) gin.H {
 
 // listRemoved answers GET /get/removed with the ids of the files that were taken down.
 func (a *API) listRemoved(c *gin.Context) error {
-	limit, err := limitOf(c, file.MaxRemoved)
+	sent, limit, err := readPage(c, file.MaxRemoved, "after", "limit")
 	if err != nil {
 		return err
 	}
-	after := c.Query("after")
+	after := sent.Get("after")
 	if after != "" && !filelink.IsID(after) {
 		return fault.New(fault.Invalid, fault.Query, "after", "It must be the id of a file: 32 digits from 0 to f.")
 	}

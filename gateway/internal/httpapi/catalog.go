@@ -10,6 +10,7 @@ import (
 	"asset-registry/gateway/internal/catalog"
 	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/shared/export"
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
 )
 
@@ -35,7 +36,7 @@ func (a *API) routeCatalog(engine *gin.Engine) {
 	}
 	if a.config.Search == nil {
 		add(routes.Data, func(c *gin.Context) error {
-			c.Redirect(http.StatusFound, routes.Catalogue)
+			httpserver.Redirect(c.Writer, http.StatusFound, routes.Catalogue)
 			return nil
 		}, nil)
 	}

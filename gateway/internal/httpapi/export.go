@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/query"
 	"asset-registry/shared/routes"
 )
 
@@ -40,7 +42,7 @@ const (
 var exportPart = httpserver.Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: exportWithin}
 
 // ownOfExport has the parameters of a search that an export sets itself.
-var ownOfExport = []string{"limit", "search_after", "facets", "facet_limit", "opt_pretty", "opt_jsonp"}
+var ownOfExport = []string{"limit", "search_after", "facets", "facet_limit"}
 
 // shareExports refuses an export if its client already has one, or if there are too many exports. The request
 // must have passed identify.
@@ -66,14 +68,17 @@ func (a *API) export(form export.Form) handler {
 	return func(c *gin.Context) error {
 		httpserver.Aside(c)
 		httpserver.Long(c)
-		query, err := exportQuery(c.Request.URL.RawQuery)
-		if err != nil {
-			return err
-		}
+		sent, faults := exportQuery(c.Request.URL.RawQuery)
 		ctx, cancel := context.WithTimeout(c.Request.Context(), exportWithin)
 		defer cancel()
 		e := exporting{API: a, ctx: ctx, caller: a.nameOf(c), out: &parts{w: c.Writer}, more: a.morePages(client(c))}
-		found, err := e.foundIDs(query)
+		found, err := e.foundIDs(sent)
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Invalid {
+			faults = append(faults, f.Details...)
+		}
+		if len(faults) > 0 {
+			return &fault.Error{Kind: fault.Invalid, Details: faults}
+		}
 		if err != nil {
 			return err
 		}
@@ -97,7 +102,7 @@ func (a *API) export(form export.Form) handler {
 			c.Writer.WriteHeaderNow()
 			return nil
 		}
-		if err := e.run(form, query, found); err != nil {
+		if err := e.run(form, sent, found); err != nil {
 			_ = c.Error(err)            // for the log; gin returns its argument
 			panic(http.ErrAbortHandler) // ends the connection, so that no client believes the file is complete
 		}
@@ -105,20 +110,21 @@ func (a *API) export(form export.Form) handler {
 	}
 }
 
-// exportQuery returns the parameters for the search of an export.
-func exportQuery(raw string) (url.Values, error) {
-	query, err := url.ParseQuery(raw)
-	if err != nil {
-		const says = "The query string is malformed: a %% needs two hexadecimal digits, and & separates parameters."
-		return nil, fault.New(fault.Invalid, fault.Query, "query", says)
-	}
-	for _, name := range ownOfExport {
-		if query.Get(name) != "" {
-			return nil, fault.New(fault.Invalid, fault.Query, name, "An export has no such parameter; leave it out.")
+// exportQuery returns the parameters for the search of an export, and the faults that the search service cannot see.
+func exportQuery(raw string) (url.Values, []fault.Detail) {
+	sent, faults := query.Read(raw, query.Params{})
+	for _, name := range slices.Sorted(maps.Keys(sent)) {
+		if strings.HasPrefix(name, "opt_") || slices.Contains(ownOfExport, name) {
+			delete(sent, name)
+			faults = append(faults, fault.Detail{Location: fault.Query, Name: name,
+				Description: "An export has no such parameter; leave it out."})
 		}
 	}
-	query.Set("limit", strconv.Itoa(exportPage))
-	return query, nil
+	sent.Set("limit", strconv.Itoa(exportPage))
+	if len(faults) > 0 {
+		sent.Set("limit", "0") // the search names the other faults
+	}
+	return sent, faults
 }
 
 // exporting is an export that runs.
@@ -138,7 +144,7 @@ type exporting struct {
 
 // run writes the file. The argument `found` is the first page of the search. After each page, run rests for as
 // long as it has worked. So an export takes at most half of the time of one processor.
-func (e *exporting) run(form export.Form, query url.Values, found foundIDs) error {
+func (e *exporting) run(form export.Form, sent url.Values, found foundIDs) error {
 	file, err := form.Open(e.out)
 	if err != nil {
 		return err
@@ -173,8 +179,8 @@ func (e *exporting) run(form export.Form, query url.Values, found foundIDs) erro
 				return err
 			}
 		}
-		query.Set("search_after", found.Next.After)
-		if found, err = e.foundIDs(query); err != nil {
+		sent.Set("search_after", found.Next.After)
+		if found, err = e.foundIDs(sent); err != nil {
 			return err
 		}
 	}
@@ -270,9 +276,9 @@ type foundIDs struct {
 }
 
 // foundIDs searches as an anonymous caller, and returns one page.
-func (e *exporting) foundIDs(query url.Values) (found foundIDs, err error) {
+func (e *exporting) foundIDs(sent url.Values) (found foundIDs, err error) {
 	body, err := e.patiently(e.ctx, func(ctx context.Context) ([]byte, error) {
-		return e.config.Search.For(e.caller).Read(ctx, routes.Prefix(routes.Current)+routes.Search, query, searchBytes)
+		return e.config.Search.For(e.caller).Read(ctx, routes.Prefix(routes.Current)+routes.Search, sent, searchBytes)
 	})
 	if err != nil {
 		return found, err

@@ -94,7 +94,7 @@ func compareFilters(t *testing.T, x *Index, asked url.Values, terms map[string][
 		read, why := assetfilter.Of(assetfilter.Name(name)).Read(list)
 		values[assetfilter.Name(name)], fault = read, fault+why
 	}
-	q, err := search.Parse(asked)
+	q, err := search.Parse(asked, nil)
 	if (err != nil) != (fault != "") {
 		t.Fatalf("%v: got %v from the search and %q from the filter, want both to refuse or neither", asked, err, fault)
 	}

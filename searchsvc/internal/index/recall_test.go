@@ -176,7 +176,7 @@ func openList(t *testing.T) *Index {
 // firstTen returns the ids of the first ten hits of a question. It parses the question as if a client had sent it.
 func firstTen(t *testing.T, x *Index, text string) (ids []string) {
 	t.Helper()
-	q, err := search.Parse(url.Values{"q": {text}, "limit": {"10"}})
+	q, err := search.Parse(url.Values{"q": {text}, "limit": {"10"}}, nil)
 	if err != nil {
 		return nil
 	}

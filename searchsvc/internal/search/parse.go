@@ -33,14 +33,12 @@ const (
 	facetLimitParam    = "facet_limit"
 )
 
-// Parse reads the parameters of a search. A list is written as a repeated parameter; facets may also have
-// several names with commas between them. Parse ignores unknown and empty parameters. The error is a
-// fault.Invalid that lists every faulty parameter.
-func Parse(values url.Values) (Query, error) { return ParseIn(values, nil) }
-
-// ParseIn does what Parse does. A date without a time stands for a day in the given time zone; nil: UTC.
-func ParseIn(values url.Values, zone *time.Location) (Query, error) {
-	p := parser{values: values, zone: cmp.Or(zone, time.UTC)}
+// Parse reads the parameters of a search. A list is written as a repeated parameter; facets may also have several
+// names with commas between them. A date without a time stands for a day in the given time zone; nil: UTC. Parse
+// ignores unknown and empty parameters. The error is a fault.Invalid that lists the given faults, those of the query
+// string, and every faulty parameter.
+func Parse(values url.Values, zone *time.Location, faults ...fault.Detail) (Query, error) {
+	p := parser{values: values, zone: cmp.Or(zone, time.UTC), faults: faults}
 	q := Query{Text: p.text(), Exact: p.flag(exactParam), Zone: zone}
 	f := &q.Filters
 	for _, property := range Properties {
@@ -93,8 +91,6 @@ func (p *parser) flag(name string) bool {
 func (p *parser) text() string {
 	text := p.one(textParam)
 	switch {
-	case !utf8.ValidString(text):
-		p.fault(textParam, "The text must be UTF-8.")
 	case utf8.RuneCountInString(text) > MaxText:
 		p.fault(textParam, "The text may have %d characters.", MaxText)
 	case ukrainian.Count(text) > MaxWords: // words are counted as in the index: one character may be several words

@@ -4,11 +4,12 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/query"
 )
 
 var (
@@ -31,7 +32,7 @@ func redirect(w http.ResponseWriter, r request, to string, err error) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-cache")
-	http.Redirect(w, r.Request, to, http.StatusFound)
+	httpserver.Redirect(w, http.StatusFound, to)
 	return nil
 }
 
@@ -93,15 +94,15 @@ func repeated(path, query string) string {
 // page of a search. If the query of that page is too long, the link back leads to the first page of the search.
 // The result is "" if the search has no conditions, or if even the query of its first page is too long.
 func backFrom(q search.Query) string {
-	query := q.Values().Encode()
-	if len(query) > mostQuery && q.After != nil {
+	text := q.Values().Encode()
+	if len(text) > mostQuery && q.After != nil {
 		q.After = nil
-		query = q.Values().Encode()
+		text = q.Values().Encode()
 	}
-	if query == "" || len(query) > mostQuery {
+	if text == "" || len(text) > mostQuery {
 		return ""
 	}
-	return "?" + url.Values{backParam: {query}}.Encode()
+	return "?" + url.Values{backParam: {text}}.Encode()
 }
 
 // backTo returns the path of the search that led to a page, and the part of the page's query that names this search.
@@ -112,16 +113,8 @@ func backTo(r request) (path, kept string) {
 	if text == "" || len(text) > mostQuery {
 		return "", ""
 	}
-	values, err := url.ParseQuery(text)
-	if err != nil {
-		return "", ""
-	}
-	for name := range values {
-		if !slices.Contains(search.Params(), name) {
-			return "", ""
-		}
-	}
-	q, err := search.ParseIn(values, kyiv)
+	values, faults := query.Read(text, search.OfAPI)
+	q, err := search.Parse(values, kyiv, faults...)
 	if err != nil {
 		return "", ""
 	}

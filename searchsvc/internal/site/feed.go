@@ -3,13 +3,12 @@ package site
 import (
 	"encoding/xml"
 	"net/http"
-	"net/url"
 	"time"
 
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
-	"asset-registry/shared/nearest"
+	"asset-registry/shared/query"
 )
 
 // atom is a page of an Atom feed (RFC 4287, RFC 5005).
@@ -51,10 +50,12 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	if s.tagAt(w, r) {
 		return notModified(w)
 	}
-	if err := checkFeed(r.URL.Query()); err != nil {
-		return err
+	sent, faults := query.Read(r.URL.RawQuery, ofPage)
+	if sent.Has("mode") {
+		faults = append(faults, fault.Detail{Location: fault.Query, Name: "mode",
+			Description: "The feed has no test assets. Leave the parameter out."})
 	}
-	q, err := search.ParseIn(r.URL.Query(), kyiv)
+	q, err := search.Parse(sent, kyiv, faults...)
 	if err != nil {
 		return err
 	}
@@ -105,27 +106,6 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 		return err
 	}
 	return s.send(w, r, http.StatusOK, "application/atom+xml; charset=utf-8", append([]byte(xml.Header), text...))
-}
-
-// checkFeed refuses the parameter `mode`, because searches never find test assets. It also refuses a parameter
-// whose name is similar to a filter, because it is probably misspelt: without the filter, a reader would get the
-// news of all assets for years. Other parameters, which other sites add to links, are ignored.
-func checkFeed(sent url.Values) error {
-	var details []fault.Detail
-	if mode := sent.Get("mode"); mode != "" {
-		details = append(details, fault.Detail{Location: fault.Query, Name: "mode",
-			Description: "The feed has no test assets. Leave the parameter out."})
-	}
-	for _, u := range search.FindUnknown(sent, search.Params()) {
-		if near := nearest.Near(u.Name, search.Params()); near != "" {
-			details = append(details, fault.Detail{Location: fault.Query, Name: u.Name,
-				Description: "There is no such parameter; the nearest is " + near + "."})
-		}
-	}
-	if len(details) == 0 {
-		return nil
-	}
-	return &fault.Error{Kind: fault.Invalid, Details: details}
 }
 
 func newEntry(l Lang, names codenames.Lists, root string, a search.Fields) atomEntry {

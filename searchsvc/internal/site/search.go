@@ -17,6 +17,8 @@ import (
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/filelink"
+	"asset-registry/shared/nearest"
+	"asset-registry/shared/query"
 	"asset-registry/shared/routes"
 )
 
@@ -41,7 +43,7 @@ type foundPage struct {
 	Query   search.Query
 	Sent    url.Values // values that the form shows
 	Suggest string     // path of suggestions, to which the script appends the text
-	Faults  []string   // names of parameters with a faulty value
+	Faults  []string   // what is wrong with the parameters
 	Total   int64
 	Hits    []hit
 	Facets  []filter
@@ -63,7 +65,6 @@ type foundPage struct {
 	IsBegun bool     // the search has a text or a filter
 	Read    reading
 	Tries   []link // other searches to try; empty if something was found
-	Unknown []search.Unknown
 	Missing string // words that no asset has; "" if something was found
 }
 
@@ -115,7 +116,7 @@ type chip struct{ Name, Value, Without string }
 
 // search shows the search, its filters and a page of the found assets.
 func (s *Site) search(w http.ResponseWriter, r request) error {
-	sent := r.URL.Query()
+	sent, faults := query.Read(r.URL.RawQuery, ofPage)
 	more, rows := search.FacetName(sent.Get(moreParam)), rowsIn(sent)
 	// The parameters facets and facet_limit exist only in the API, rowsParam and moreParam only on this page.
 	for _, name := range []string{rowsParam, "facets", "facet_limit", moreParam} {
@@ -124,8 +125,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	if s.tagAt(w, r) {
 		return notModified(w)
 	}
-	unknown := search.FindUnknown(sent, search.Params())
-	q, err := search.ParseIn(sent, kyiv)
+	q, err := search.Parse(sent, kyiv, faults...)
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return s.showFaults(w, r, sent, f)
 	}
@@ -143,7 +143,6 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 		return err
 	}
 	p := newFoundPage(r.lang, s.config.Names, q, found, more)
-	p.Unknown = unknown[:min(len(unknown), mostUnknown)]
 	v := s.view(r, texts["search.title"].in(r.lang), p)
 	if q.Text != "" {
 		v.Title = q.Text + " – " + texts["search.results"].in(r.lang)
@@ -170,7 +169,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *fault.Error) error {
 	p := foundPage{Sent: sent, Sorts: sorts(r.lang, search.Query{}), Suggest: suggestions}
 	for _, d := range f.Details {
-		p.Faults = append(p.Faults, d.Name)
+		p.Faults = append(p.Faults, faultText(r.lang, d.Name))
 	}
 	v := s.view(r, texts["search.title"].in(r.lang), p)
 	v.Section, v.NoIndex, v.Scripts = "search", true, searchScripts
@@ -179,7 +178,26 @@ func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *
 	return s.show(w, r, http.StatusBadRequest, "search", v)
 }
 
-const mostUnknown = 3 // maximum number of unknown parameters that a page names
+// faultText says for people that a parameter is faulty.
+func faultText(l Lang, name string) string {
+	said, wrong := name, texts["search.fault"].in(l)
+	if text, isKnown := texts["filter."+name]; isKnown {
+		said = text.in(l)
+	}
+	switch {
+	case name == query.Whole:
+		return texts["search.fault.query"].in(l)
+	case !slices.Contains(search.Params(), name):
+		near := fmt.Sprintf(texts["search.unknown.nearest"].in(l), nearest.To(name, search.Params()))
+		return fmt.Sprintf(texts["search.unknown"].in(l), name) + " " + near
+	case name == "q":
+		wrong += ", " + texts["search.fault.text"].in(l)
+	}
+	return said + ": " + wrong
+}
+
+// ofPage has the parameters of a search as people send them.
+var ofPage = query.Params{Names: append(search.Params(), moreParam), Lists: search.OfAPI.Lists, IsPage: true}
 
 // moreParam is a parameter that names a facet. The page shows as many values of this facet as it may.
 const moreParam = "more"

@@ -107,7 +107,9 @@ func (s *Site) route() {
 	s.mux.Handle("GET /{$}", s.negotiated())
 	for _, l := range Langs() {
 		root := "GET /" + string(l)
-		s.mux.Handle(root, http.RedirectHandler("/"+string(l)+"/", http.StatusMovedPermanently))
+		s.mux.HandleFunc(root, func(w http.ResponseWriter, _ *http.Request) {
+			httpserver.Redirect(w, http.StatusMovedPermanently, "/"+string(l)+"/")
+		})
 		s.mux.Handle(root+"/{$}", s.page(l, s.search))
 		s.mux.Handle(root+"/assets/{id}", s.page(l, s.asset))
 		s.mux.Handle(root+"/assets/{id}/changes", s.page(l, s.changes))

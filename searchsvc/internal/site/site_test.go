@@ -557,16 +557,38 @@ func TestAPageSaysHowItReadTheWords(t *testing.T) {
 	}
 }
 
-// TestPagesNameUnknownParameters sends a parameter that other sites add to links, and one that is misspelt. The
-// page must name the misspelt one, and the parameter that it probably means.
-func TestPagesNameUnknownParameters(t *testing.T) {
-	s := newSite(t, newRegistry(whole), newFound())
-	resp, body := get(t, s, "/uk/?regoin=Odesa&fbclid=1")
-	if resp.StatusCode != http.StatusOK || !strings.Contains(body, "Сторінка не знає параметра regoin. Найближчий: region.") {
-		t.Errorf("got %d and no sentence about regoin, want 200 and one", resp.StatusCode)
+// TestPagesNameWhatTheyCannotRead sends each kind of broken question to each page that takes one. None may answer as
+// if the broken part were not there. Parameters that other sites add to links change nothing.
+func TestPagesNameWhatTheyCannotRead(t *testing.T) {
+	f := newFound()
+	s := newSite(t, newRegistry(whole), f)
+	onPage := map[string]string{"region": "Область", "q": "Слова", "sort": "Порядок", "exact": "exact"}
+	for _, page := range []string{"/uk/", "/en/statistics", "/uk/feed.atom"} {
+		for query, name := range map[string]string{
+			"region=%D0%BB;": "region", "region=%zz": "region", "%zz=a": "", "region=%ff": "region", "regoin=Odesa": "regoin",
+			"q=a&q=b": "q", "sort=modified&sort=published": "sort", "exact=x": "exact",
+		} {
+			resp, body := get(t, s, page+"?q=&"+query)
+			if resp.StatusCode != http.StatusBadRequest {
+				t.Errorf("%s?%s: got %d, want 400", page, query, resp.StatusCode)
+			}
+			if said, isKnown := onPage[name]; page == "/uk/" && isKnown {
+				name = said
+			}
+			if !strings.Contains(body, name) {
+				t.Errorf("%s?%s: got no %s on the page, want it named", page, query, name)
+			}
+		}
+		resp, _ := get(t, s, page+"?utm_source=x&fbclid=1&utm_source=y&region=&region=&sort=&q=a")
+		if resp.StatusCode != http.StatusOK || f.queries()[len(f.queries())-1].Text != "a" {
+			t.Errorf("%s with parameters of other sites: got %d, want the search for a", page, resp.StatusCode)
+		}
 	}
-	if resp, _ := get(t, s, "/uk/feed.atom?utm_source=x"); resp.StatusCode != http.StatusOK {
-		t.Errorf("the feed: got %d, want 200", resp.StatusCode)
+	_, body := get(t, s, "/uk/?regoin=Odesa&q=house")
+	for _, want := range []string{"Сторінка не знає параметра regoin. Найближчий: region.", `value="house"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("got no %s on the page, want it", want)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -178,6 +179,7 @@ func (s *Site) sendXML(w http.ResponseWriter, r request, document any) error {
 func (s *Site) robots(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
-	// An error means that the client has left.
-	_, _ = fmt.Fprintf(w, "User-agent: *\nDisallow: /api/\nSitemap: %s/sitemap.xml\n", s.baseURL(r))
+	text := "User-agent: *\nDisallow: /api/\nSitemap: " + s.baseURL(r) + "/sitemap.xml\n"
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = io.WriteString(w, text) // an error means that the client has left
 }

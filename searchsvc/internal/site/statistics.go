@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/query"
 )
 
 // statisticsOf are the facets on the page of statistics. The last one is shown as the column chart.
@@ -97,11 +98,12 @@ type bar struct {
 type to struct{ Name, Link string }
 
 func (s *Site) statistics(w http.ResponseWriter, r request) error {
-	q, err := search.ParseIn(r.URL.Query(), kyiv)
+	sent, faults := query.Read(r.URL.RawQuery, ofPage)
+	q, err := search.Parse(sent, kyiv, faults...)
 	if err != nil {
 		return err
 	}
-	whole := search.FacetName(r.URL.Query().Get(moreParam))
+	whole := search.FacetName(sent.Get(moreParam))
 	if !slices.Contains(statisticsOf, whole) {
 		whole = ""
 	}
@@ -117,8 +119,8 @@ func (s *Site) statistics(w http.ResponseWriter, r request) error {
 		return err
 	}
 	p := statisticsPage{Total: found.Total, Text: q.Text}
-	if query := queryOf(q); query != "" {
-		p.Found = "/" + string(r.lang) + "/" + query
+	if of := queryOf(q); of != "" {
+		p.Found = "/" + string(r.lang) + "/" + of
 		p.Active = chips(r.lang, statisticsPath, q, found.Facets)
 	}
 	for _, f := range found.Facets {

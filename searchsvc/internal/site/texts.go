@@ -96,6 +96,7 @@ var texts = map[string]text{
 	"search.type.locality":       {"Інший населений пункт", "Another locality"},
 	"search.type.custodian":      {"Код ЄДРПОУ балансоутримувача", "Number of the custodian (UA-EDR)"},
 	"search.faults":              {"Запит містить помилки", "The search has mistakes"},
+	"search.fault.query":         {"частину адреси не можна прочитати", "a part of the address cannot be read"},
 	"search.fault":               {"неправильне значення", "the value is wrong"},
 	"search.fault.text":          {"до 600 символів і 64 слів", "at most 600 characters and 64 words"},
 	"search.changed":             {"Змінено", "Changed"},

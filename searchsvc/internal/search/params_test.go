@@ -5,18 +5,7 @@ import (
 	"testing"
 	"time"
 	_ "time/tzdata" // the machine may have no time zones
-
-	"github.com/google/go-cmp/cmp"
 )
-
-// Promises: search-faults
-func TestUnknownParametersAreNamedWithTheNearest(t *testing.T) {
-	values := url.Values{"regoin": {"Odesa"}, "Q": {"x"}, "opt_pretty": {"1"}, "acc_token": {"t"}, "_": {"1"}, "q": {"x"}}
-	want := []Unknown{{"Q", "q"}, {"regoin", "region"}}
-	if diff := cmp.Diff(want, FindUnknown(values, Params())); diff != "" {
-		t.Errorf("the unknown parameters differ (-want +got):\n%s", diff)
-	}
-}
 
 // TestDaysAreThoseOfAZone reads dates of days that begin in summer time and in winter time. Each day must begin
 // and end at midnight in the zone.
@@ -30,7 +19,7 @@ func TestDaysAreThoseOfAZone(t *testing.T) {
 		"2026-10-25": "2026-10-24T21:00:00Z",
 	} {
 		values := url.Values{"published_from": {day}, "published_to": {day}}
-		q, err := ParseIn(values, kyiv)
+		q, err := Parse(values, kyiv)
 		if err != nil {
 			t.Fatal(err)
 		}
