@@ -126,7 +126,7 @@ func write(b *strings.Builder, p config.Program, told map[string]string) {
 			fmt.Fprintf(b, "\n%s\n", fold("", "", "As in `"+first+"`: "+strings.Join(repeated[first], ", ")+"."))
 		}
 		if len(c.Settings)+len(repeated) == 0 {
-			b.WriteString("It has no settings of its own.\n")
+			b.WriteString("No settings.\n")
 		}
 	}
 }
