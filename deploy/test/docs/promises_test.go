@@ -19,7 +19,7 @@ var promising = []string{"docs/contract.md", "docs/log.md", "docs/mirrors.md", "
 var promiseNothing = map[string][]string{
 	"a heading, or a list of other texts": {"the fields of each object", "change the asset at all",
 		"any other key"},
-	"the word means another thing": {"at once", "or not at all", "each other", "any more"},
+	"the word means another thing": {"at once", "each other", "any more"},
 	"advice to clients":            {"checks each file"},
 	"leave to do something":        {"may end at any time", "may be removed at any time", "may change at any time"},
 }

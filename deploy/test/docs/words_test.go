@@ -9,8 +9,8 @@ import (
 
 // Bounds of words. They only fall: a document that grows makes room elsewhere.
 const (
-	mostContract  = 9_100  // words of docs/contract.md, without rows of tables
-	mostDocuments = 64_300 // words of all documents in docs
+	mostContract  = 9_200  // words of docs/contract.md, without rows of tables
+	mostDocuments = 62_000 // words of all documents in docs
 )
 
 // words counts the words of a text. A word has a letter or a digit. Code blocks and old anchors do not count, and rows
