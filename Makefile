@@ -99,7 +99,8 @@ build: ## build the programs into ./bin
 race: ## build the programs into bin/race, with the race detector; tests take them from RACE_PROGRAMS
 	CGO_ENABLED=1 $(LARGE) go build -race -o bin/race/ $(PROGRAMS)
 
-run: build ## run the whole registry as one process, with sandbox keys
+run: ## run the whole registry as one process, with sandbox keys
+	$(LARGE) go build -o bin/ ./deploy/registry/cmd/registry
 	bin/registry serve --sandbox --search --addr $(ADDR) --data $(DATA) --admin-addr 127.0.0.1:8079
 
 run-split: build ## run the services as processes of their own

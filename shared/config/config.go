@@ -27,7 +27,8 @@ import (
 //   - args.
 //
 // The error lists all faults of the file, such as unknown keys; dst then has the valid values. If dst has no
-// commands, a first argument "serve" is ignored. --help prints the flags and ends the process.
+// commands, a first argument "serve" is ignored. --help prints the flags and ends the process. So does no argument,
+// if dst has commands and none of them is the default.
 func Parse(dst any, name, description, envPrefix string, args []string) (command string, err error) {
 	parsed, _, err := parse(dst, name, description, envPrefix, args)
 	if err != nil {
@@ -59,6 +60,9 @@ func parse(dst any, name, description, envPrefix string, args []string) (*kong.C
 	}
 	if len(args) > 0 && args[0] == "serve" && len(parser.Model.Children) == 0 {
 		args = args[1:] // so that "serve" starts every service, with or without commands
+	}
+	if len(args) == 0 && len(parser.Model.Children) > 0 && parser.Model.DefaultCmd == nil {
+		args = []string{"--help"}
 	}
 	parsed, err := parser.Parse(args)
 	if _, isFile := errors.AsType[*fs.PathError](err); isFile { // only the flag --config opens a file

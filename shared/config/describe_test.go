@@ -9,6 +9,29 @@ import (
 	"testing"
 )
 
+// TestNoArgumentPrintsTheHelp runs a program with commands in a second process, without arguments. It must print its
+// commands and end with status 0. If one of the commands is the default, this command is chosen instead.
+func TestNoArgumentPrintsTheHelp(t *testing.T) {
+	if os.Getenv("CONFIG_TEST_PROGRAM") != "" {
+		var c struct {
+			Serve struct{} `cmd:"" help:"Run it."`
+		}
+		_, err := Parse(&c, "example", "An example.", "EXAMPLE", nil)
+		t.Fatalf("got %v from Parse, want the process to end", err)
+	}
+	program := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
+	program.Env = append(os.Environ(), "CONFIG_TEST_PROGRAM=1")
+	if text, err := program.Output(); err != nil || !bytes.Contains(text, []byte("Run it.")) {
+		t.Errorf("got %v, %s; want exit status 0 and the help", err, text)
+	}
+	var c struct {
+		Serve struct{} `cmd:"" default:"1" help:"Run it."`
+	}
+	if command, err := Parse(&c, "example", "An example.", "EXAMPLE", nil); err != nil || command != "serve" {
+		t.Errorf("got the command %q, %v; want serve", command, err)
+	}
+}
+
 // TestPrintSettingsEndsTheProcess uses the flag --print-settings in a second process, because the flag ends the
 // process. The process must print the settings and end with status 0.
 func TestPrintSettingsEndsTheProcess(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package feed puts the changes of any number of asset services into one order. A reader who follows that order
 // misses no change. The package needs only atomic operations on single documents, and a Store supplies them. This
-// comment describes the protocol; docs/architecture.md, "Feed protocol", gives the reasons.
+// comment describes the protocol; docs/protocol.md, "Feed protocol", gives the reasons.
 //
 // # Terms
 //

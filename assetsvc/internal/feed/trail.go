@@ -10,7 +10,7 @@ type Place struct {
 
 // Trail has the places of a document, the newest last. Readers need it for a document whose newest place is above
 // their horizon: for them, the document stands at its newest place up to the horizon. A trail forgets places that
-// no reader needs any more (docs/architecture.md, "Moved assets").
+// no reader needs any more (docs/protocol.md, "Moved assets").
 type Trail []Place
 
 // NewTrail returns the trail of a document that does not exist yet.

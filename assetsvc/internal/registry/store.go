@@ -161,7 +161,7 @@ var (
 // even then. But if the call returns an error, the write never happens.
 //
 // The feed has these properties, under any concurrency and after any crash
-// (docs/architecture.md, "Invariants"):
+// (docs/protocol.md, "Invariants"):
 //
 //   - F1, no loss: once Page has returned a page, nothing new becomes visible at a
 //     position up to the page's Upto.

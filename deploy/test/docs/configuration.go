@@ -3,9 +3,11 @@
 package docs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -22,9 +24,10 @@ This page is generated from the programs' own declarations. Do not edit it: chan
 
 A setting is a flag, an environment variable or a key of a YAML file (` + "`--config FILE`" + `), named
 like the flag. A flag wins over the environment, the environment over the file, the file over the
-default. Unknown keys of a file are errors. The values of a list are separated by commas. A duration is
-written like ` + "`90s`, `10m` or `24h`" + `. A file's values are read as flags are, so
-` + "`01` and `1.50`" + ` stay as written.
+default. The settings of several programs are described at the first one; the others name their
+variables. Unknown keys of a file are errors. The values of a list are separated by commas. A duration is
+written like ` + "`90s`, `10m` or `24h`" + `. A switch is off by default. A setting without another form is a
+text. A file's values are read as flags are, so ` + "`01` and `1.50`" + ` stay as written.
 
 The settings that nearly everybody sets come first, the others by groups. [registryctl.md](registryctl.md) has the
 settings of the program for operators and brokers.
@@ -60,12 +63,13 @@ func Tool(ctx context.Context, bin string) (string, error) {
 func describeAll(ctx context.Context, bin, introduction string, names ...string) (string, error) {
 	var b strings.Builder
 	b.WriteString(introduction)
+	told := map[string]string{}
 	for _, name := range names {
 		p, err := settingsOf(ctx, bin, name)
 		if err != nil {
 			return "", err
 		}
-		write(&b, p)
+		write(&b, p, told)
 	}
 	return b.String(), nil
 }
@@ -82,9 +86,24 @@ func settingsOf(ctx context.Context, bin, name string) (p config.Program, err er
 	return p, nil
 }
 
-func write(b *strings.Builder, p config.Program) {
+// write writes a program's settings. The parameter `told` maps the description of a setting, without its variable, to
+// the first command that has it. Later commands only name such a setting. write adds the settings of the program.
+func write(b *strings.Builder, p config.Program, told map[string]string) {
 	fmt.Fprintf(b, "\n## %s\n\n%s\n", p.Name, fold("", "", p.Help))
 	for _, c := range p.Commands {
+		title := strings.TrimSpace(p.Name + " " + c.Name)
+		repeated := map[string][]string{}
+		c.Settings = slices.DeleteFunc(c.Settings, func(s config.Setting) bool {
+			name := "`" + cmp.Or(s.Env, "--"+s.Name) + "`"
+			s.Env = ""
+			first, isTold := told[describe(s)]
+			if isTold && first != title {
+				repeated[first] = append(repeated[first], name)
+				return true
+			}
+			told[describe(s)] = title
+			return false
+		})
 		switch {
 		case c.Name != "":
 			fmt.Fprintf(b, "\n### %s %s\n\n%s\n\n", p.Name, c.Name, fold("", "", c.Help))
@@ -103,8 +122,11 @@ func write(b *strings.Builder, p config.Program) {
 				}
 			}
 		}
-		if len(c.Settings) == 0 {
-			b.WriteString("It has no settings of its own.\n")
+		for _, first := range slices.Sorted(maps.Keys(repeated)) {
+			fmt.Fprintf(b, "\n%s\n", fold("", "", "As in `"+first+"`: "+strings.Join(repeated[first], ", ")+"."))
+		}
+		if len(c.Settings)+len(repeated) == 0 {
+			b.WriteString("No settings.\n")
 		}
 	}
 }
@@ -125,7 +147,10 @@ func groupsOf(settings []config.Setting) (groups []string) {
 
 // describe returns a paragraph that describes a setting.
 func describe(s config.Setting) string {
-	facts := []string{unit(s)}
+	var facts []string
+	if form := unit(s); form != "text" || s.Env == "" {
+		facts = append(facts, form)
+	}
 	if s.Env != "" {
 		facts = append([]string{"`" + s.Env + "`"}, facts...)
 	}
@@ -134,10 +159,6 @@ func describe(s config.Setting) string {
 		facts = append(facts, "required")
 	case s.Default != "":
 		facts = append(facts, "default `"+s.Default+"`")
-	case s.Type == "bool":
-		facts = append(facts, "default off")
-	default:
-		facts = append(facts, "no default")
 	}
 	return fmt.Sprintf("**`--%s`** (%s). %s", s.Name, strings.Join(facts, ", "), sentence(s.Help))
 }

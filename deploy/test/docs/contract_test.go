@@ -22,7 +22,7 @@ func section(t *testing.T, title string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := regexp.MustCompile(`(?m)^## \d+\. ` + regexp.QuoteMeta(title) + "\n").FindIndex(text)
+	start := regexp.MustCompile(`(?m)^## ` + regexp.QuoteMeta(title) + "\n").FindIndex(text)
 	if start == nil {
 		t.Fatalf("got no section %q, want one", title)
 	}

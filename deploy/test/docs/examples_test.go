@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/needtest"
 	"asset-registry/shared/porttest"
 )
 
@@ -78,11 +79,23 @@ func newPlace(t *testing.T, args ...string) place {
 // request gets a status of 400 or more.
 func (p place) run(t *testing.T, blocks []string) string {
 	t.Helper()
-	script := "set -euo pipefail\ncurl() { command curl --fail-with-body --show-error \"$@\"; }\n" + strings.Join(blocks, "\n")
+	return p.runIn(t, "bash", blocks)
+}
+
+// runIn works like run, in the given shell. The shell zsh is interactive: it then knows no comments, as for readers who
+// copy the examples.
+func (p place) runIn(t *testing.T, name string, blocks []string) string {
+	t.Helper()
+	script := "set -eu\nif (set -o pipefail) 2>/dev/null; then set -o pipefail; fi\n" +
+		"curl() { command curl --fail-with-body --show-error \"$@\"; }\n" + strings.Join(blocks, "\n") + "\n"
 	script = strings.NewReplacer("127.0.0.1:8080", p.addr, "127.0.0.1:8079", p.admin).Replace(script)
 	ctx, cancel := context.WithTimeout(t.Context(), shellTimeout)
 	defer cancel()
-	shell := exec.CommandContext(ctx, "bash", "-c", script)
+	shell := exec.CommandContext(ctx, name, "-c", script)
+	if name == "zsh" {
+		shell = exec.CommandContext(ctx, name, "-f", "-i", "-s")
+		shell.Stdin = strings.NewReader(script)
+	}
 	shell.Dir = p.dir
 	text, err := shell.CombinedOutput()
 	if err != nil {
@@ -91,10 +104,22 @@ func (p place) run(t *testing.T, blocks []string) string {
 	return string(text)
 }
 
+// TestFirstRequestsOfTheReadmeWork runs the requests in three shells.
 func TestFirstRequestsOfTheReadmeWork(t *testing.T) {
+	for _, shell := range []string{"bash", "dash", "zsh"} {
+		t.Run(shell, func(t *testing.T) {
+			needtest.Commands(t, shell)
+			firstRequests(t, shell)
+		})
+	}
+}
+
+// firstRequests runs the requests of the README in a shell, and looks for their answers.
+func firstRequests(t *testing.T, shell string) {
+	t.Helper()
 	p := newPlace(t)
 	blocks := append(examples(t, "README.md", "First requests"), `echo "ID=$ID"`)
-	text := p.run(t, blocks)
+	text := p.runIn(t, shell, blocks)
 	id := regexp.MustCompile(`ID=([0-9a-f]{32})`).FindStringSubmatch(text)
 	if id == nil {
 		t.Fatalf("got no id, want one in:\n%s", text)

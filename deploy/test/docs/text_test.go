@@ -58,6 +58,7 @@ var (
 	codeBlock = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 	heading   = regexp.MustCompile(`(?m)^#+ (?:\d+\. )?(.+)$`)
 	anyHead   = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	oldAnchor = regexp.MustCompile(`<a id="([^"]+)"></a>`) // keeps links to a former heading
 	link      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 )
 
@@ -131,7 +132,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors returns the anchors that a website gives to the headings of a document.
+// anchors returns the anchors of a document: those that a website gives to its headings, and those that stand in it.
 func anchors(t *testing.T, path string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -148,6 +149,9 @@ func anchors(t *testing.T, path string) (all []string) {
 			}
 			return -1
 		}, match[1]))
+	}
+	for _, match := range oldAnchor.FindAllStringSubmatch(string(text), -1) {
+		all = append(all, match[1])
 	}
 	return all
 }

@@ -1,5 +1,5 @@
 // Package feed checks the invariants F1 to F5 of the feed, and R1 and R2 of the record of changes
-// (docs/architecture.md, "Invariants"). It does so over HTTP, on several asset services, under faults: slow store
+// (docs/protocol.md, "Invariants"). It does so over HTTP, on several asset services, under faults: slow store
 // operations, broken connections, kills, and freezes that last longer than the lease.
 //
 // The checker does not know how the feed works inside. It compares the entries that followers get with the answers

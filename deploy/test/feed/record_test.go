@@ -35,7 +35,7 @@ func (r revision) description() string {
 }
 
 // checkRecord compares the record of each asset with the answers that the writers got (R1 and R2 of
-// docs/architecture.md, "Invariants").
+// docs/protocol.md, "Invariants").
 func (h *history) checkRecord(ctx context.Context) {
 	acknowledged := map[string]map[string]string{} // asset id -> date of the change -> description
 	for _, a := range h.acks {

@@ -19,7 +19,7 @@ func TestTheContractHasTheTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), ". Rate limits\n")
+	_, section, _ := strings.Cut(string(text), "\n## Rate limits\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	production, sandbox := map[string][]int64{}, map[string][]int64{}
 	for row := range strings.Lines(section) {
