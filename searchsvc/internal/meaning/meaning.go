@@ -4,6 +4,7 @@
 package meaning
 
 import (
+	"slices"
 	"strings"
 
 	"asset-registry/searchsvc/internal/search"
@@ -54,8 +55,8 @@ var steps = []step{
 	{search.ByMissing, (*question).letOneMiss},
 }
 
-// Read changes the words of a question step by step until the question finds something. If nothing helps, ok is
-// false and r is the reading after the last step. Read calls `finds` at most three times, because few steps change a
+// Read changes the words of a question step by step until the question finds something. It undoes a step after which no
+// word decides. If nothing helps, ok is false and r is the reading after the last step. Read calls `finds` at most three times, because few steps change a
 // question whose words are all known.
 func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.Reading, ok bool, err error) {
 	q := newQuestion(text, synonyms, v)
@@ -63,7 +64,12 @@ func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.
 		return q.reading(), false, nil
 	}
 	for _, s := range steps {
+		before := slices.Clone(q.words)
 		if !s.try(q) {
+			continue
+		}
+		if !q.decides() {
+			q.words = before
 			continue
 		}
 		q.steps = append(q.steps, s.name)
@@ -133,7 +139,7 @@ func (q *question) newWord(token string, a ukrainian.Asked, quoted bool) word {
 		Word: search.Word{Text: a.Text}, token: token, keys: a.Keys, isKnown: q.v.Has(a.Keys),
 		isCode: a.HasDigit && !a.IsUnit || isRoman(a.Text),
 	}
-	w.isSmall = a.IsUnit || isSmall(a)
+	w.isSmall = isSmall(a)
 	w.isFixed = quoted || w.isCode || !w.isSmall && q.isPlaceOrValue(a)
 	w.isName = !w.isSmall && looksLikeTown(a.Text)
 	return w
@@ -164,6 +170,12 @@ func (q *question) isKnown() bool {
 		}
 	}
 	return true
+}
+
+// decides reports whether the question has a word that tells what it means. Without one, it would find all assets, or
+// all that somebody sells.
+func (q *question) decides() bool {
+	return slices.ContainsFunc(q.words, func(w word) bool { return !w.Out && !w.isSmall })
 }
 
 func (q *question) reading() search.Reading {
@@ -197,9 +209,11 @@ func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 }
 
 // replace replaces a word by the phrases in the argument `by`. An asset needs only one of these phrases. People see
-// the text `said` in place of the word.
+// the text `said` in place of the word. If this text has only small words, it is left out.
 func (q *question) replace(w *word, said string, by ...string) bool {
 	w.By, w.Said, w.isKnown = by, said, true
+	w.isSmall = areSmall(said)
+	w.Out = w.isSmall
 	for _, a := range ukrainian.Ask(said) {
 		w.isFixed = w.isFixed || q.isPlaceOrValue(a)
 	}

@@ -9,11 +9,8 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// leaveOutSmall leaves out units and smallWords, if other words remain.
+// leaveOutSmall leaves out units and smallWords.
 func (q *question) leaveOutSmall() (changed bool) {
-	if !slices.ContainsFunc(q.words, func(w word) bool { return !w.isSmall }) {
-		return false
-	}
 	for i := range q.words {
 		if w := &q.words[i]; w.isSmall && !w.isFixed {
 			w.Out, changed = true, true
@@ -23,10 +20,10 @@ func (q *question) leaveOutSmall() (changed bool) {
 }
 
 // swapLayout reads words that no asset has as if they were typed in the other layout of the keyboard. If assets
-// have at least one of the new words, swapLayout replaces all of the old words. Otherwise it replaces none of
-// them.
+// have at least one of the new words, and it is not small, swapLayout replaces all of the old words. Otherwise it
+// replaces none of them.
 func (q *question) swapLayout() bool {
-	if !q.swap(func(other string) bool { return q.has(other) }) {
+	if !q.swap(func(other string) bool { return !areSmall(other) && q.has(other) }) {
 		return false
 	}
 	q.swap(func(string) bool { return true })
@@ -41,6 +38,9 @@ func (q *question) swap(isGood func(other string) bool) (changed bool) {
 			isKnown = isKnown && (q.words[end].isKnown || q.words[end].By != nil)
 		}
 		other := otherLayout(token)
+		if areLetters(other) && !areLetters(token) { // "джиб" does not mean "l;b,"
+			other = ""
+		}
 		if isKnown || other == "" || !isGood(other) {
 			words = append(words, q.words[i:end]...)
 		} else {
@@ -50,6 +50,11 @@ func (q *question) swap(isGood func(other string) bool) (changed bool) {
 	}
 	q.words = words
 	return changed
+}
+
+// areLetters reports whether no word of a text has more than one letter.
+func areLetters(text string) bool {
+	return !slices.ContainsFunc(ukrainian.Ask(text), func(a ukrainian.Asked) bool { return utf8.RuneCountInString(a.Text) > 1 })
 }
 
 // retyped returns the words of the argument `text`, which is the argument `token` in the other layout of the
@@ -135,7 +140,7 @@ func (q *question) addSynonyms() (changed bool) {
 		others, length := q.synonyms.of(q.words[i:])
 		var known []string
 		for _, other := range others {
-			if len(known) < mostSynonyms && q.has(other) {
+			if len(known) < mostSynonyms && !areSmall(other) && q.has(other) {
 				known = append(known, other)
 			}
 		}
@@ -258,11 +263,12 @@ func (q *question) leaveOutUnknown() (changed bool) {
 }
 
 // letOneMiss reports whether assets may lack one word of the question. They may if the question has at least two
-// words that are neither left out nor fixed, and are not names of places.
+// words that are neither left out, small nor fixed, and are not names of places.
 func (q *question) letOneMiss() bool {
 	free := 0
-	for _, w := range q.words {
-		if !w.Out && !w.isFixed && !w.isName {
+	for i := range q.words {
+		w := &q.words[i]
+		if w.isFixed = w.isFixed || w.isSmall; !w.Out && !w.isFixed && !w.isName {
 			free++
 		}
 	}

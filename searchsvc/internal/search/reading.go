@@ -135,7 +135,8 @@ func parseReading(text string) (r Reading, err error) {
 }
 
 func (r Reading) isBounded() bool {
-	if len(r.Words) > MaxWords || len(r.Steps) == 0 || len(r.Steps) > len(Steps) {
+	// A reading without words would find all assets.
+	if len(r.Used()) == 0 || len(r.Words) > MaxWords || len(r.Steps) == 0 || len(r.Steps) > len(Steps) {
 		return false
 	}
 	for _, s := range r.Steps {
