@@ -1,16 +1,20 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 	"github.com/blevesearch/vellum/levenshtein"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/nearest"
 	"asset-registry/shared/ukrainian"
 )
 
@@ -21,6 +25,7 @@ const (
 	mostNear     = 6    // words of a question that are compared with all terms
 	leastNear    = 4    // letters that a word needs to be compared
 	mostCompared = 500  // terms that one comparison reads in a segment
+	mostRead     = 8    // assets whose texts are read for a word to show
 
 	// letterWork is the work of comparing one letter of a word with all terms, as a number of bytes of JSON that can be
 	// decoded in this time.
@@ -118,22 +123,56 @@ func (v *vocabulary) begins(field, beginning string, most int) (all []string) {
 	return all[:min(len(all), most)]
 }
 
-// Said implements meaning.Vocabulary.
-func (v *vocabulary) Said(key string) (shortest string) {
-	for _, written := range v.begins(exactField, key, 8) {
-		hasKey := func(keys []string) bool { return slices.Contains(keys, key) }
-		if slices.ContainsFunc(ukrainian.Words(written), hasKey) &&
-			(shortest == "" || len(written) < len(shortest)) {
-			shortest = written
+// Said implements meaning.Vocabulary. It reads the shown texts of a few assets, first of those that have the key in their
+// titles.
+func (v *vocabulary) Said(key, like string) (best string) {
+	left := mostRead
+	for _, field := range []string{titleField, wordField} {
+		for i, r := range v.readers(field) {
+			having, err := r.postings(cut(key, maxTerm))
+			v.err = cmp.Or(v.err, err)
+			living := roaring.New()
+			having.addTo(living)
+			if part := &v.view.parts[i]; part.deleted != nil {
+				living.AndNot(part.deleted)
+			}
+			for all := living.Iterator(); all.HasNext() && left > 0 && v.err == nil; left-- {
+				hit, err := place{part: &v.view.parts[i], number: all.Next()}.hit()
+				v.err = err
+				best = nearestForm(best, hit.Asset, key, like)
+			}
 		}
 	}
-	return shortest
+	return best
+}
+
+// nearestForm returns the word with a key in the texts of a JSON object, or the argument `best` if that word is nearer to
+// the text `like`.
+func nearestForm(best string, object []byte, key, like string) string {
+	hasKey := func(keys []string) bool { return slices.Contains(keys, key) }
+	texts := jsontext.NewDecoder(bytes.NewReader(object))
+	for {
+		token, err := texts.ReadToken()
+		if err != nil {
+			return best
+		}
+		in, n := texts.StackIndex(texts.StackDepth())
+		if isName := in == '{' && n%2 == 1; isName || token.Kind() != '"' {
+			continue
+		}
+		for f := range ukrainian.Written(token.String(), maxShown) {
+			if slices.ContainsFunc(ukrainian.Words(f.Text), hasKey) &&
+				(best == "" || nearest.Distance(f.Text, like) < nearest.Distance(best, like)) {
+				best = f.Text
+			}
+		}
+	}
 }
 
 // nearTerm is a term that differs from a key in few letters.
 type nearTerm struct {
 	term     string
-	distance uint8
+	distance int
 	count    uint64 // number of assets that have the term
 }
 
@@ -165,7 +204,7 @@ func (v *vocabulary) Near(key string, letters int) []string {
 			break
 		}
 		for _, r := range v.readers(wordField) {
-			found = v.compare(found, r, automaton, begin)
+			found = v.compare(found, r, automaton, key, distance, begin)
 		}
 		if len(found) > 0 {
 			break
@@ -190,7 +229,11 @@ func isNear(key, term string) bool {
 	return !strings.ContainsAny(term, "+0123456789") && letters >= leastNear && letters >= utf8.RuneCountInString(key)-1
 }
 
-func (v *vocabulary) compare(found []nearTerm, r *reader, to *levenshtein.DFA, begin string) []nearTerm {
+// compare adds the terms of a segment that differ from a key by at most the given number of letters. It compares them
+// again, because the automaton also accepts some terms that differ by one letter more.
+func (v *vocabulary) compare(
+	found []nearTerm, r *reader, to *levenshtein.DFA, key string, letters int, begin string,
+) []nearTerm {
 	from, until := beginningOf(begin)
 	all := r.dictionary.AutomatonIterator(to, from, until)
 	for range mostCompared {
@@ -199,13 +242,11 @@ func (v *vocabulary) compare(found []nearTerm, r *reader, to *levenshtein.DFA, b
 			v.err = cmp.Or(v.err, err)
 			return found
 		}
-		_, distance := to.MatchAndDistance(entry.Term)
-		at := slices.IndexFunc(found, func(c nearTerm) bool { return c.term == entry.Term })
-		if at < 0 {
+		if at := slices.IndexFunc(found, func(c nearTerm) bool { return c.term == entry.Term }); at >= 0 {
+			found[at].count += entry.Count
+		} else if distance := nearest.Distance(key, entry.Term); distance <= letters {
 			found = append(found, nearTerm{entry.Term, distance, entry.Count})
-			continue
 		}
-		found[at].count += entry.Count
 	}
 	return found
 }

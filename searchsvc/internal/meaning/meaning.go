@@ -27,8 +27,8 @@ type Vocabulary interface {
 	HasID(beginning string) bool
 	// HasCode reports whether the code of property of an asset begins with a text.
 	HasCode(beginning string) bool
-	// Said returns the word for a key in the form in which titles write it; "" if no title has it.
-	Said(key string) string
+	// Said returns a word with a key as texts write it, in the form nearest to another word; "" if it finds none.
+	Said(key, like string) string
 }
 
 // Finds reports whether a reading finds an asset.

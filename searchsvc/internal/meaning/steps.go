@@ -1,6 +1,7 @@
 package meaning
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -111,9 +112,14 @@ func (q *question) respell() bool {
 	return q.each(true, func(w *word) bool {
 		for _, other := range spellings(w.current()) {
 			if asked := ukrainian.Ask(other); len(asked) == 1 && (q.v.Has(asked[0].Keys) || isTown(asked[0])) {
-				q.replace(w, other, other)
-				w.isKnown = q.v.Has(asked[0].Keys)
 				w.keys = asked[0].Keys
+				at := slices.IndexFunc(w.keys, func(key string) bool { return q.v.Has([]string{key}) })
+				said := other
+				if at >= 0 {
+					said = q.said(other, w.keys[at])
+				}
+				q.replace(w, said, other)
+				w.isKnown = at >= 0
 				return true
 			}
 		}
@@ -219,25 +225,16 @@ func (q *question) correct() bool {
 		for _, key := range nominal(asked[0].Keys) {
 			if near := q.v.Near(key, letters); len(near) > 0 {
 				w.isGuess = true
-				return q.replace(w, q.said(w.current(), key, near[0]), search.Key+near[0])
+				return q.replace(w, q.said(w.current(), near[0]), search.Key+near[0])
 			}
 		}
 		return false
 	})
 }
 
-// said returns the text to show in place of a word whose key was replaced. The argument `other` is the new key.
-// If titles have a word with the new key, the text is this word. Otherwise the text is the new key with the
-// ending of the old word.
-func (q *question) said(word, key, other string) string {
-	if written := q.v.Said(other); written != "" {
-		return written
-	}
-	if ending, ok := strings.CutPrefix(word, key); ok {
-		return other + ending
-	}
-	return other
-}
+// said returns the word to show in place of a word whose key was replaced. If no text that people see has a word with
+// the new key, it is the old word.
+func (q *question) said(word, key string) string { return cmp.Or(q.v.Said(key, word), word) }
 
 // leastTelling is the minimum number of characters of a code that may remain as the only word of a question.
 const leastTelling = 5
