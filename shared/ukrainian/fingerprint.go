@@ -21,6 +21,7 @@ func Fingerprint() string {
 	for _, text := range []string{
 		"об’єкт обʼєкти кам`яний ґанок ёлка эхо съезд ссуда", "UA-EDR-00032945 04121000-2 1-6 а/б x_y e.g.",
 		"№145 240м² 12х24м 0,7777 36,60 49-а 49 А Т-150К III при ПРУ складське гаражні ЗИЛ-130 00032945 екс\u200bкаватор",
+		"1 234,5 1'234.5 1.234,56 пл.36,6кв.м п.4.15 25 листопада 2019 25.11.2019 3220882600:04:001:0417 BA3-21074 XTA 21074071234567",
 		"houses running nationally relational", "Kиїв КИЇВ сaлo MAKET",
 		"кафе\u0301 при\u00adміщення и\u0306 ﬃ ① ² № \ufdfa İ",
 		"漢字 각 \xff", strings.Repeat("ж", 2*maxWord), strings.Repeat("1-a", maxCode), strings.Repeat("слово ", 2*pieceMost),

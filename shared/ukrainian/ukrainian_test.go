@@ -11,13 +11,16 @@ import (
 func meets(question, text string) bool {
 	var has []string
 	Each(text, 1000, func(key string) { has = append(has, key) })
-	words := Words(question)
-	for _, keys := range words {
-		if !slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(has, key) }) {
+	hasOne := func(keys []string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(has, key) })
+	}
+	asked := Ask(question)
+	for _, a := range asked {
+		if !a.IsIn(hasOne) {
 			return false
 		}
 	}
-	return len(words) > 0
+	return len(asked) > 0
 }
 
 // Promises: search-letters

@@ -50,7 +50,7 @@ func newPlan(q search.Query, r search.Reading) plan {
 	} else {
 		words := ukrainian.Ask(q.Text)
 		for i, a := range words {
-			p.words = append(p.words, asked{phrases: []phrase{{word(a)}}, exact: a.Text})
+			p.words = append(p.words, asked{phrases: phrasesOf(a), exact: a.Text})
 			if i > 0 {
 				p.pairs = append(p.pairs, pairsOf(words[i-1].Keys, a.Keys))
 			}
@@ -70,12 +70,33 @@ func newPlan(q search.Query, r search.Reading) plan {
 	return p
 }
 
-func word(a ukrainian.Asked) condition {
-	terms := make([]string, len(a.Keys))
-	for i, key := range a.Keys {
+func word(keys []string) condition {
+	terms := make([]string, len(keys))
+	for i, key := range keys {
 		terms[i] = cut(key, maxTerm)
 	}
 	return condition{field: wordField, terms: terms}
+}
+
+// phrasesOf returns the phrases for words of a question. A run of numbers may also stand apart.
+func phrasesOf(words ...ukrainian.Asked) (all []phrase) {
+	var joined, apart phrase
+	for _, a := range words {
+		joined = append(joined, word(a.Keys))
+		for _, keys := range a.Apart {
+			apart = append(apart, word(keys))
+		}
+		if a.Apart == nil {
+			apart = append(apart, word(a.Keys))
+		}
+	}
+	if len(joined) > 0 {
+		all = append(all, joined)
+	}
+	if len(apart) > len(joined) {
+		all = append(all, apart)
+	}
+	return all
 }
 
 // addReading adds the words of a reading.
@@ -91,9 +112,7 @@ func (p *plan) addReading(r search.Reading) {
 			by, a.exact = []string{w.Text}, w.Text
 		}
 		for _, text := range by {
-			if made := newPhrase(text); len(made) > 0 {
-				a.phrases = append(a.phrases, made)
-			}
+			a.phrases = append(a.phrases, newPhrases(text)...)
 		}
 		var keys []string
 		for _, made := range a.phrases {
@@ -106,8 +125,8 @@ func (p *plan) addReading(r search.Reading) {
 	}
 }
 
-// newPhrase returns the conditions for an element of search.Word.By.
-func newPhrase(text string) (made phrase) {
+// newPhrases returns the phrases for an element of search.Word.By.
+func newPhrases(text string) []phrase {
 	for sign, c := range map[string]condition{
 		search.Key:       {field: wordField},
 		search.Beginning: {field: wordField, begin: true},
@@ -116,13 +135,10 @@ func newPhrase(text string) (made phrase) {
 	} {
 		if term, ok := strings.CutPrefix(text, sign); ok {
 			c.terms = []string{cut(term, maxTerm)}
-			return phrase{c}
+			return []phrase{{c}}
 		}
 	}
-	for _, a := range ukrainian.Ask(text) {
-		made = append(made, word(a))
-	}
-	return made
+	return phrasesOf(ukrainian.Ask(text)...)
 }
 
 // match is the result of a search in one segment.

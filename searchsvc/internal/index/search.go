@@ -84,7 +84,7 @@ func (v *view) again(
 func (v *view) notFound(text string) (all []string) {
 	words := &vocabulary{view: v}
 	for _, a := range ukrainian.Ask(text) {
-		if !words.Has(a.Keys) {
+		if !a.IsIn(words.Has) {
 			all = append(all, a.Text)
 		}
 	}

@@ -136,7 +136,7 @@ func isQuoted(text string) bool {
 
 func (q *question) newWord(token string, a ukrainian.Asked, quoted bool) word {
 	w := word{
-		Word: search.Word{Text: a.Text}, token: token, keys: a.Keys, isKnown: q.v.Has(a.Keys),
+		Word: search.Word{Text: a.Text}, token: token, keys: a.Keys, isKnown: a.IsIn(q.v.Has),
 		isCode: a.HasDigit && !a.IsUnit || isRoman(a.Text),
 	}
 	w.isSmall = isSmall(a)
@@ -224,7 +224,7 @@ func (q *question) replace(w *word, said string, by ...string) bool {
 func (q *question) has(text string) bool {
 	asked := ukrainian.Ask(text)
 	for _, a := range asked {
-		if !q.v.Has(a.Keys) {
+		if !a.IsIn(q.v.Has) {
 			return false
 		}
 	}

@@ -75,6 +75,9 @@ const leastCode = 4
 // leastID is the minimum number of characters of a word that is read as the beginning of an id or of a long code.
 const leastID = 8
 
+// leastPlot is the minimum number of digits of a word that is read as the beginning of a cadastral number.
+const leastPlot = 12
+
 // readCodes reads numbers as beginnings of ids or of codes of property, and splits the names of models into
 // their parts.
 func (q *question) readCodes() (changed bool) {
@@ -83,15 +86,16 @@ func (q *question) readCodes() (changed bool) {
 		if w.Out || w.isKnown || !w.isCode {
 			continue
 		}
-		long := utf8.RuneCountInString(w.Text) >= leastID
-		digits := strings.Trim(w.Text, "0123456789") == ""
-		switch code := strings.TrimRight(w.Text, "0"); {
-		case digits && len(w.Text) >= leastCode && len(w.Text) <= 8 && len(code) > 2 && q.v.HasCode(code):
+		key := w.keys[0]
+		long := utf8.RuneCountInString(key) >= leastID
+		digits := strings.Trim(key, "0123456789") == ""
+		switch code := strings.TrimRight(key, "0"); {
+		case digits && len(key) >= leastCode && len(key) <= 8 && len(code) > 2 && q.v.HasCode(code):
 			w.By, w.Said, w.isKnown, changed = []string{search.Code + code}, w.Text, true, true
-		case long && q.v.HasID(w.Text):
-			w.By, w.Said, w.isKnown, changed = []string{search.ID + w.Text}, w.Text, true, true
-		case long && !digits && len(q.v.Begins(w.Text, 1)) > 0:
-			w.By, w.Said, w.isKnown, changed = []string{search.Beginning + w.Text}, w.Text, true, true
+		case long && q.v.HasID(key):
+			w.By, w.Said, w.isKnown, changed = []string{search.ID + key}, w.Text, true, true
+		case (long && !digits || len(key) >= leastPlot) && len(q.v.Begins(key, 1)) > 0:
+			w.By, w.Said, w.isKnown, changed = []string{search.Beginning + key}, w.Text, true, true
 		case !digits && !isRoman(w.Text):
 			if apart := ukrainian.Apart(w.token); apart != "" && isTelling(apart) && q.has(apart) {
 				w.By, w.Said, w.isKnown, changed = []string{apart}, apart, true, true
