@@ -41,8 +41,11 @@ func apart(field string) []string {
 		return []string{field}
 	}
 	var unit []string
-	if found := units.FindStringSubmatch(field); found != nil {
-		field, unit = found[1], found[2:]
+	for _, text := range []string{replace(field, toCyrillic), field} { // letters of units look alike, too
+		if found := units.FindStringSubmatch(text); found != nil {
+			field, unit = found[1], found[2:]
+			break
+		}
 	}
 	fields := []string{field}
 	if sizes.MatchString(field) {

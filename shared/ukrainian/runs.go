@@ -19,8 +19,24 @@ const mostFields = 16
 // field is a text between blanks and marks.
 type field struct {
 	text   string
-	isNear bool // only blanks stand between this field and the one before
-	line   int  // number of line breaks before it
+	isNear bool   // only blanks stand between this field and the one before
+	line   int    // number of line breaks before it
+	sign   string // the sign before it, if the sign may be an apostrophe between this field and the one before
+}
+
+// signsAsApostrophes are signs that people write as apostrophes.
+const signsAsApostrophes = `"*“”„`
+
+// apostropheIn returns the sign between two fields if it may be an apostrophe: it stands between a consonant and я, ю, є
+// or ї.
+func apostropheIn(before, sign, after string) string {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	first, _ := utf8.DecodeRuneInString(after)
+	if !strings.Contains(signsAsApostrophes, sign) || scriptOfRune(last) != cyrillic || isVowel(last) ||
+		!strings.ContainsRune("яюєї", first) || strings.ContainsFunc(before+after, func(r rune) bool { return !isLetter(r) }) {
+		return ""
+	}
+	return sign
 }
 
 // fieldsOf returns the fields of a text in its normal form.
@@ -30,13 +46,17 @@ func fieldsOf(text string) (fields []field) {
 		if begin < 0 {
 			return
 		}
-		raw := text[begin:until]
+		raw, gap := text[begin:until], text[end:begin]
 		bare := trimSigns(raw)
-		near := isNear && strings.TrimSpace(text[end:begin]) == "" && strings.HasPrefix(raw, bare)
+		near := isNear && strings.TrimSpace(gap) == "" && strings.HasPrefix(raw, bare)
+		sign := ""
+		if last := len(fields) - 1; last >= 0 && gap != "" && isNear {
+			sign = apostropheIn(fields[last].text, gap, raw)
+		}
 		for _, glued := range unglue(bare) {
 			for _, one := range apart(glued) {
 				if one != "" {
-					fields, near = append(fields, field{one, near, line}), false
+					fields, near, sign = append(fields, field{one, near, line, sign}), false, ""
 				}
 			}
 		}
@@ -86,6 +106,17 @@ func unglue(text string) (parts []string) {
 		}
 	}
 	return append(parts, text[begin:])
+}
+
+// broken returns the word that two fields are if the sign between them is an apostrophe.
+func broken(fields []field) (w word, ok bool) {
+	if len(fields) < 2 || fields[1].sign == "" {
+		return word{}, false
+	}
+	w = newWord(fields[0].text + string(apostrophe) + fields[1].text)
+	w.written = fields[0].text + fields[1].sign + fields[1].text
+	w.run = []word{newWord(fields[0].text), newWord(fields[1].text)}
+	return w, true
 }
 
 // runOf returns the number of the first fields that are a run, and the key of the run. It returns 0 if there is none.

@@ -103,7 +103,7 @@ func (a Asked) IsIn(has func(keys []string) bool) bool {
 func Ask(text string) []Asked {
 	var words []Asked
 	for w := range split(asking(text)) {
-		if w.isCode {
+		if w.isCode || w.run != nil {
 			words = append(words, w.asked())
 			continue
 		}
@@ -116,9 +116,12 @@ func Ask(text string) []Asked {
 	return words
 }
 
-// asked returns the word of a question that a code or a run is.
+// asked returns the word of a question that a code, a run or a broken word is.
 func (w word) asked() Asked {
-	a := Asked{Text: w.written, Keys: []string{w.text}, HasDigit: true}
+	a := Asked{Text: w.written, Keys: []string{w.text}, HasDigit: w.isCode}
+	if !w.isCode {
+		a.Keys = keys(w.text)
+	}
 	for _, one := range w.run {
 		if one.isCode {
 			a.Apart = append(a.Apart, []string{one.text})
@@ -134,7 +137,7 @@ func (w word) asked() Asked {
 // Count returns the number of words of a question, as Words returns them.
 func Count(text string) (words int) {
 	for w := range split(asking(text)) {
-		if w.isCode {
+		if w.isCode || w.run != nil {
 			words++
 			continue
 		}
@@ -180,7 +183,7 @@ type word struct {
 	text   string   // the text in its normal form
 	parts  []string // words within it, at least one
 	isCode bool     // the text has letters and digits with signs between them; the whole text is then a word, too
-	run    []word   // the fields of a run; such a word is a code without parts
+	run    []word   // the fields of a run, which is a code without parts, or of a word with a sign as its apostrophe
 
 	written string // the field from which the word was made
 }
@@ -204,7 +207,9 @@ func split(text string) iter.Seq[word] {
 					w.run = append(w.run, newWord(f.text))
 					w.written = strings.TrimPrefix(w.written+" "+f.text, " ")
 				}
-				if n == 0 {
+				if one, ok := broken(fields); ok {
+					n, w = 2, one
+				} else if n == 0 {
 					n, w = 1, newWord(fields[0].text)
 				}
 				if fields = fields[n:]; len(w.parts)+len(w.run) > 0 && !yield(w) {

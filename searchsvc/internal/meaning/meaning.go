@@ -109,19 +109,28 @@ func newQuestion(text string, synonyms *Synonyms, v Vocabulary) *question {
 	q := &question{synonyms: synonyms, v: v}
 	text = strings.TrimSpace(text)
 	q.isExact = isQuoted(text)
-	quoted := false
-	for _, token := range ukrainian.Tokens(text) {
-		begins := strings.HasPrefix(token, `"`)
-		quoted = quoted || begins
-		for _, a := range ukrainian.Ask(token) {
-			q.words = append(q.words, q.newWord(token, a, quoted))
+	left := 0 // tokens that remain of the current phrase in quotes
+	tokens := ukrainian.Tokens(text)
+	for i, token := range tokens {
+		if left--; strings.HasPrefix(token, `"`) {
+			left = max(left, phraseLength(tokens[i:]))
 		}
-		if strings.HasSuffix(token, `"`) && (!begins || len(token) > 1) {
-			quoted = false
+		for _, a := range ukrainian.Ask(token) {
+			q.words = append(q.words, q.newWord(token, a, left > 0))
 		}
 	}
 	q.fixNames()
 	return q
+}
+
+// phraseLength returns the number of the tokens from a quotation mark to the next one; 0 if there is no other one.
+func phraseLength(tokens []string) int {
+	for i, token := range tokens {
+		if token = strings.TrimRight(token, ".,:;!?)"); strings.HasSuffix(token, `"`) && (i > 0 || len(token) > 1) {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 func isQuoted(text string) bool {
