@@ -29,9 +29,11 @@ type Vocabulary interface {
 	HasCode(beginning string) bool
 	// Said returns a word with a key as texts write it, in the form nearest to another word; "" if it finds none.
 	Said(key, like string) string
+	// IsSpent reports whether the work for one question is done. After that, the vocabulary finds nothing.
+	IsSpent() bool
 }
 
-// Finds reports whether a reading finds an asset.
+// Finds reports whether a reading finds an asset. It spends work, too.
 type Finds func(search.Reading) (bool, error)
 
 // step is a second try of a question that found nothing. It changes the words of the question, and reports
@@ -56,19 +58,24 @@ var steps = []step{
 }
 
 // Read changes the words of a question step by step until the question finds something. It undoes a step after which no
-// word decides. If nothing helps, ok is false and r is the reading after the last step. Read calls `finds` at most three times, because few steps change a
+// word decides. If nothing helps, ok is false and r is the reading after the last step. If the work is done before, r has
+// the step search.Stopped and the words as they were asked. Read calls `finds` at most three times, because few steps change a
 // question whose words are all known.
 func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.Reading, ok bool, err error) {
 	q := newQuestion(text, synonyms, v)
 	if q.isExact || len(q.words) == 0 {
 		return q.reading(), false, nil
 	}
+	asked := slices.Clone(q.words)
 	for _, s := range steps {
 		before := slices.Clone(q.words)
-		if !s.try(q) {
+		isChanged := s.try(q)
+		switch {
+		case v.IsSpent():
+			return q.stopped(asked), false, nil
+		case !isChanged:
 			continue
-		}
-		if !q.decides() {
+		case !q.decides():
 			q.words = before
 			continue
 		}
@@ -79,8 +86,17 @@ func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.
 		if ok, err := finds(q.reading()); ok || err != nil {
 			return q.reading(), ok, err
 		}
+		if v.IsSpent() {
+			return q.stopped(asked), false, nil
+		}
 	}
 	return q.reading(), false, nil
+}
+
+// stopped returns the reading of a question whose tries cost too much: its words as they were asked.
+func (q *question) stopped(asked []word) search.Reading {
+	q.words, q.steps = asked, []search.Step{search.Stopped}
+	return q.reading()
 }
 
 // question is a question after the steps that were applied so far.
@@ -210,7 +226,7 @@ func shorten(text string) string {
 // argument `names` is false, it skips names of places.
 func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	for i := range q.words {
-		if w := &q.words[i]; !w.Out && !w.isKnown && !w.isFixed && (names || !w.isName) {
+		if w := &q.words[i]; !w.Out && !w.isKnown && !w.isFixed && (names || !w.isName) && !q.v.IsSpent() {
 			changed = try(w) || changed
 		}
 	}

@@ -31,6 +31,7 @@ func (d dictionary) Has(keys []string) bool {
 func (d dictionary) IsValue(string) bool   { return false }
 func (d dictionary) IsPlace([]string) bool { return false }
 
+func (d dictionary) IsSpent() bool       { return false }
 func (d dictionary) HasID(string) bool   { return false }
 func (d dictionary) HasCode(string) bool { return false }
 

@@ -115,6 +115,9 @@ func isTelling(apart string) bool {
 func (q *question) respell() bool {
 	return q.each(true, func(w *word) bool {
 		for _, other := range spellings(w.current()) {
+			if q.v.IsSpent() {
+				return false
+			}
 			if asked := ukrainian.Ask(other); len(asked) == 1 && (q.v.Has(asked[0].Keys) || isTown(asked[0])) {
 				w.keys = asked[0].Keys
 				at := slices.IndexFunc(w.keys, func(key string) bool { return q.v.Has([]string{key}) })
