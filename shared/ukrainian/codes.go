@@ -94,7 +94,8 @@ func oneAlphabet(code string) string {
 }
 
 // codeKey returns the key of a code: its letters and digits. Letters that look alike, and и and і, which people
-// confuse in the names of models, have one form. So have 3 and З, and 0 and О, if the code has other letters and digits.
+// confuse in the names of models, have one form. So have 3 and З, and 0 and О, if the code has other letters and
+// digits.
 func codeKey(code string) string {
 	if date := dateKey(code); date != "" {
 		return date
@@ -131,8 +132,9 @@ const leastPlot = 12
 
 // numberKey returns the key of a number or a code of digits, without the zeros that do not change the value.
 func numberKey(code string) string {
-	if bare := plotSigns.Replace(code); len(bare) >= leastPlot && len(bare) <= plotDigits && strings.Trim(code, "0123456789:") == "" ||
-		len(bare) == plotDigits && areDigits(bare) {
+	bare := plotSigns.Replace(code)
+	isBegun := len(bare) >= leastPlot && len(bare) <= plotDigits && strings.Trim(code, "0123456789:") == ""
+	if isBegun || len(bare) == plotDigits && areDigits(bare) {
 		code = bare
 	}
 	digits := len(code) - len(strings.TrimLeft(code, "0123456789"))
@@ -181,8 +183,8 @@ var (
 )
 
 // Tokens returns the parts of a question between blanks. If a part is a pasted address with an id, Tokens returns the
-// id instead. It joins the letter of a house to the house's number, and the parts of a run. For texts, Each also visits the key of the number
-// with the letter.
+// id instead. It joins the letter of a house to the house's number, and the parts of a run. For texts, Each also visits
+// the key of the number with the letter.
 func Tokens(text string) []string {
 	var tokens []string
 	wasHouse := false

@@ -27,13 +27,14 @@ type field struct {
 // signsAsApostrophes are signs that people write as apostrophes.
 const signsAsApostrophes = `"*“”„`
 
-// apostropheIn returns the sign between two fields if it may be an apostrophe: it stands between a consonant and я, ю, є
-// or ї.
+// apostropheIn returns the sign between two fields if it may be an apostrophe: it stands between a consonant and я, ю,
+// є or ї.
 func apostropheIn(before, sign, after string) string {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	first, _ := utf8.DecodeRuneInString(after)
 	if !strings.Contains(signsAsApostrophes, sign) || scriptOfRune(last) != cyrillic || isVowel(last) ||
-		!strings.ContainsRune("яюєї", first) || strings.ContainsFunc(before+after, func(r rune) bool { return !isLetter(r) }) {
+		!strings.ContainsRune("яюєї", first) ||
+		strings.ContainsFunc(before+after, func(r rune) bool { return !isLetter(r) }) {
 		return ""
 	}
 	return sign
@@ -260,8 +261,8 @@ func dateKey(text string) string {
 	return fmt.Sprintf("%s-%02d-%02d", year, m, d)
 }
 
-// Numbers with signs between their thousands. A full stop or a comma is such a sign only if the other one is the decimal
-// sign.
+// Numbers with signs between their thousands. A full stop or a comma is such a sign only if the other one is the
+// decimal sign.
 var thousands = regexp.MustCompile(`\d{1,3}(?:(?:'\d{3})+(?:[.,]\d+)?|(?:\.\d{3})+,\d+|(?:,\d{3})+\.\d+)`)
 
 // plainNumbers returns a text in small letters in which numbers have no signs between their thousands, and a full stop

@@ -93,10 +93,11 @@ type Asked struct {
 	IsUnit   bool       // the word is a unit of a number
 }
 
-// IsIn reports whether texts have the word, or all its words apart. The function `has` reports whether they have one of a
-// list of keys.
+// IsIn reports whether texts have the word, or all its words apart. The function `has` reports whether they have one
+// of a list of keys.
 func (a Asked) IsIn(has func(keys []string) bool) bool {
-	return has(a.Keys) || a.Apart != nil && !slices.ContainsFunc(a.Apart, func(keys []string) bool { return !has(keys) })
+	return has(a.Keys) ||
+		a.Apart != nil && !slices.ContainsFunc(a.Apart, func(keys []string) bool { return !has(keys) })
 }
 
 // Ask returns the words of a question.
@@ -376,34 +377,4 @@ func isUsual(text string) bool {
 		}
 	}
 	return true
-}
-
-// maxPlace is the maximum number of characters of a place's name. Further characters are dropped.
-const maxPlace = 200
-
-// Place returns the key of the name of a region or a locality. The key does not have the words
-// for a kind of place, such as область.
-func Place(name string) string {
-	name = cut(name, maxPlace)
-	var kept []string
-	for w := range splitAll(name) {
-		parts := w.parts
-		if w.isCode {
-			parts = []string{w.text}
-		}
-		for _, part := range parts {
-			if !kindsOfPlaces[part] {
-				kept = append(kept, strings.ReplaceAll(fold(part), string(apostrophe), ""))
-			}
-		}
-	}
-	if len(kept) == 0 {
-		return cut(strings.Join(strings.Fields(normal(name)), " "), maxPlace)
-	}
-	return cut(strings.Join(kept, " "), maxPlace)
-}
-
-var kindsOfPlaces = map[string]bool{
-	"область": true, "обл": true, "м": true, "місто": true, "с": true, "село": true, "смт": true, "селище": true,
-	"сел": true, "oblast": true, "region": true,
 }

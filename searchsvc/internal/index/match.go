@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"math/bits"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -21,9 +20,6 @@ type condition struct {
 
 // mostEndings is the largest number of terms that a beginning stands for in one segment.
 const mostEndings = 64
-
-// phrase is met by an asset if the asset meets all conditions of the phrase.
-type phrase []condition
 
 // asked is a word of a question. It is met by the assets that meet at least one of its phrases.
 type asked struct {
@@ -70,35 +66,6 @@ func newPlan(q search.Query, r search.Reading) plan {
 	return p
 }
 
-func word(keys []string) condition {
-	terms := make([]string, len(keys))
-	for i, key := range keys {
-		terms[i] = cut(key, maxTerm)
-	}
-	return condition{field: wordField, terms: terms}
-}
-
-// phrasesOf returns the phrases for words of a question. A run of numbers may also stand apart.
-func phrasesOf(words ...ukrainian.Asked) (all []phrase) {
-	var joined, apart phrase
-	for _, a := range words {
-		joined = append(joined, word(a.Keys))
-		for _, keys := range a.Apart {
-			apart = append(apart, word(keys))
-		}
-		if a.Apart == nil {
-			apart = append(apart, word(a.Keys))
-		}
-	}
-	if len(joined) > 0 {
-		all = append(all, joined)
-	}
-	if len(apart) > len(joined) {
-		all = append(all, apart)
-	}
-	return all
-}
-
 // addReading adds the words of a reading.
 func (p *plan) addReading(r search.Reading) {
 	var before []string // keys of the previous word
@@ -123,22 +90,6 @@ func (p *plan) addReading(r search.Reading) {
 		}
 		before = keys
 	}
-}
-
-// newPhrases returns the phrases for an element of search.Word.By.
-func newPhrases(text string) []phrase {
-	for sign, c := range map[string]condition{
-		search.Key:       {field: wordField},
-		search.Beginning: {field: wordField, begin: true},
-		search.ID:        {field: idField, begin: true},
-		search.Code:      {field: search.PropertyOf(search.ByClassification).Field},
-	} {
-		if term, ok := strings.CutPrefix(text, sign); ok {
-			c.terms = []string{cut(term, maxTerm)}
-			return []phrase{{c}}
-		}
-	}
-	return phrasesOf(ukrainian.Ask(text)...)
 }
 
 // match is the result of a search in one segment.

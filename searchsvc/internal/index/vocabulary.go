@@ -39,8 +39,8 @@ const (
 	letterWork = 64 << 10
 )
 
-// vocabulary has the words of a view. It implements meaning.Vocabulary for one search. When its work is done, or after an
-// error, it finds no further words.
+// vocabulary has the words of a view. It implements meaning.Vocabulary for one search. When its work is done, or after
+// an error, it finds no further words.
 type vocabulary struct {
 	view   *view
 	err    error
@@ -60,8 +60,8 @@ func (v *vocabulary) spend(work int64) bool {
 // IsSpent implements meaning.Vocabulary.
 func (v *vocabulary) IsSpent() bool { return v.left < 0 }
 
-// cost returns the work of matching a plan: the sets of its terms, joined for each word, and for each number of words that
-// may be missing.
+// cost returns the work of matching a plan: the sets of its terms, joined for each word, and for each number of words
+// that may be missing.
 func (v *view) cost(p *plan) (work int64) {
 	sets := int64(0)
 	for _, w := range p.words {
@@ -162,8 +162,8 @@ func (v *vocabulary) begins(field, beginning string, most int) (all []string) {
 	return all[:min(len(all), most)]
 }
 
-// Said implements meaning.Vocabulary. It reads the shown texts of a few assets, first of those that have the key in their
-// titles.
+// Said implements meaning.Vocabulary. It reads the shown texts of a few assets, first of those that have the key in
+// their titles.
 func (v *vocabulary) Said(key, like string) (best string) {
 	left := mostRead
 	for _, field := range []string{titleField, wordField} {
@@ -185,8 +185,8 @@ func (v *vocabulary) Said(key, like string) (best string) {
 	return best
 }
 
-// nearestForm returns the word with a key in the texts of a JSON object, or the argument `best` if that word is nearer to
-// the text `like`.
+// nearestForm returns the word with a key in the texts of a JSON object, or the argument `best` if that word is nearer
+// to the text `like`.
 func nearestForm(best string, object []byte, key, like string) string {
 	hasKey := func(keys []string) bool { return slices.Contains(keys, key) }
 	texts := jsontext.NewDecoder(bytes.NewReader(object))

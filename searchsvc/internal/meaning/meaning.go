@@ -57,10 +57,10 @@ var steps = []step{
 	{search.ByMissing, (*question).letOneMiss},
 }
 
-// Read changes the words of a question step by step until the question finds something. It undoes a step after which no
-// word decides. If nothing helps, ok is false and r is the reading after the last step. If the work is done before, r has
-// the step search.Stopped and the words as they were asked. Read calls `finds` at most three times, because few steps change a
-// question whose words are all known.
+// Read changes the words of a question step by step until the question finds something. It undoes a step after which
+// no word decides. If nothing helps, ok is false and r is the reading after the last step. If the work is done before,
+// r has the step search.Stopped and the words as they were asked. Read calls `finds` at most three times, because few
+// steps change a question whose words are all known.
 func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.Reading, ok bool, err error) {
 	q := newQuestion(text, synonyms, v)
 	if q.isExact || len(q.words) == 0 {

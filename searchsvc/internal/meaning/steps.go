@@ -55,7 +55,8 @@ func (q *question) swap(isGood func(other string) bool) (changed bool) {
 
 // areLetters reports whether no word of a text has more than one letter.
 func areLetters(text string) bool {
-	return !slices.ContainsFunc(ukrainian.Ask(text), func(a ukrainian.Asked) bool { return utf8.RuneCountInString(a.Text) > 1 })
+	isLong := func(a ukrainian.Asked) bool { return utf8.RuneCountInString(a.Text) > 1 }
+	return !slices.ContainsFunc(ukrainian.Ask(text), isLong)
 }
 
 // retyped returns the words of the argument `text`, which is the argument `token` in the other layout of the
