@@ -35,7 +35,7 @@ func worst(r *rand.Rand) map[search.Step]string {
 }
 
 // TestSecondTriesHaveABound asks the worst questions with all the work of a search, and with parts of it. A search must
-// end when the work is done, and must say so. What it then answers is nothing, and never a guess from half of the look-ups.
+// end when the work is done, and must say so. It must then find nothing, because half of the look-ups make wrong guesses.
 // Promises: bounded-tries
 func TestSecondTriesHaveABound(t *testing.T) {
 	r := rand.New(rand.NewPCG(62, 9))

@@ -84,8 +84,8 @@ func TestOneWrongLetterIsOne(t *testing.T) {
 	}
 }
 
-// TestPeopleAreShownWordsOfTexts misspells words that titles have, and words that only a description has. What people
-// are shown must be a word of the texts.
+// TestPeopleAreShownWordsOfTexts misspells words that titles have, and words that only a description has. The words
+// that people are shown must be words of the texts.
 // Promises: one-letter
 func TestPeopleAreShownWordsOfTexts(t *testing.T) {
 	texts := []string{"Поточний ремонт", "вулиця в Умані, поточного року", "Подвір'я біля льоху", "сільськогосподарська техніка, книзі ґанку"}
