@@ -54,23 +54,30 @@ func compared(text string) []rune {
 	return []rune(strings.ToLower(text))
 }
 
-// distance returns the Levenshtein distance of two texts.
+// Distance returns the edit distance of two texts: the least number of letters that are added, left out or replaced, or
+// swapped with their neighbours, to make one text of the other.
+func Distance(a, b string) int { return distance([]rune(a), []rune(b)) }
+
 func distance(a, b []rune) int {
-	row := make([]int, len(b)+1) // distance of each beginning of text b from the part of text a that was read so far
+	// The elements are distances of each beginning of text b from beginnings of text a: from the part of text a that
+	// was read so far (row), from the part without its last letter (before), and with the next letter (next).
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
+		next[0] = i + 1
 		for j := range b {
-			replaced := diagonal
+			replaced := row[j]
 			if a[i] != b[j] {
 				replaced++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+			next[j+1] = min(replaced, next[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row, next = row, next, before
 	}
 	return row[len(b)]
 }

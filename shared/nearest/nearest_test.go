@@ -12,7 +12,7 @@ func TestTo(t *testing.T) {
 		want string
 	}{
 		{"regoin", []string{"q", "region", "status"}, "region"}, {"STATUS", []string{"region", "status"}, "status"},
-		{"titl", []string{"til", "title"}, "title"}, {"x", nil, ""},
+		{"titl", []string{"til", "title"}, "title"}, {"titel", []string{"till", "title"}, "title"}, {"x", nil, ""},
 	} {
 		if got := To(c.sent, c.of); got != c.want {
 			t.Errorf("to %q of %q: got %q, want %q", c.sent, c.of, got, c.want)
@@ -31,7 +31,9 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"title", "title", 0}, {"titel", "title", 2}, {"titl", "title", 1},
+		{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"title", "title", 0}, {"titel", "title", 1}, {"titl", "title", 1},
+		{"джип", "длгп", 2}, {"обід", "вхід", 2}, {"jeep", "jabp", 2}, {"ab", "ba", 1}, {"abcd", "badc", 2}, {"ca", "abc", 3},
+		{"склад", "складa", 1},
 		{"kitten", "sitting", 3}, {"щука", "щит", 3},
 	} {
 		if got := distance([]rune(c.a), []rune(c.b)); got != c.want {

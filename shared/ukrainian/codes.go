@@ -41,8 +41,11 @@ func apart(field string) []string {
 		return []string{field}
 	}
 	var unit []string
-	if found := units.FindStringSubmatch(field); found != nil {
-		field, unit = found[1], found[2:]
+	for _, text := range []string{replace(field, toCyrillic), field} { // letters of units look alike, too
+		if found := units.FindStringSubmatch(text); found != nil {
+			field, unit = found[1], found[2:]
+			break
+		}
 	}
 	fields := []string{field}
 	if sizes.MatchString(field) {
@@ -90,26 +93,50 @@ func oneAlphabet(code string) string {
 	return replace(code, toLatin)
 }
 
-// codeKey returns the key of a code: its letters and digits. It replaces и by і, because people write the names of
-// models in Ukrainian and in Russian.
+// codeKey returns the key of a code: its letters and digits. Letters that look alike, and и and і, which people
+// confuse in the names of models, have one form. So have 3 and З, and 0 and О, if the code has other letters and
+// digits.
 func codeKey(code string) string {
+	if date := dateKey(code); date != "" {
+		return date
+	}
 	if !hasLetter(code) {
 		return numberKey(code)
 	}
+	code = strings.ReplaceAll(code, "и", "і")
+	if hasOthers(code) {
+		code = asDigits.Replace(code)
+	}
 	key := strings.Map(func(r rune) rune {
-		switch {
-		case r == 'и':
-			return 'і'
-		case isPart(r):
+		if isPart(r) {
 			return r
 		}
 		return -1
-	}, code)
+	}, oneAlphabet(code))
 	return cut(key, maxCode)
 }
 
+// Digits and letters that look alike.
+var (
+	asDigits  = strings.NewReplacer("з", "3", "о", "0", "o", "0")
+	asLetters = strings.NewReplacer("3", "з", "0", "о")
+)
+
+// hasOthers reports whether a code has letters and digits that do not look like digits and letters.
+func hasOthers(code string) bool {
+	return hasLetter(asDigits.Replace(code)) && hasDigit(asLetters.Replace(code))
+}
+
+// leastPlot is the least number of digits with colons between them that are the beginning of a cadastral number.
+const leastPlot = 12
+
 // numberKey returns the key of a number or a code of digits, without the zeros that do not change the value.
 func numberKey(code string) string {
+	bare := plotSigns.Replace(code)
+	isBegun := len(bare) >= leastPlot && len(bare) <= plotDigits && strings.Trim(code, "0123456789:") == ""
+	if isBegun || len(bare) == plotDigits && areDigits(bare) {
+		code = bare
+	}
 	digits := len(code) - len(strings.TrimLeft(code, "0123456789"))
 	whole, fraction, ok := strings.Cut(code, ".")
 	if ok && digits == len(whole) && strings.Trim(fraction, "0123456789") == "" {
@@ -156,8 +183,8 @@ var (
 )
 
 // Tokens returns the parts of a question between blanks. If a part is a pasted address with an id, Tokens returns the
-// id instead. It joins the letter of a house to the house's number. For texts, Each also visits the key of the number
-// with the letter.
+// id instead. It joins the letter of a house to the house's number, and the parts of a run. For texts, Each also visits
+// the key of the number with the letter.
 func Tokens(text string) []string {
 	var tokens []string
 	wasHouse := false
@@ -171,6 +198,21 @@ func Tokens(text string) []string {
 	}
 	if last := len(tokens) - 1; last > 0 && house.MatchString(tokens[last-1]) && lastLetter.MatchString(tokens[last]) {
 		tokens = append(tokens[:last-1], tokens[last-1]+tokens[last])
+	}
+	return joinRuns(tokens)
+}
+
+// joinRuns joins the tokens of each run.
+func joinRuns(tokens []string) []string {
+	joined := 0
+	for fields := fieldsOf(normal(strings.Join(tokens, "\n"))); len(fields) > 0; {
+		n, _ := runOf(fields)
+		if n > 0 {
+			first, last := fields[0].line-joined, fields[n-1].line-joined
+			tokens = slices.Replace(tokens, first, last+1, strings.Join(tokens[first:last+1], " "))
+			joined += last - first
+		}
+		fields = fields[max(n, 1):]
 	}
 	return tokens
 }

@@ -1,6 +1,10 @@
 package ukrainian
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 // TestNumbersAndCodesHaveOneKeyAKind has lists of ways to write the same code. It searches for each way of a list in
 // texts with the other ways of this list. Each search must find the text.
@@ -42,6 +46,59 @@ func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 					t.Errorf("%q in %q: got not found, want found; keys %q", question, text, Words(question))
 				}
 			}
+		}
+	}
+}
+
+// TestEachMixOfLettersIsOneCode writes codes with each mix of the letters that look alike, and with и and і. Each must have
+// the key of the code. It also takes each letter of the table beside each letter that is not in it.
+// Promises: search-numbers
+func TestEachMixOfLettersIsOneCode(t *testing.T) {
+	others := map[rune][]rune{}
+	latin := []rune(latinLetters)
+	for i, r := range []rune(cyrillicLetters) {
+		same := []rune{r, latin[i]}
+		if r == 'і' {
+			same = append(same, 'и')
+		}
+		for _, one := range same {
+			others[one] = same
+		}
+	}
+	var mixes func(code []rune) []string
+	mixes = func(code []rune) (all []string) {
+		if len(code) == 0 {
+			return []string{""}
+		}
+		first := others[code[0]]
+		if first == nil {
+			first = code[:1]
+		}
+		for _, rest := range mixes(code[1:]) {
+			for _, one := range first {
+				all = append(all, string(one)+rest, strings.ToUpper(string(one))+rest)
+			}
+		}
+		return all
+	}
+	codes := []string{"ми-2", "мі-8т", "ми8", "зил-130", "авс-1к", "2-ми", "е1м", "ж-и5", "d-и5", "хті-3и", "1и", "и-1-и"}
+	for letter := range others {
+		for _, beside := range []string{"", "ж", "d", "и", "z", "п"} {
+			codes = append(codes, string(letter)+beside+"-12", beside+"7"+string(letter), beside+"-"+string(letter)+"-12")
+		}
+	}
+	for _, code := range codes {
+		all := mixes([]rune(code))
+		want := Words(all[0])
+		for _, mix := range all {
+			if got := Words(mix); !slices.EqualFunc(got, want, slices.Equal) {
+				t.Errorf("%s: got the keys %q, want %q as of %s", mix, got, want, all[0])
+			}
+		}
+	}
+	for _, c := range [][2]string{{"Ми-2", "Му-2"}, {"Мі-2", "Мы-2"}, {"Ме-2", "Мэ-2"}, {"Б-5", "B-5"}, {"Н-5", "N-5"}, {"Ї-5", "І-5"}} {
+		if meets(c[0], c[1]) {
+			t.Errorf("%q in %q: got found, want not", c[0], c[1])
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // A text is processed in pieces. So the part of a text after the words that count takes no time.
@@ -48,7 +49,7 @@ func nextPiece(text string) (piece, rest string) {
 			if isCut {
 				from, isCut = i, false
 			}
-			if size >= pieceMost || size >= pieceSize && unicode.IsSpace(r) {
+			if size >= pieceMost || size >= pieceSize && unicode.IsSpace(r) && !isByDigit(text, i) {
 				kept.WriteString(text[from:i])
 				return kept.String(), text[i:]
 			}
@@ -70,6 +71,12 @@ func nextPiece(text string) (piece, rest string) {
 		kept.WriteString(text[from:])
 	}
 	return kept.String(), ""
+}
+
+// isByDigit reports whether a digit stands before or after the blank at an index: blanks may stand within numbers.
+func isByDigit(text string, blank int) bool {
+	after := strings.TrimLeftFunc(text[blank:min(len(text), blank+utf8.UTFMax+1)], unicode.IsSpace)
+	return blank > 0 && isASCIIDigit(text[blank-1]) || after != "" && isASCIIDigit(after[0])
 }
 
 // isRow reports whether a rune may be a part of a word, perhaps in its normal form: ① is 1.

@@ -75,3 +75,33 @@ func Region(name string) string {
 
 // Regions returns all regions of Ukraine, in the order of their keys.
 func Regions() []RegionName { return slices.Clone(regions) }
+
+// maxPlace is the maximum number of characters of a place's name. Further characters are dropped.
+const maxPlace = 200
+
+// Place returns the key of the name of a region or a locality. The key does not have the words
+// for a kind of place, such as область.
+func Place(name string) string {
+	name = cut(name, maxPlace)
+	var kept []string
+	for w := range splitAll(name) {
+		parts := w.parts
+		if w.isCode {
+			parts = []string{w.text}
+		}
+		for _, part := range parts {
+			if !kindsOfPlaces[part] {
+				kept = append(kept, strings.ReplaceAll(fold(part), string(apostrophe), ""))
+			}
+		}
+	}
+	if len(kept) == 0 {
+		return cut(strings.Join(strings.Fields(normal(name)), " "), maxPlace)
+	}
+	return cut(strings.Join(kept, " "), maxPlace)
+}
+
+var kindsOfPlaces = map[string]bool{
+	"область": true, "обл": true, "м": true, "місто": true, "с": true, "село": true, "смт": true, "селище": true,
+	"сел": true, "oblast": true, "region": true,
+}

@@ -26,7 +26,7 @@ const maxCode = 64
 // It stops after the given number of words. A key may come several times.
 func Each(text string, most int, visit func(key string)) (words int) {
 	number := ""
-	for w := range split(text) {
+	for w := range splitAll(text) {
 		if words += w.count(); words > most {
 			return most
 		}
@@ -39,7 +39,7 @@ func Each(text string, most int, visit func(key string)) (words int) {
 			}
 		}
 		if number != "" && isLetterOfHouse(w.text) {
-			visit(codeKey(oneAlphabet(number + w.text)))
+			visit(codeKey(number + w.text))
 		}
 		if number = ""; !w.isCode && len(w.text) < leadingZeros && hasDigit(w.text) {
 			number = w.text
@@ -63,16 +63,16 @@ type Form struct {
 func Written(text string, most int) iter.Seq[Form] {
 	return func(yield func(Form) bool) {
 		words := 0
-		for w := range split(text) {
+		for w := range splitAll(text) {
 			forms := w.parts
 			if w.isCode {
-				forms = []string{w.text}
+				forms = []string{w.written}
 			}
 			for _, form := range forms {
 				if words++; words > most {
 					return
 				}
-				found := Form{form, form}
+				found := Form{form, w.text}
 				if !w.isCode {
 					found.Key = slices.MinFunc(known.keys(form), func(a, b string) int { return len(a) - len(b) })
 				}
@@ -86,18 +86,26 @@ func Written(text string, most int) iter.Seq[Form] {
 
 // Asked is a word of a question.
 type Asked struct {
-	Text     string   // the word in its normal form
-	Keys     []string // a text must have one of them
-	HasDigit bool     // the word is a number or a code
-	IsUnit   bool     // the word is a unit of a number
+	Text     string     // the word in its normal form
+	Keys     []string   // a text must have one of them
+	Apart    [][]string // else a text must have one key of each of these words; nil: there are none
+	HasDigit bool       // the word is a number or a code
+	IsUnit   bool       // the word is a unit of a number
+}
+
+// IsIn reports whether texts have the word, or all its words apart. The function `has` reports whether they have one
+// of a list of keys.
+func (a Asked) IsIn(has func(keys []string) bool) bool {
+	return has(a.Keys) ||
+		a.Apart != nil && !slices.ContainsFunc(a.Apart, func(keys []string) bool { return !has(keys) })
 }
 
 // Ask returns the words of a question.
 func Ask(text string) []Asked {
 	var words []Asked
 	for w := range split(asking(text)) {
-		if w.isCode {
-			words = append(words, Asked{Text: w.text, Keys: []string{w.text}, HasDigit: true})
+		if w.isCode || w.run != nil {
+			words = append(words, w.asked())
 			continue
 		}
 		for _, part := range w.parts {
@@ -109,10 +117,28 @@ func Ask(text string) []Asked {
 	return words
 }
 
+// asked returns the word of a question that a code, a run or a broken word is.
+func (w word) asked() Asked {
+	a := Asked{Text: w.written, Keys: []string{w.text}, HasDigit: w.isCode}
+	if !w.isCode {
+		a.Keys = keys(w.text)
+	}
+	for _, one := range w.run {
+		if one.isCode {
+			a.Apart = append(a.Apart, []string{one.text})
+			continue
+		}
+		for _, part := range one.parts {
+			a.Apart = append(a.Apart, keys(part))
+		}
+	}
+	return a
+}
+
 // Count returns the number of words of a question, as Words returns them.
 func Count(text string) (words int) {
 	for w := range split(asking(text)) {
-		if w.isCode {
+		if w.isCode || w.run != nil {
 			words++
 			continue
 		}
@@ -121,7 +147,8 @@ func Count(text string) (words int) {
 	return words
 }
 
-// Words returns the keys of each word of a question. A text must have one key of each word.
+// Words returns the keys of each word of a question. A text must have one key of each word, or the words of a run apart
+// (Asked).
 func Words(text string) [][]string {
 	var words [][]string
 	for _, word := range Ask(text) {
@@ -157,6 +184,9 @@ type word struct {
 	text   string   // the text in its normal form
 	parts  []string // words within it, at least one
 	isCode bool     // the text has letters and digits with signs between them; the whole text is then a word, too
+	run    []word   // the fields of a run, which is a code without parts, or of a word with a sign as its apostrophe
+
+	written string // the field from which the word was made
 }
 
 // count returns the number of words that w adds to a text: the number of its parts, and for a code one more.
@@ -171,11 +201,36 @@ func (w word) count() int {
 func split(text string) iter.Seq[word] {
 	return func(yield func(word) bool) {
 		for piece := range pieces(text) {
-			for field := range strings.FieldsFuncSeq(normal(piece), isBetween) {
-				for _, field := range apart(trimSigns(field)) {
-					if w := newWord(field); len(w.parts) > 0 && !yield(w) {
-						return
-					}
+			for fields := fieldsOf(normal(piece)); len(fields) > 0; {
+				n, key := runOf(fields)
+				w := word{text: key, isCode: true}
+				for _, f := range fields[:n] {
+					w.run = append(w.run, newWord(f.text))
+					w.written = strings.TrimPrefix(w.written+" "+f.text, " ")
+				}
+				if one, ok := broken(fields); ok {
+					n, w = 2, one
+				} else if n == 0 {
+					n, w = 1, newWord(fields[0].text)
+				}
+				if fields = fields[n:]; len(w.parts)+len(w.run) > 0 && !yield(w) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// splitAll returns the words of a text, with the words of each run after it.
+func splitAll(text string) iter.Seq[word] {
+	return func(yield func(word) bool) {
+		for w := range split(text) {
+			if !yield(w) {
+				return
+			}
+			for _, one := range w.run {
+				if !yield(one) {
+					return
 				}
 			}
 		}
@@ -190,12 +245,12 @@ func isBetween(r rune) bool { return !isPart(r) && !isInner(r) }
 func newWord(field string) word {
 	field = trimSigns(field)
 	if slices.Contains(squares, field) {
-		return word{text: squares[0], parts: squares[:1]}
+		return word{text: squares[0], parts: squares[:1], written: field}
 	}
-	w := word{text: cut(field, maxCode), isCode: isCode(field)}
+	w := word{text: cut(field, maxCode), isCode: isCode(field), written: cut(field, maxCode)}
 	if w.isCode {
-		field = oneAlphabet(field)
 		w.text = codeKey(cut(field, maxCode))
+		field = oneAlphabet(field)
 	}
 	for part := range strings.FieldsFuncSeq(field, func(r rune) bool { return !isPart(r) && r != apostrophe }) {
 		if part = strings.Trim(part, string(apostrophe)); part != "" {
@@ -213,6 +268,11 @@ func (w *word) addPart(part string) {
 	}
 	if !w.isCode || !hasDigit(part) || !hasLetter(part) {
 		return
+	}
+	for _, other := range []string{asLetters.Replace(part), asDigits.Replace(part)} {
+		if hasOthers(w.written) && (!hasDigit(other) || !hasLetter(other)) { // "па3" is "паз" in "па3-4234"
+			w.parts = append(w.parts, other)
+		}
 	}
 	for _, run := range runs(part) {
 		if run != part {
@@ -254,7 +314,7 @@ func normal(text string) string {
 	if !isUsual(text) {
 		text = strings.Map(visible, norm.NFKC.String(apostrophes.Replace(text)))
 	}
-	text = decimalPoints(strings.ToLower(text))
+	text = plainNumbers(strings.ToLower(text))
 	var out strings.Builder
 	out.Grow(len(text))
 	begin := 0
@@ -317,34 +377,4 @@ func isUsual(text string) bool {
 		}
 	}
 	return true
-}
-
-// maxPlace is the maximum number of characters of a place's name. Further characters are dropped.
-const maxPlace = 200
-
-// Place returns the key of the name of a region or a locality. The key does not have the words
-// for a kind of place, such as область.
-func Place(name string) string {
-	name = cut(name, maxPlace)
-	var kept []string
-	for w := range split(name) {
-		parts := w.parts
-		if w.isCode {
-			parts = []string{w.text}
-		}
-		for _, part := range parts {
-			if !kindsOfPlaces[part] {
-				kept = append(kept, strings.ReplaceAll(fold(part), string(apostrophe), ""))
-			}
-		}
-	}
-	if len(kept) == 0 {
-		return cut(strings.Join(strings.Fields(normal(name)), " "), maxPlace)
-	}
-	return cut(strings.Join(kept, " "), maxPlace)
-}
-
-var kindsOfPlaces = map[string]bool{
-	"область": true, "обл": true, "м": true, "місто": true, "с": true, "село": true, "смт": true, "селище": true,
-	"сел": true, "oblast": true, "region": true,
 }

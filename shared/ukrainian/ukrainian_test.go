@@ -11,13 +11,16 @@ import (
 func meets(question, text string) bool {
 	var has []string
 	Each(text, 1000, func(key string) { has = append(has, key) })
-	words := Words(question)
-	for _, keys := range words {
-		if !slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(has, key) }) {
+	hasOne := func(keys []string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(has, key) })
+	}
+	asked := Ask(question)
+	for _, a := range asked {
+		if !a.IsIn(hasOne) {
 			return false
 		}
 	}
-	return len(words) > 0
+	return len(asked) > 0
 }
 
 // Promises: search-letters
@@ -55,13 +58,47 @@ func TestQuestionsMeetTexts(t *testing.T) {
 
 // Promises: search-letters
 func TestAllApostrophesAreOne(t *testing.T) {
-	signs := []string{"'", "ʼ", "ʻ", "ʹ", "’", "‘", "`", "´", "′", ""}
+	signs := []string{"'", "ʼ", "ʻ", "ʹ", "’", "‘", "`", "´", "′", "", `"`, "*", "“", "”"}
 	for _, asked := range signs {
 		for _, written := range signs {
 			question, text := "об"+asked+"єкти", "кам"+written+"яний об"+written+"єкт"
 			if !meets(question, text) {
 				t.Errorf("got no %q in %q, want it there; keys %q", question, text, Words(question))
 			}
+		}
+	}
+}
+
+// TestASignMayBeAnApostrophe has all letters between which a quotation mark or an asterisk may be an apostrophe. The sign
+// may also end a word, so both readings are found.
+// Promises: search-letters
+func TestASignMayBeAnApostrophe(t *testing.T) {
+	for before := range strings.SplitSeq("б в г ґ д ж з к л м н п р с т ф х ц ч ш щ", " ") {
+		for after := range strings.SplitSeq("я ю є ї", " ") {
+			for _, sign := range []string{`"`, "*", "”"} {
+				word := "Ку" + before + sign + after + "лас"
+				for _, question := range []string{"ку" + before + "'" + after + "лас", word, after + "лас", "ку" + before, strings.ToUpper(word)} {
+					if !meets(question, "опис "+word+", опис") || !meets(word, word) {
+						t.Errorf("got no %q in %q, want it there; keys %q", question, word, Words(question))
+					}
+				}
+				if !meets(word, "ку"+before+"’"+after+"лас") || !meets(word, "ку"+before+" "+after+"лас") {
+					t.Errorf("got no %q in its readings; keys %q", word, Words(word))
+				}
+			}
+		}
+	}
+	for question, text := range map[string]string{
+		"явір": `ТОВ"Явір"`, "юність": `ДП"Юність"`, "агро": `ТОВ"Агро"`, "об'єкт": `Об"єкт`, "об’єктів": "об*єкт", `ТОВ"Явір"`: "ТОВ «Явір»",
+		"тов": `ТОВ"Явір"`, "п'яний": `п"яного`, "подвір'я": `подвір"я`,
+	} {
+		if !meets(question, text) {
+			t.Errorf("got no %q in %q, want it there", question, text)
+		}
+	}
+	for question, text := range map[string]string{"об'агро": `об"агро`, "об'єкт": `об" єкт`, "а'я": `а"я`, "обв": `об"в`} {
+		if meets(question, text) {
+			t.Errorf("got %q in %q, want it not there", question, text)
 		}
 	}
 }

@@ -3775,7 +3775,7 @@ export interface components {
         };
         /** @description How the words were read, if they found nothing as they are. */
         SearchInterpretation: {
-            steps: ("small" | "layout" | "code" | "spelling" | "synonym" | "prefix" | "nearest" | "known" | "missing")[];
+            steps: ("small" | "layout" | "code" | "spelling" | "synonym" | "prefix" | "nearest" | "known" | "missing" | "stopped")[];
             /** @description Words that the assets have. */
             used: string[];
             /** @description Words that were left out. */

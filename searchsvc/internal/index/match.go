@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"math/bits"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -21,9 +20,6 @@ type condition struct {
 
 // mostEndings is the largest number of terms that a beginning stands for in one segment.
 const mostEndings = 64
-
-// phrase is met by an asset if the asset meets all conditions of the phrase.
-type phrase []condition
 
 // asked is a word of a question. It is met by the assets that meet at least one of its phrases.
 type asked struct {
@@ -50,7 +46,7 @@ func newPlan(q search.Query, r search.Reading) plan {
 	} else {
 		words := ukrainian.Ask(q.Text)
 		for i, a := range words {
-			p.words = append(p.words, asked{phrases: []phrase{{word(a)}}, exact: a.Text})
+			p.words = append(p.words, asked{phrases: phrasesOf(a), exact: a.Text})
 			if i > 0 {
 				p.pairs = append(p.pairs, pairsOf(words[i-1].Keys, a.Keys))
 			}
@@ -70,14 +66,6 @@ func newPlan(q search.Query, r search.Reading) plan {
 	return p
 }
 
-func word(a ukrainian.Asked) condition {
-	terms := make([]string, len(a.Keys))
-	for i, key := range a.Keys {
-		terms[i] = cut(key, maxTerm)
-	}
-	return condition{field: wordField, terms: terms}
-}
-
 // addReading adds the words of a reading.
 func (p *plan) addReading(r search.Reading) {
 	var before []string // keys of the previous word
@@ -91,9 +79,7 @@ func (p *plan) addReading(r search.Reading) {
 			by, a.exact = []string{w.Text}, w.Text
 		}
 		for _, text := range by {
-			if made := newPhrase(text); len(made) > 0 {
-				a.phrases = append(a.phrases, made)
-			}
+			a.phrases = append(a.phrases, newPhrases(text)...)
 		}
 		var keys []string
 		for _, made := range a.phrases {
@@ -104,25 +90,6 @@ func (p *plan) addReading(r search.Reading) {
 		}
 		before = keys
 	}
-}
-
-// newPhrase returns the conditions for an element of search.Word.By.
-func newPhrase(text string) (made phrase) {
-	for sign, c := range map[string]condition{
-		search.Key:       {field: wordField},
-		search.Beginning: {field: wordField, begin: true},
-		search.ID:        {field: idField, begin: true},
-		search.Code:      {field: search.PropertyOf(search.ByClassification).Field},
-	} {
-		if term, ok := strings.CutPrefix(text, sign); ok {
-			c.terms = []string{cut(term, maxTerm)}
-			return phrase{c}
-		}
-	}
-	for _, a := range ukrainian.Ask(text) {
-		made = append(made, word(a))
-	}
-	return made
 }
 
 // match is the result of a search in one segment.

@@ -33,7 +33,7 @@ func (v *view) search(ctx context.Context, q search.Query, synonyms *meaning.Syn
 		return search.Result{}, orLate(err)
 	}
 	if total == 0 && q.Text != "" && !q.Exact && q.After == nil {
-		words := &vocabulary{view: v}
+		words := &vocabulary{view: v, left: mostWork}
 		err := v.again(ctx, &p, &matches, &total, synonyms, words)
 		result.Work = words.work
 		if err != nil {
@@ -69,22 +69,28 @@ func (v *view) match(ctx context.Context, p *plan) (matches []match, total int64
 func (v *view) again(
 	ctx context.Context, p *plan, matches *[]match, total *int64, synonyms *meaning.Synonyms, words *vocabulary,
 ) error {
-	_, _, err := meaning.Read(p.Text, synonyms, words, func(r search.Reading) (bool, error) {
+	last, _, err := meaning.Read(p.Text, synonyms, words, func(r search.Reading) (bool, error) {
 		tried := newPlan(p.Query, r)
+		if !words.spend(v.cost(&tried)) {
+			return false, nil
+		}
 		found, count, err := v.match(ctx, &tried)
 		if err == nil && count > 0 {
 			*p, *matches, *total = tried, found, count
 		}
 		return count > 0, err
 	})
+	if last.Has(search.Stopped) {
+		p.reading = last
+	}
 	return errors.Join(err, words.err)
 }
 
 // notFound returns those words of a question that no asset has.
 func (v *view) notFound(text string) (all []string) {
-	words := &vocabulary{view: v}
+	words := &vocabulary{view: v, left: mostWork}
 	for _, a := range ukrainian.Ask(text) {
-		if !words.Has(a.Keys) {
+		if !a.IsIn(words.Has) {
 			all = append(all, a.Text)
 		}
 	}

@@ -1,41 +1,82 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 	"github.com/blevesearch/vellum/levenshtein"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/nearest"
 	"asset-registry/shared/ukrainian"
 )
 
-// Limits of the look-ups in the vocabulary for one search. The second tries of the search make these look-ups
-// (docs/search.md, "Second tries").
+// Limits of the second tries of one search (docs/search.md, "Second tries").
 const (
-	mostLookups  = 3000 // terms that are looked up
-	mostNear     = 6    // words of a question that are compared with all terms
-	leastNear    = 4    // letters that a word needs to be compared
-	mostCompared = 500  // terms that one comparison reads in a segment
+	// mostWork is the largest work of all tries. Its unit is an automaton's move along a letter of a term. A look-up, an
+	// automaton, a set of assets and a text of a hit count as many of these moves as take about the same time.
+	mostWork      = 800_000
+	wordWork      = 250   // making the keys of a word
+	lookupWork    = 30    // asking a segment for a term, or for the next term of a range
+	automatonWork = 4_000 // making an automaton for a letter of a word
+	setWork       = 20    // joining two sets of assets of a segment
+	assetsAMove   = 2_000 // assets of a segment whose numbers two sets join as fast as an automaton moves
+	hitWork       = 2_000 // reading the texts of a hit
+
+	leastNear    = 4   // letters that a word needs to be compared
+	mostCompared = 500 // terms that one comparison reads in a segment
+	mostRead     = 8   // assets whose texts are read for a word to show
 
 	// letterWork is the work of comparing one letter of a word with all terms, as a number of bytes of JSON that can be
 	// decoded in this time.
 	letterWork = 64 << 10
 )
 
-// vocabulary has the words of a view. It implements meaning.Vocabulary for one search. When a limit is reached,
-// or after an error, it finds no further words.
+// vocabulary has the words of a view. It implements meaning.Vocabulary for one search. When its work is done, or after
+// an error, it finds no further words.
 type vocabulary struct {
-	view    *view
-	err     error
-	lookups int
-	near    int
-	work    int64                // what the comparisons cost (search.Result.Work)
-	opened  map[string][]*reader // the keys are fields; the values have a reader for each segment
+	view   *view
+	err    error
+	left   int64                // work that is left
+	work   int64                // what the comparisons cost (search.Result.Work)
+	opened map[string][]*reader // the keys are fields; the values have a reader for each segment
+}
+
+// spend counts work that is to be done. It reports whether so much was left.
+func (v *vocabulary) spend(work int64) bool {
+	if v.left >= 0 {
+		v.left -= work
+	}
+	return v.left >= 0
+}
+
+// IsSpent implements meaning.Vocabulary.
+func (v *vocabulary) IsSpent() bool { return v.left < 0 }
+
+// cost returns the work of matching a plan: the sets of its terms, joined for each word, and for each number of words
+// that may be missing.
+func (v *view) cost(p *plan) (work int64) {
+	sets := int64(0)
+	for _, w := range p.words {
+		for _, made := range w.phrases {
+			for _, c := range made {
+				if sets += int64(1 + len(c.terms)); c.begin {
+					sets += mostEndings
+				}
+			}
+		}
+	}
+	if p.reading.Has(search.ByMissing) {
+		sets += int64(3 * len(p.words) * (1 + max(1, len(p.words)/mayMiss)))
+	}
+	return sets * (v.assets/assetsAMove + int64(len(v.parts))*(lookupWork+setWork))
 }
 
 // readers returns, for each segment, a reader of a field.
@@ -62,7 +103,7 @@ func (v *vocabulary) readers(field string) (all []*reader) {
 func (v *vocabulary) has(field string, terms ...string) bool {
 	for _, r := range v.readers(field) {
 		for _, term := range terms {
-			if v.lookups++; v.lookups > mostLookups {
+			if !v.spend(lookupWork) {
 				return false
 			}
 			found, err := r.dictionary.Contains([]byte(cut(term, maxTerm)))
@@ -79,7 +120,7 @@ func (v *vocabulary) has(field string, terms ...string) bool {
 }
 
 // Has implements meaning.Vocabulary.
-func (v *vocabulary) Has(keys []string) bool { return v.has(wordField, keys...) }
+func (v *vocabulary) Has(keys []string) bool { return v.spend(wordWork) && v.has(wordField, keys...) }
 
 // IsPlace implements meaning.Vocabulary.
 func (v *vocabulary) IsPlace(keys []string) bool { return v.has(placeField, keys...) }
@@ -109,6 +150,9 @@ func (v *vocabulary) Begins(beginning string, most int) []string {
 
 func (v *vocabulary) begins(field, beginning string, most int) (all []string) {
 	for _, r := range v.readers(field) {
+		if !v.spend(lookupWork * int64(most)) {
+			return nil
+		}
 		found, err := r.begins(beginning, most)
 		v.err = cmp.Or(v.err, err)
 		all = append(all, found...)
@@ -118,22 +162,56 @@ func (v *vocabulary) begins(field, beginning string, most int) (all []string) {
 	return all[:min(len(all), most)]
 }
 
-// Said implements meaning.Vocabulary.
-func (v *vocabulary) Said(key string) (shortest string) {
-	for _, written := range v.begins(exactField, key, 8) {
-		hasKey := func(keys []string) bool { return slices.Contains(keys, key) }
-		if slices.ContainsFunc(ukrainian.Words(written), hasKey) &&
-			(shortest == "" || len(written) < len(shortest)) {
-			shortest = written
+// Said implements meaning.Vocabulary. It reads the shown texts of a few assets, first of those that have the key in
+// their titles.
+func (v *vocabulary) Said(key, like string) (best string) {
+	left := mostRead
+	for _, field := range []string{titleField, wordField} {
+		for i, r := range v.readers(field) {
+			having, err := r.postings(cut(key, maxTerm))
+			v.err = cmp.Or(v.err, err)
+			living := roaring.New()
+			having.addTo(living)
+			if part := &v.view.parts[i]; part.deleted != nil {
+				living.AndNot(part.deleted)
+			}
+			for all := living.Iterator(); all.HasNext() && left > 0 && v.err == nil && v.spend(hitWork); left-- {
+				hit, err := place{part: &v.view.parts[i], number: all.Next()}.hit()
+				v.err = err
+				best = nearestForm(best, hit.Asset, key, like)
+			}
 		}
 	}
-	return shortest
+	return best
+}
+
+// nearestForm returns the word with a key in the texts of a JSON object, or the argument `best` if that word is nearer
+// to the text `like`.
+func nearestForm(best string, object []byte, key, like string) string {
+	hasKey := func(keys []string) bool { return slices.Contains(keys, key) }
+	texts := jsontext.NewDecoder(bytes.NewReader(object))
+	for {
+		token, err := texts.ReadToken()
+		if err != nil {
+			return best
+		}
+		in, n := texts.StackIndex(texts.StackDepth())
+		if isName := in == '{' && n%2 == 1; isName || token.Kind() != '"' {
+			continue
+		}
+		for f := range ukrainian.Written(token.String(), maxShown) {
+			if slices.ContainsFunc(ukrainian.Words(f.Text), hasKey) &&
+				(best == "" || nearest.Distance(f.Text, like) < nearest.Distance(best, like)) {
+				best = f.Text
+			}
+		}
+	}
 }
 
 // nearTerm is a term that differs from a key in few letters.
 type nearTerm struct {
 	term     string
-	distance uint8
+	distance int
 	count    uint64 // number of assets that have the term
 }
 
@@ -145,7 +223,7 @@ var distances = sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder
 // Near implements meaning.Vocabulary. A term that differs by two letters must begin with the same letter as the
 // key.
 func (v *vocabulary) Near(key string, letters int) []string {
-	if v.near++; v.near > mostNear || utf8.RuneCountInString(key) < leastNear {
+	if utf8.RuneCountInString(key) < leastNear {
 		return nil
 	}
 	builder, err := distances()
@@ -160,12 +238,15 @@ func (v *vocabulary) Near(key string, letters int) []string {
 			begin = string([]rune(key)[:1])
 		}
 		v.work += int64(utf8.RuneCountInString(key)) * letterWork
+		if !v.spend(int64(utf8.RuneCountInString(key)) * automatonWork) {
+			return nil
+		}
 		automaton, err := builder.BuildDfa(key, uint8(distance))
 		if err != nil { // the word is too long to be compared
 			break
 		}
 		for _, r := range v.readers(wordField) {
-			found = v.compare(found, r, automaton, begin)
+			found = v.compare(found, r, automaton, key, distance, begin)
 		}
 		if len(found) > 0 {
 			break
@@ -190,25 +271,36 @@ func isNear(key, term string) bool {
 	return !strings.ContainsAny(term, "+0123456789") && letters >= leastNear && letters >= utf8.RuneCountInString(key)-1
 }
 
-func (v *vocabulary) compare(found []nearTerm, r *reader, to *levenshtein.DFA, begin string) []nearTerm {
+// compare adds the terms of a segment that differ from a key by at most the given number of letters. It compares them
+// again, because the automaton also accepts some terms that differ by one letter more.
+func (v *vocabulary) compare(
+	found []nearTerm, r *reader, to *levenshtein.DFA, key string, letters int, begin string,
+) []nearTerm {
 	from, until := beginningOf(begin)
-	all := r.dictionary.AutomatonIterator(to, from, until)
+	all := r.dictionary.AutomatonIterator(counted{to, v}, from, until)
 	for range mostCompared {
 		entry, err := all.Next()
 		if err != nil || entry == nil {
 			v.err = cmp.Or(v.err, err)
 			return found
 		}
-		_, distance := to.MatchAndDistance(entry.Term)
-		at := slices.IndexFunc(found, func(c nearTerm) bool { return c.term == entry.Term })
-		if at < 0 {
+		if at := slices.IndexFunc(found, func(c nearTerm) bool { return c.term == entry.Term }); at >= 0 {
+			found[at].count += entry.Count
+		} else if distance := nearest.Distance(key, entry.Term); distance <= letters {
 			found = append(found, nearTerm{entry.Term, distance, entry.Count})
-			continue
 		}
-		found[at].count += entry.Count
 	}
 	return found
 }
+
+// counted is an automaton whose moves are work. When no work is left, it accepts nothing more.
+type counted struct {
+	*levenshtein.DFA
+	v *vocabulary
+}
+
+// CanMatch implements segment.Automaton.
+func (c counted) CanMatch(state int) bool { return c.v.spend(1) && c.DFA.CanMatch(state) }
 
 // beginningOf returns the range of the terms that begin with a text. "" means all terms.
 func beginningOf(text string) (from, until []byte) {

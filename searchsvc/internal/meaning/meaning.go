@@ -4,6 +4,7 @@
 package meaning
 
 import (
+	"slices"
 	"strings"
 
 	"asset-registry/searchsvc/internal/search"
@@ -26,11 +27,13 @@ type Vocabulary interface {
 	HasID(beginning string) bool
 	// HasCode reports whether the code of property of an asset begins with a text.
 	HasCode(beginning string) bool
-	// Said returns the word for a key in the form in which titles write it; "" if no title has it.
-	Said(key string) string
+	// Said returns a word with a key as texts write it, in the form nearest to another word; "" if it finds none.
+	Said(key, like string) string
+	// IsSpent reports whether the work for one question is done. After that, the vocabulary finds nothing.
+	IsSpent() bool
 }
 
-// Finds reports whether a reading finds an asset.
+// Finds reports whether a reading finds an asset. It spends work, too.
 type Finds func(search.Reading) (bool, error)
 
 // step is a second try of a question that found nothing. It changes the words of the question, and reports
@@ -54,16 +57,26 @@ var steps = []step{
 	{search.ByMissing, (*question).letOneMiss},
 }
 
-// Read changes the words of a question step by step until the question finds something. If nothing helps, ok is
-// false and r is the reading after the last step. Read calls `finds` at most three times, because few steps change a
-// question whose words are all known.
+// Read changes the words of a question step by step until the question finds something. It undoes a step after which
+// no word decides. If nothing helps, ok is false and r is the reading after the last step. If the work is done before,
+// r has the step search.Stopped and the words as they were asked. Read calls `finds` at most three times, because few
+// steps change a question whose words are all known.
 func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.Reading, ok bool, err error) {
 	q := newQuestion(text, synonyms, v)
 	if q.isExact || len(q.words) == 0 {
 		return q.reading(), false, nil
 	}
+	asked := slices.Clone(q.words)
 	for _, s := range steps {
-		if !s.try(q) {
+		before := slices.Clone(q.words)
+		isChanged := s.try(q)
+		switch {
+		case v.IsSpent():
+			return q.stopped(asked), false, nil
+		case !isChanged:
+			continue
+		case !q.decides():
+			q.words = before
 			continue
 		}
 		q.steps = append(q.steps, s.name)
@@ -73,8 +86,17 @@ func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.
 		if ok, err := finds(q.reading()); ok || err != nil {
 			return q.reading(), ok, err
 		}
+		if v.IsSpent() {
+			return q.stopped(asked), false, nil
+		}
 	}
 	return q.reading(), false, nil
+}
+
+// stopped returns the reading of a question whose tries cost too much: its words as they were asked.
+func (q *question) stopped(asked []word) search.Reading {
+	q.words, q.steps = asked, []search.Step{search.Stopped}
+	return q.reading()
 }
 
 // question is a question after the steps that were applied so far.
@@ -103,19 +125,28 @@ func newQuestion(text string, synonyms *Synonyms, v Vocabulary) *question {
 	q := &question{synonyms: synonyms, v: v}
 	text = strings.TrimSpace(text)
 	q.isExact = isQuoted(text)
-	quoted := false
-	for _, token := range ukrainian.Tokens(text) {
-		begins := strings.HasPrefix(token, `"`)
-		quoted = quoted || begins
-		for _, a := range ukrainian.Ask(token) {
-			q.words = append(q.words, q.newWord(token, a, quoted))
+	left := 0 // tokens that remain of the current phrase in quotes
+	tokens := ukrainian.Tokens(text)
+	for i, token := range tokens {
+		if left--; strings.HasPrefix(token, `"`) {
+			left = max(left, phraseLength(tokens[i:]))
 		}
-		if strings.HasSuffix(token, `"`) && (!begins || len(token) > 1) {
-			quoted = false
+		for _, a := range ukrainian.Ask(token) {
+			q.words = append(q.words, q.newWord(token, a, left > 0))
 		}
 	}
 	q.fixNames()
 	return q
+}
+
+// phraseLength returns the number of the tokens from a quotation mark to the next one; 0 if there is no other one.
+func phraseLength(tokens []string) int {
+	for i, token := range tokens {
+		if token = strings.TrimRight(token, ".,:;!?)"); strings.HasSuffix(token, `"`) && (i > 0 || len(token) > 1) {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 func isQuoted(text string) bool {
@@ -130,10 +161,10 @@ func isQuoted(text string) bool {
 
 func (q *question) newWord(token string, a ukrainian.Asked, quoted bool) word {
 	w := word{
-		Word: search.Word{Text: a.Text}, token: token, keys: a.Keys, isKnown: q.v.Has(a.Keys),
+		Word: search.Word{Text: a.Text}, token: token, keys: a.Keys, isKnown: a.IsIn(q.v.Has),
 		isCode: a.HasDigit && !a.IsUnit || isRoman(a.Text),
 	}
-	w.isSmall = a.IsUnit || isSmall(a)
+	w.isSmall = isSmall(a)
 	w.isFixed = quoted || w.isCode || !w.isSmall && q.isPlaceOrValue(a)
 	w.isName = !w.isSmall && looksLikeTown(a.Text)
 	return w
@@ -166,6 +197,12 @@ func (q *question) isKnown() bool {
 	return true
 }
 
+// decides reports whether the question has a word that tells what it means. Without one, it would find all assets, or
+// all that somebody sells.
+func (q *question) decides() bool {
+	return slices.ContainsFunc(q.words, func(w word) bool { return !w.Out && !w.isSmall })
+}
+
 func (q *question) reading() search.Reading {
 	r := search.Reading{Steps: q.steps}
 	for _, w := range q.words {
@@ -189,7 +226,7 @@ func shorten(text string) string {
 // argument `names` is false, it skips names of places.
 func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	for i := range q.words {
-		if w := &q.words[i]; !w.Out && !w.isKnown && !w.isFixed && (names || !w.isName) {
+		if w := &q.words[i]; !w.Out && !w.isKnown && !w.isFixed && (names || !w.isName) && !q.v.IsSpent() {
 			changed = try(w) || changed
 		}
 	}
@@ -197,9 +234,11 @@ func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 }
 
 // replace replaces a word by the phrases in the argument `by`. An asset needs only one of these phrases. People see
-// the text `said` in place of the word.
+// the text `said` in place of the word. If this text has only small words, it is left out.
 func (q *question) replace(w *word, said string, by ...string) bool {
 	w.By, w.Said, w.isKnown = by, said, true
+	w.isSmall = areSmall(said)
+	w.Out = w.isSmall
 	for _, a := range ukrainian.Ask(said) {
 		w.isFixed = w.isFixed || q.isPlaceOrValue(a)
 	}
@@ -210,7 +249,7 @@ func (q *question) replace(w *word, said string, by ...string) bool {
 func (q *question) has(text string) bool {
 	asked := ukrainian.Ask(text)
 	for _, a := range asked {
-		if !q.v.Has(a.Keys) {
+		if !a.IsIn(q.v.Has) {
 			return false
 		}
 	}

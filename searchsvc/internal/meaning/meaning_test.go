@@ -10,10 +10,16 @@ import (
 )
 
 // dictionary is a vocabulary with the keys of some words.
-type dictionary struct{ keys []string }
+type dictionary struct {
+	keys []string
+	said map[string]string // a word for each key
+}
 
 func newDictionary(words string) dictionary {
-	var d dictionary
+	d := dictionary{said: map[string]string{}}
+	for word := range strings.FieldsSeq(strings.ToLower(words)) {
+		ukrainian.Each(word, 1000, func(key string) { d.said[key] = word })
+	}
 	ukrainian.Each(words, 1000, func(key string) { d.keys = append(d.keys, key) })
 	return d
 }
@@ -24,9 +30,12 @@ func (d dictionary) Has(keys []string) bool {
 
 func (d dictionary) IsValue(string) bool   { return false }
 func (d dictionary) IsPlace([]string) bool { return false }
-func (d dictionary) Said(string) string    { return "" }
-func (d dictionary) HasID(string) bool     { return false }
-func (d dictionary) HasCode(string) bool   { return false }
+
+func (d dictionary) IsSpent() bool       { return false }
+func (d dictionary) HasID(string) bool   { return false }
+func (d dictionary) HasCode(string) bool { return false }
+
+func (d dictionary) Said(key, _ string) string { return d.said[key] }
 
 func (d dictionary) Begins(beginning string, _ int) []string {
 	return slices.DeleteFunc(slices.Clone(d.keys), func(key string) bool { return !strings.HasPrefix(key, beginning) })
@@ -84,8 +93,8 @@ func TestQuestionsAreReadInOtherWords(t *testing.T) {
 		{"ищц", ""},
 		{"ексковатор", "екскаватор"},
 		{"екскав", "екскав…"},
-		{"гостиница Днепр", "готель дніпр"},
-		{"Horodotska", "городоцка"},
+		{"гостиница Днепр", "готель дніпро"},
+		{"Horodotska", "городоцька"},
 		{"бмв", "bmw"},
 		{"тойота", "toyota"},
 		{"заправка", "АЗС"},
@@ -97,6 +106,12 @@ func TestQuestionsAreReadInOtherWords(t *testing.T) {
 		{"повітка", "гараж"},
 		{"\"ексковатор\"", ""},
 		{"«ексковатор»", ""},
+		{"\"гараж ексковатор", "гараж екскаватор"}, // one quotation mark makes no phrase
+		{"гараж\" ексковатор", "гараж екскаватор"},
+		{"гараж \" ексковатор", "гараж екскаватор"},
+		{"\"гараж\", ексковатор", "гараж екскаватор"},
+		{"\"гараж ексковатор\" АЗС", ""},
+		{"АЗС \"гараж ексковатор\".", ""},
 	} {
 		r, ok := read(t, c.text)
 		if got := strings.Join(r.Used(), " "); c.used != "" && (!ok && r.IsAnother() || got != c.used) || c.used == "" && ok {

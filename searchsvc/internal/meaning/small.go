@@ -1,7 +1,9 @@
 package meaning
 
 import (
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"asset-registry/shared/ukrainian"
 )
@@ -41,7 +43,12 @@ func setOf(list string) map[string]bool {
 	return set
 }
 
-// isSmall reports whether a word is one of smallWords or a single letter, such as the letter of a house.
+// isSmall reports whether a word is a unit, one of smallWords, or a single letter, such as the letter of a house.
 func isSmall(a ukrainian.Asked) bool {
-	return !a.HasDigit && (smallWords[a.Text] || len([]rune(a.Text)) == 1)
+	return a.IsUnit || !a.HasDigit && (smallWords[a.Text] || utf8.RuneCountInString(a.Text) == 1)
+}
+
+// areSmall reports whether a text has only small words.
+func areSmall(text string) bool {
+	return !slices.ContainsFunc(ukrainian.Ask(text), func(a ukrainian.Asked) bool { return !isSmall(a) })
 }

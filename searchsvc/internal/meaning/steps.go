@@ -1,6 +1,7 @@
 package meaning
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -9,11 +10,8 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// leaveOutSmall leaves out units and smallWords, if other words remain.
+// leaveOutSmall leaves out units and smallWords.
 func (q *question) leaveOutSmall() (changed bool) {
-	if !slices.ContainsFunc(q.words, func(w word) bool { return !w.isSmall }) {
-		return false
-	}
 	for i := range q.words {
 		if w := &q.words[i]; w.isSmall && !w.isFixed {
 			w.Out, changed = true, true
@@ -23,10 +21,10 @@ func (q *question) leaveOutSmall() (changed bool) {
 }
 
 // swapLayout reads words that no asset has as if they were typed in the other layout of the keyboard. If assets
-// have at least one of the new words, swapLayout replaces all of the old words. Otherwise it replaces none of
-// them.
+// have at least one of the new words, and it is not small, swapLayout replaces all of the old words. Otherwise it
+// replaces none of them.
 func (q *question) swapLayout() bool {
-	if !q.swap(func(other string) bool { return q.has(other) }) {
+	if !q.swap(func(other string) bool { return !areSmall(other) && q.has(other) }) {
 		return false
 	}
 	q.swap(func(string) bool { return true })
@@ -41,6 +39,9 @@ func (q *question) swap(isGood func(other string) bool) (changed bool) {
 			isKnown = isKnown && (q.words[end].isKnown || q.words[end].By != nil)
 		}
 		other := otherLayout(token)
+		if areLetters(other) && !areLetters(token) { // "джиб" does not mean "l;b,"
+			other = ""
+		}
 		if isKnown || other == "" || !isGood(other) {
 			words = append(words, q.words[i:end]...)
 		} else {
@@ -50,6 +51,12 @@ func (q *question) swap(isGood func(other string) bool) (changed bool) {
 	}
 	q.words = words
 	return changed
+}
+
+// areLetters reports whether no word of a text has more than one letter.
+func areLetters(text string) bool {
+	isLong := func(a ukrainian.Asked) bool { return utf8.RuneCountInString(a.Text) > 1 }
+	return !slices.ContainsFunc(ukrainian.Ask(text), isLong)
 }
 
 // retyped returns the words of the argument `text`, which is the argument `token` in the other layout of the
@@ -69,6 +76,9 @@ const leastCode = 4
 // leastID is the minimum number of characters of a word that is read as the beginning of an id or of a long code.
 const leastID = 8
 
+// leastPlot is the minimum number of digits of a word that is read as the beginning of a cadastral number.
+const leastPlot = 12
+
 // readCodes reads numbers as beginnings of ids or of codes of property, and splits the names of models into
 // their parts.
 func (q *question) readCodes() (changed bool) {
@@ -77,15 +87,16 @@ func (q *question) readCodes() (changed bool) {
 		if w.Out || w.isKnown || !w.isCode {
 			continue
 		}
-		long := utf8.RuneCountInString(w.Text) >= leastID
-		digits := strings.Trim(w.Text, "0123456789") == ""
-		switch code := strings.TrimRight(w.Text, "0"); {
-		case digits && len(w.Text) >= leastCode && len(w.Text) <= 8 && len(code) > 2 && q.v.HasCode(code):
+		key := w.keys[0]
+		long := utf8.RuneCountInString(key) >= leastID
+		digits := strings.Trim(key, "0123456789") == ""
+		switch code := strings.TrimRight(key, "0"); {
+		case digits && len(key) >= leastCode && len(key) <= 8 && len(code) > 2 && q.v.HasCode(code):
 			w.By, w.Said, w.isKnown, changed = []string{search.Code + code}, w.Text, true, true
-		case long && q.v.HasID(w.Text):
-			w.By, w.Said, w.isKnown, changed = []string{search.ID + w.Text}, w.Text, true, true
-		case long && !digits && len(q.v.Begins(w.Text, 1)) > 0:
-			w.By, w.Said, w.isKnown, changed = []string{search.Beginning + w.Text}, w.Text, true, true
+		case long && q.v.HasID(key):
+			w.By, w.Said, w.isKnown, changed = []string{search.ID + key}, w.Text, true, true
+		case (long && !digits || len(key) >= leastPlot) && len(q.v.Begins(key, 1)) > 0:
+			w.By, w.Said, w.isKnown, changed = []string{search.Beginning + key}, w.Text, true, true
 		case !digits && !isRoman(w.Text):
 			if apart := ukrainian.Apart(w.token); apart != "" && isTelling(apart) && q.has(apart) {
 				w.By, w.Said, w.isKnown, changed = []string{apart}, apart, true, true
@@ -105,10 +116,18 @@ func isTelling(apart string) bool {
 func (q *question) respell() bool {
 	return q.each(true, func(w *word) bool {
 		for _, other := range spellings(w.current()) {
+			if q.v.IsSpent() {
+				return false
+			}
 			if asked := ukrainian.Ask(other); len(asked) == 1 && (q.v.Has(asked[0].Keys) || isTown(asked[0])) {
-				q.replace(w, other, other)
-				w.isKnown = q.v.Has(asked[0].Keys)
 				w.keys = asked[0].Keys
+				at := slices.IndexFunc(w.keys, func(key string) bool { return q.v.Has([]string{key}) })
+				said := other
+				if at >= 0 {
+					said = q.said(other, w.keys[at])
+				}
+				q.replace(w, said, other)
+				w.isKnown = at >= 0
 				return true
 			}
 		}
@@ -135,7 +154,7 @@ func (q *question) addSynonyms() (changed bool) {
 		others, length := q.synonyms.of(q.words[i:])
 		var known []string
 		for _, other := range others {
-			if len(known) < mostSynonyms && q.has(other) {
+			if len(known) < mostSynonyms && !areSmall(other) && q.has(other) {
 				known = append(known, other)
 			}
 		}
@@ -214,25 +233,16 @@ func (q *question) correct() bool {
 		for _, key := range nominal(asked[0].Keys) {
 			if near := q.v.Near(key, letters); len(near) > 0 {
 				w.isGuess = true
-				return q.replace(w, q.said(w.current(), key, near[0]), search.Key+near[0])
+				return q.replace(w, q.said(w.current(), near[0]), search.Key+near[0])
 			}
 		}
 		return false
 	})
 }
 
-// said returns the text to show in place of a word whose key was replaced. The argument `other` is the new key.
-// If titles have a word with the new key, the text is this word. Otherwise the text is the new key with the
-// ending of the old word.
-func (q *question) said(word, key, other string) string {
-	if written := q.v.Said(other); written != "" {
-		return written
-	}
-	if ending, ok := strings.CutPrefix(word, key); ok {
-		return other + ending
-	}
-	return other
-}
+// said returns the word to show in place of a word whose key was replaced. If no text that people see has a word with
+// the new key, it is the old word.
+func (q *question) said(word, key string) string { return cmp.Or(q.v.Said(key, word), word) }
 
 // leastTelling is the minimum number of characters of a code that may remain as the only word of a question.
 const leastTelling = 5
@@ -258,11 +268,12 @@ func (q *question) leaveOutUnknown() (changed bool) {
 }
 
 // letOneMiss reports whether assets may lack one word of the question. They may if the question has at least two
-// words that are neither left out nor fixed, and are not names of places.
+// words that are neither left out, small nor fixed, and are not names of places.
 func (q *question) letOneMiss() bool {
 	free := 0
-	for _, w := range q.words {
-		if !w.Out && !w.isFixed && !w.isName {
+	for i := range q.words {
+		w := &q.words[i]
+		if w.isFixed = w.isFixed || w.isSmall; !w.Out && !w.isFixed && !w.isName {
 			free++
 		}
 	}

@@ -23,11 +23,12 @@ const (
 	ByNearest  Step = "nearest"  // words are replaced by the most similar ones
 	ByKnown    Step = "known"    // words that no asset has are left out
 	ByMissing  Step = "missing"  // one word may be missing
+	Stopped    Step = "stopped"  // the tries cost too much, so the search ended without a try that finds something
 )
 
 // Steps lists all steps in their order.
 var Steps = []Step{
-	BySmall, ByLayout, ByCode, BySpelling, BySynonym, ByPrefix, ByNearest, ByKnown, ByMissing,
+	BySmall, ByLayout, ByCode, BySpelling, BySynonym, ByPrefix, ByNearest, ByKnown, ByMissing, Stopped,
 }
 
 // Reading says how the search read the words of a question. The zero value has no words; it means that the search
@@ -135,7 +136,8 @@ func parseReading(text string) (r Reading, err error) {
 }
 
 func (r Reading) isBounded() bool {
-	if len(r.Words) > MaxWords || len(r.Steps) == 0 || len(r.Steps) > len(Steps) {
+	// A reading without words would find all assets.
+	if len(r.Used()) == 0 || len(r.Words) > MaxWords || len(r.Steps) == 0 || len(r.Steps) > len(Steps) {
 		return false
 	}
 	for _, s := range r.Steps {

@@ -66,8 +66,9 @@ func TestACursorOfOthersIsRefused(t *testing.T) {
 		"no base64":    good + ".!",
 		"no JSON":      good + ".AAAA",
 		"many words":   good + "." + long.text(),
+		"no word":      good + "." + Reading{Steps: []Step{BySmall}, Words: []Word{{Text: "а", Out: true}}}.text(),
 		"no step":      good + "." + Reading{Words: []Word{{Text: "а"}}}.text(),
-		"another step": good + "." + Reading{Steps: []Step{"all"}}.text(),
+		"another step": good + "." + Reading{Steps: []Step{"all"}, Words: []Word{{Text: "а"}}}.text(),
 		"a long word":  good + "." + Reading{Steps: []Step{ByNearest}, Words: []Word{{Text: strings.Repeat("а", MaxPhrase+1)}}}.text(),
 		"a sign among phrases": good + "." + Reading{
 			Steps: []Step{ByNearest}, Words: []Word{{By: []string{"а", Beginning}}}}.text(),

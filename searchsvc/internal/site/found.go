@@ -2,6 +2,7 @@ package site
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -70,7 +71,7 @@ func (f *foundWords) add(text string) {
 		if !a.HasDigit && utf8.RuneCountInString(a.Text) < 2 { // such as a preposition
 			continue
 		}
-		for _, key := range a.Keys {
+		for _, key := range slices.Concat(append(a.Apart, a.Keys)...) {
 			f.keys[key] = true
 		}
 	}

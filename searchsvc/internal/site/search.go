@@ -72,6 +72,7 @@ type foundPage struct {
 type reading struct {
 	Used, LeftOut string
 	IsPartial     bool   // assets may lack one of the words
+	IsStopped     bool   // the search for other words cost too much
 	Insist        string // path of the search for exactly the words of the question
 }
 
@@ -332,6 +333,9 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 func newReading(root string, q search.Query, r search.Reading) reading {
 	if !r.IsAnother() {
 		return reading{}
+	}
+	if r.Has(search.Stopped) {
+		return reading{IsStopped: true}
 	}
 	q.After, q.Exact = nil, true
 	return reading{

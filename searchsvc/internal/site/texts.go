@@ -68,7 +68,9 @@ var texts = map[string]text{
 	"search.read.used":    {"Показано: %s.", "Shown: %s."},
 	"search.read.without": {"Без слів: %s.", "Without: %s."},
 	"search.read.partial": {"Одного слова може бракувати.", "One word may be missing."},
-	"search.read.insist":  {"Шукати саме так", "Search for exactly this"},
+	"search.read.stopped": {"Схожі слова шукали не до кінця: їх забагато. Візьміть менше слів.",
+		"The search for similar words ended early: there are too many. Use fewer words."},
+	"search.read.insist": {"Шукати саме так", "Search for exactly this"},
 
 	"search.unknown":         {"Сторінка не знає параметра %s.", "The page does not know the parameter %s."},
 	"search.unknown.nearest": {"Найближчий: %s.", "The nearest is %s."},

@@ -1,0 +1,97 @@
+package index
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"asset-registry/searchsvc/internal/meaning"
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/replica"
+)
+
+// worst has the dearest question for each second try, made of random letters that no asset has.
+func worst(r *rand.Rand) map[search.Step]string {
+	some := func(letters string, length, words int) string {
+		var all []string
+		for range words {
+			var word []rune
+			for range length {
+				word = append(word, []rune(letters)[r.IntN(len([]rune(letters)))])
+			}
+			all = append(all, string(word))
+		}
+		return strings.Join(all, " ")
+	}
+	const rare = "щґїфцхюєжшяч"
+	return map[search.Step]string{
+		search.BySmall: strings.Repeat("купити вул майно ", 21), search.ByLayout: some("[]';.,`qwz", 9, 55),
+		search.ByCode: some("0123456789", 8, 60), search.BySpelling: some("aeiougxyc", 9, 60),
+		search.BySynonym: strings.Repeat("АТ ", 64), search.ByPrefix: some(rare, 6, 60), search.ByNearest: some(rare, 38, 4) + some(rare, 12, 30),
+		search.ByKnown: some(rare, 7, 30) + " слово слово", search.ByMissing: strings.Repeat("слово щось ", 30),
+	}
+}
+
+// TestSecondTriesHaveABound asks the worst questions with all the work of a search, and with parts of it. A search must
+// end when the work is done, and must say so. It must then find nothing, because half of the look-ups make wrong guesses.
+// Promises: bounded-tries
+func TestSecondTriesHaveABound(t *testing.T) {
+	r := rand.New(rand.NewPCG(62, 9))
+	change := replica.Change{State: stateAt(2e15)}
+	for n := range 400 { // rare words, near to those of the questions
+		change.Entries = append(change.Entries, simple{n: n + 1, position: 1e15 + int64(n), status: "active",
+			title: fmt.Sprintf("слово щ%cґї%cфцх%c %s", 'а'+n%32, 'а'+n/32, 'а'+n%11, worst(r)[search.ByPrefix])}.entry(t))
+	}
+	x := openIndex(t, t.TempDir())
+	defer x.Close()
+	if err := x.Apply(change); err != nil {
+		t.Fatal(err)
+	}
+	v := x.acquire()
+	defer v.release()
+	synonyms, stopped := synonyms(t), map[search.Step]bool{}
+	for step, text := range worst(r) {
+		if len([]rune(text)) > search.MaxText {
+			t.Fatalf("%s: got a question of %d characters, want one that a client may ask", step, len([]rune(text)))
+		}
+		for _, work := range []int64{0, 1_000, 20_000, 200_000, mostWork} {
+			words := &vocabulary{view: v, left: work}
+			last, ok, err := meaning.Read(text, synonyms, words, func(r search.Reading) (bool, error) {
+				p := newPlan(search.Query{Text: text}, r)
+				return words.spend(v.cost(&p)) && false, nil
+			})
+			if err != nil || words.err != nil {
+				t.Fatal(err, words.err)
+			}
+			if got := last.Has(search.Stopped); got != words.IsSpent() || ok {
+				t.Errorf("%s with the work %d: got stopped %t, found %t, want %t, not found", step, work, got, ok, words.IsSpent())
+			}
+			if words.IsSpent() {
+				stopped[step] = true
+				if len(last.Steps) != 1 || len(last.Replaced())+len(last.LeftOut()) > 0 {
+					t.Errorf("%s: got the reading %+v of a search that was stopped, want the words as they were asked", step, last)
+				}
+			}
+		}
+	}
+	for _, step := range search.Steps {
+		if step != search.Stopped && step != search.BySmall && !stopped[step] {
+			t.Errorf("%s: got no question that its work stops, want one", step)
+		}
+	}
+}
+
+// TestAStoppedSearchSaysSo searches with a question that costs more than all the work of a search.
+// Promises: bounded-tries
+func TestAStoppedSearchSaysSo(t *testing.T) {
+	x := wordsIn(t, "слово")
+	v := x.acquire()
+	defer v.release()
+	v.assets = 1e12 // so many assets that each try is too dear
+	r, err := v.search(t.Context(), search.Query{Text: "слово купити", Limit: 10, Facets: []search.FacetName{search.ByStatus}}, &meaning.Synonyms{})
+	if err != nil || r.Total != 0 || !slices.Equal(r.Reading.Steps, []search.Step{search.Stopped}) || len(r.Facets[0].Values) > 0 {
+		t.Errorf("got %d assets by %v, %+v, %v; want none, and that the search was stopped", r.Total, r.Reading.Steps, r.Facets, err)
+	}
+}
