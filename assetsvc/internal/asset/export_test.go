@@ -1,6 +1,10 @@
 package asset
 
-import "testing"
+import (
+	"testing"
+
+	"asset-registry/shared/assetfields"
+)
 
 // AddLaterFields adds a field "colour" to the asset, to items and to objects below them. The field is new in
 // version 2.6, which does not exist. The field is removed when the test ends. Views must be created after this
@@ -8,7 +12,7 @@ import "testing"
 func AddLaterFields(t testing.TB) {
 	t.Helper()
 	for _, m := range []*model{
-		&assetModel, &itemModel, &unitModel, &decisionModel, &documentModel, &relatedProcessModel, &contactModel,
+		assetModel, itemModel, tableOf(&assetfields.Unit), decisionModel, documentModel, relatedProcessModel, tableOf(&assetfields.Contact),
 	} {
 		fields := m.fields
 		m.fields = append(fields[:len(fields):len(fields)], field{

@@ -68,6 +68,8 @@ type field struct {
 	unsuggested bool    // clients may send the field, but errors do not suggest it as the nearest name
 	group       Group   // an operator may hide the field, and all fields below it, with this group
 	writers     writers // set only for fields of the asset itself; the fields inside have the same writers
+	about       string  // a sentence and an example for the description of the fields
+	example     any
 
 	// absent returns a value for a field that has no value. If absent is nil, the field stays without a value.
 	absent func(w *walk, old record.Value) record.Value
@@ -77,9 +79,13 @@ type field struct {
 type model struct {
 	name   string // the name in errors
 	title  string // the name in the description of the fields; "": the name in errors
+	about  string // a sentence for the description of the fields
 	fields []field
-	check  func(w *walk, path string, o record.Object) // rules over several fields; runs only if each field is valid
+	check  objectCheck
 }
+
+// objectCheck is a rule over several fields of an object. It runs only if each field is valid.
+type objectCheck func(w *walk, path string, o record.Object)
 
 // modelOf returns the model of the objects of a kind. For a list, it returns the model of the elements. It returns nil
 // for values without fields.
@@ -278,8 +284,6 @@ type list struct {
 // listCheck is a rule over the elements of a list. It runs only if each element is valid.
 type listCheck func(w *walk, path string, l record.List)
 
-func listOf(of kind, checks ...listCheck) list { return list{of, checks} }
-
 func (k list) convert(w *walk, path string, old, sent record.Value) record.Value {
 	in, isList := sent.(record.List)
 	if _, isObject := sent.(record.Object); isObject {
@@ -333,7 +337,7 @@ func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 			out = append(out, record.Member{Name: f.name, Value: value})
 		}
 	}
-	w.rogues(&assetModel, "", sent)
+	w.rogues(assetModel, "", sent)
 	return out
 }
 
