@@ -33,41 +33,19 @@ type Field struct {
 	Example  any
 }
 
-// Kind is a type of plain values. The asset service has the rules of each kind.
+// Kind is a type of plain values, in words. The asset service has the rules of each kind. A Choice has its values in the
+// row.
 type Kind string
 
-// The kinds.
+// Kinds that more than the asset service knows.
 const (
-	AdditionalScheme     Kind = "additional scheme"
-	Anything             Kind = "anything"
-	AssetType            Kind = "asset type"
-	Choice               Kind = "choice"
-	ClassificationScheme Kind = "classification scheme"
-	Code                 Kind = "code" // numbers, codes and the like
-	Coordinate           Kind = "coordinate"
-	Digest               Kind = "digest"
-	Disabled             Kind = "disabled"
-	DocumentAddress      Kind = "document address"
-	DocumentType         Kind = "document type"
-	EmailAddress         Kind = "email address"
-	Height               Kind = "height"
-	IdentifierID         Kind = "identifier id"
-	IdentifierScheme     Kind = "identifier scheme"
-	Integer              Kind = "integer"
-	Line                 Kind = "line" // titles, names and addresses of places
-	MediaType            Kind = "media type"
-	Mode                 Kind = "mode"
-	OwnID                Kind = "own id" // clients may choose it
-	Prose                Kind = "prose"
-	Quantity             Kind = "quantity"
-	Reason               Kind = "reason"
-	Reference            Kind = "reference"
-	Secret               Kind = "secret"
-	ServerID             Kind = "server id" // the service chooses it
-	State                Kind = "state"
-	Text                 Kind = "text"
-	Timestamp            Kind = "timestamp"
-	WebAddress           Kind = "web address"
+	Choice       Kind = "choice"
+	Coordinate   Kind = "coordinate"
+	IdentifierID Kind = "identifier id"
+	Integer      Kind = "integer"
+	OwnID        Kind = "own id"    // clients may choose it
+	ServerID     Kind = "server id" // the service chooses it
+	Quantity     Kind = "quantity"
 )
 
 // Flags are facts about a field.
@@ -163,9 +141,9 @@ const (
 
 // shapes has the forms of kinds that are not shown as text.
 var shapes = map[Kind]Shape{
-	AssetType: AsWord, Choice: AsWord, Digest: AsCode, DocumentAddress: AsLink, DocumentType: AsWord,
-	EmailAddress: AsMail, MediaType: AsMedia, Mode: AsWord, OwnID: AsCode, Prose: AsProse, Reference: AsCode,
-	ServerID: AsCode, State: AsWord, Timestamp: AsTime, WebAddress: AsLink,
+	"asset type": AsWord, Choice: AsWord, "digest": AsCode, "document address": AsLink, "document type": AsWord,
+	"email address": AsMail, "media type": AsMedia, "mode": AsWord, OwnID: AsCode, "prose": AsProse, "reference": AsCode,
+	ServerID: AsCode, "state": AsWord, "timestamp": AsTime, "web address": AsLink,
 }
 
 // languages are the endings of the fields of a translated field, with the end of their sentence.

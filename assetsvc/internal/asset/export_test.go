@@ -16,7 +16,7 @@ func AddLaterFields(t testing.TB) {
 	} {
 		fields := m.fields
 		m.fields = append(fields[:len(fields):len(fields)], field{
-			name: "colour", since: "2.6", of: text, writers: atCreation | byOwner,
+			name: "colour", since: "2.6", of: text, writers: assetfields.AtCreation | assetfields.ByOwner,
 		})
 		t.Cleanup(func() { m.fields = fields })
 	}

@@ -2,17 +2,6 @@ package asset
 
 import "asset-registry/shared/assetfields"
 
-// The occasions on which a client writes a field of the asset (docs/contract.md, "Writable fields").
-type writers = assetfields.Writers
-
-const (
-	atCreation        = assetfields.AtCreation
-	byOwner           = assetfields.ByOwner
-	byConcierge       = assetfields.ByConcierge
-	byAdministrator   = assetfields.ByAdministrator
-	byOwnerPublishing = assetfields.ByOwnerPublishing
-)
-
 // Names of fields that rules use.
 const (
 	processesField = "relatedProcesses"
@@ -55,35 +44,14 @@ var (
 
 // kindsOf has the kinds of the rows.
 var kindsOf = map[assetfields.Kind]plain{
-	assetfields.AdditionalScheme:     oneOfCodes(additionalSchemes.names),
-	assetfields.Anything:             anything,
-	assetfields.AssetType:            registeredType,
-	assetfields.ClassificationScheme: oneOfCodes(classificationSchemes.names),
-	assetfields.Code:                 code,
-	assetfields.Coordinate:           coordinate,
-	assetfields.Digest:               digest,
-	assetfields.Disabled:             disabled,
-	assetfields.DocumentAddress:      documentAddress,
-	assetfields.DocumentType:         oneOf(documentTypes...),
-	assetfields.EmailAddress:         emailAddress,
-	assetfields.Height:               height,
-	assetfields.IdentifierID:         identifierID,
-	assetfields.IdentifierScheme:     identifierScheme,
-	assetfields.Integer:              integer,
-	assetfields.Line:                 line,
-	assetfields.MediaType:            mediaType,
-	assetfields.Mode:                 oneOf(testMode),
-	assetfields.OwnID:                ownID,
-	assetfields.Prose:                prose,
-	assetfields.Quantity:             quantity,
-	assetfields.Reason:               reason,
-	assetfields.Reference:            reference,
-	assetfields.Secret:               secret,
-	assetfields.ServerID:             serverID,
-	assetfields.State:                oneOf(statusNames()...),
-	assetfields.Text:                 text,
-	assetfields.Timestamp:            timestamp,
-	assetfields.WebAddress:           webAddress,
+	"additional scheme": oneOfCodes(additionalSchemes.names), "anything": anything, "asset type": registeredType,
+	"classification scheme": oneOfCodes(classificationSchemes.names), "code": code, "coordinate": coordinate,
+	"digest": digest, "disabled": disabled, "document address": documentAddress,
+	"document type": oneOf(documentTypes...), "email address": emailAddress, "height": height,
+	"identifier id": identifierID, "identifier scheme": identifierScheme, "integer": integer, "line": line,
+	"media type": mediaType, "mode": oneOf(testMode), "own id": ownID, "prose": prose, "quantity": quantity,
+	"reason": reason, "reference": reference, "secret": secret, "server id": serverID,
+	"state": oneOf(statusNames()...), "text": text, "timestamp": timestamp, "web address": webAddress,
 }
 
 // listChecks has the rules over the elements of lists, by the names of their fields.

@@ -43,10 +43,13 @@ func TestFieldsStartInAVersionThatExists(t *testing.T) {
 	eachModel("access", accessModel, check)
 }
 
-func TestNoFieldNameIsANumberOrComesTwice(t *testing.T) {
+func TestFieldsHaveAKindAndANameOfTheirOwn(t *testing.T) {
 	eachModel("asset", assetModel, func(path string, m *model) {
 		seen := map[string]bool{}
 		for _, f := range m.fields {
+			if k, is := f.of.(plain); is && k.take == nil {
+				t.Errorf("%s.%s: got a kind that kindsOf lacks, want one of it", path, f.name)
+			}
 			if isIndex(f.name) || seen[f.name] {
 				t.Errorf("%s.%s: got a number or a name that comes twice, want a unique name", path, f.name)
 			}
