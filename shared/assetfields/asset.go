@@ -2,7 +2,7 @@ package assetfields
 
 // Asset is the asset itself (docs/contract.md, "Asset").
 var Asset = Object{Name: "Asset", About: "One object of state or municipal property.", Fields: []Field{
-	{Name: "id", Kind: "code", Is: Given, Column: 1, Search: Own, Uk: "Ідентифікатор", En: "Identifier", Shown: AsCode,
+	{Name: "id", Kind: "code", Is: Given, Column: 1, Search: Own, Uk: "Ідентифікатор", En: "Identifier", Shown: "code",
 		About: "Id of the asset. It never changes.", Example: "0a1b2c3d4e5f40718293a4b5c6d7e8f9"},
 	{Name: "assetID", Kind: "code", Is: Given, Column: 2, Search: Own, Uk: "Номер у реєстрі",
 		En: "Number in the registry", About: "Readable number of the asset. It never changes and is unique.",
@@ -108,7 +108,7 @@ var AdditionalClassification = Object{Name: "AdditionalClassification",
 
 // Unit is the unit of a quantity.
 var Unit = Object{Name: "Unit", About: "Unit of a quantity.", Fields: []Field{
-	{Name: "code", Kind: "code", Is: Required, Column: 1, Uk: "Код одиниці", En: "Code of the unit", Shown: AsUnit,
+	{Name: "code", Kind: "code", Is: Required, Column: 1, Uk: "Код одиниці", En: "Code of the unit", Shown: "unit",
 		About: "Code of the unit, for example of UN/CEFACT recommendation 20.", Example: "MTK"},
 	{Name: "name", Kind: "line", Is: Translated, Column: 2, Uk: "Найменування", En: "Name", About: "Name of the unit.",
 		Example: "квадратний метр"},
@@ -146,7 +146,7 @@ var Registration = Object{Name: "RegistrationDetails",
 			About: "State of the registration.", Example: "complete"},
 		{Name: "registrationID", Kind: "code", Search: Own, Uk: "Номер реєстрації", En: "Registration number",
 			About: "Number of the entry. It goes with the status complete only.", Example: "1047632"},
-		{Name: "registrationDate", Kind: "timestamp", Uk: "Дата реєстрації", En: "Registration date", Shown: AsDay,
+		{Name: "registrationDate", Kind: "timestamp", Uk: "Дата реєстрації", En: "Registration date", Shown: "day",
 			About:   "Date of the entry. It goes with the status complete only.",
 			Example: "2026-11-20T12:00:00.000000+02:00"},
 	}}
@@ -158,11 +158,11 @@ var Decision = Object{Name: "Decision", About: "Decision to privatise an asset."
 			"else.", Example: "5a3b9c1d2e4f46718a9b0c1d2e3f4a5b"},
 	{Name: "title", Kind: "line", Is: Translated, Search: Own, About: "Title.", Example: "Наказ про приватизацію"},
 	{Name: "decisionDate", Kind: "timestamp", Is: Required, Uk: "Дата рішення", En: "Date of the decision",
-		Shown: AsDay, About: "Date of the decision.", Example: "2026-11-20T12:00:00.000000+02:00"},
+		Shown: "day", About: "Date of the decision.", Example: "2026-11-20T12:00:00.000000+02:00"},
 	{Name: "decisionID", Kind: "code", Is: Required, Search: Own, Uk: "Номер рішення", En: "Number of the decision",
 		About: "Number of the decision.", Example: "1637-10"},
 	{Name: "decisionOf", Kind: "text", Is: Dropped, Default: "asset", Uk: "Рішення щодо", En: "Decision about",
-		Shown: AsWord, About: "Always asset.", Example: "asset"},
-	{Name: "relatedItem", Kind: "text", Is: Dropped, Uk: "Стосується", En: "Related item", Shown: AsCode,
+		Shown: "word", About: "Always asset.", Example: "asset"},
+	{Name: "relatedItem", Kind: "text", Is: Dropped, Uk: "Стосується", En: "Related item", Shown: "code",
 		About: "Accepted and dropped."},
 }}

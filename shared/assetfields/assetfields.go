@@ -120,30 +120,16 @@ const (
 	All                   // also of the fields for English and Russian
 )
 
-// Shape is the form in which a page shows a value.
+// Shape is the form in which a page shows a value, in a word: time (of Kyiv), day (in the zone that the sender wrote),
+// word (a value of a list, which has a name), telephone, mail, link, code (an id, a hash), unit (the code of a unit), prose
+// (a text in which addresses become links), media or bytes. Otherwise it is "".
 type Shape string
-
-// The forms.
-const (
-	AsText  Shape = "text"
-	AsTime  Shape = "time" // in the time zone of Kyiv
-	AsDay   Shape = "day"  // in the time zone that the sender wrote
-	AsWord  Shape = "word" // a value of a list, which has a name
-	AsPhone Shape = "telephone"
-	AsMail  Shape = "mail"
-	AsLink  Shape = "link"
-	AsCode  Shape = "code"  // an id, a hash
-	AsUnit  Shape = "unit"  // the code of a unit
-	AsProse Shape = "prose" // a text in which addresses become links
-	AsMedia Shape = "media"
-	AsBytes Shape = "bytes"
-)
 
 // shapes has the forms of kinds that are not shown as text.
 var shapes = map[Kind]Shape{
-	"asset type": AsWord, Choice: AsWord, "digest": AsCode, "document address": AsLink, "document type": AsWord,
-	"email address": AsMail, "media type": AsMedia, "mode": AsWord, OwnID: AsCode, "prose": AsProse, "reference": AsCode,
-	ServerID: AsCode, "state": AsWord, "timestamp": AsTime, "web address": AsLink,
+	"asset type": "word", Choice: "word", "digest": "code", "document address": "link", "document type": "word",
+	"email address": "mail", "media type": "media", "mode": "word", OwnID: "code", "prose": "prose", "reference": "code",
+	ServerID: "code", "state": "word", "timestamp": "time", "web address": "link",
 }
 
 // languages are the endings of the fields of a translated field, with the end of their sentence.

@@ -30,9 +30,9 @@ var fields, renamed = named()
 // named returns the names of the list of fields, and those of three fields that are not stored.
 func named() (fields map[string]field, renamed map[string]text) {
 	fields = map[string]field{
-		"previousVersions": {text{"Попередні версії", "Previous versions"}, assetfields.AsText},
-		"thumbnails":       {text{"Малі зображення", "Small pictures"}, assetfields.AsText},
-		"side":             {text{"Довша сторона", "Longer side"}, assetfields.AsText},
+		"previousVersions": {text{"Попередні версії", "Previous versions"}, ""},
+		"thumbnails":       {text{"Малі зображення", "Small pictures"}, ""},
+		"side":             {text{"Довша сторона", "Longer side"}, ""},
 	}
 	renamed = map[string]text{}
 	assetfields.Asset.Each(func(rows []assetfields.Field) {
@@ -42,7 +42,7 @@ func named() (fields map[string]field, renamed map[string]text) {
 			case f.Is.Has(assetfields.Renamed):
 				renamed[rows[i-1].Name+"."+f.Name] = name
 			case f.Uk != "":
-				fields[f.Name] = field{name, cmp.Or(f.Shown, assetfields.AsText)}
+				fields[f.Name] = field{name, f.Shown}
 			}
 		}
 	})
@@ -170,7 +170,7 @@ func fieldOf(name string) (f field, lang string) {
 	if !known {
 		f.name = text{name, name}
 	}
-	if f.form == assetfields.AsText || f.form == assetfields.AsProse {
+	if f.form == "" || f.form == "prose" {
 		lang = string(Ukrainian)
 	}
 	return f, lang
@@ -209,37 +209,37 @@ func newPart(l Lang, path string, v *value) part {
 		lang = ""
 	}
 	switch f.form {
-	case assetfields.AsTime:
+	case "time":
 		if at := timeOf(client.Timestamp(v.text)); !at.IsZero() {
 			p.Text, p.Machine = moment(l, at), at.UTC().Format(time.RFC3339Nano)
 		}
-	case assetfields.AsDay:
+	case "day":
 		if at := timeOf(client.Timestamp(v.text)); !at.IsZero() {
 			p.Text, p.Machine = day(l, at), at.Format(time.DateOnly)
 		}
-	case assetfields.AsWord:
+	case "word":
 		p.Text = word(l, withoutIndexes(path), v.text)
-	case assetfields.AsUnit:
+	case "unit":
 		if u, known := units[v.text]; known {
 			p.Text = u.after(l, 1)
 		}
-	case assetfields.AsProse:
+	case "prose":
 		p.Spans = addresses(v.text)
-	case assetfields.AsMedia:
+	case "media":
 		p.Text = cmp.Or(media[strings.ToLower(v.text)], v.text)
-	case assetfields.AsBytes:
+	case "bytes":
 		p.Text = cmp.Or(size(l, v.text), p.Text)
-	case assetfields.AsLink:
+	case "link":
 		p.Href, p.Foreign = safeLink(v.text), true
-	case assetfields.AsMail:
+	case "mail":
 		if a, err := mail.ParseAddress(v.text); err == nil && a.Address == v.text {
 			p.Href = template.URL("mailto:" + url.PathEscape(v.text))
 		}
-	case assetfields.AsPhone:
+	case "telephone":
 		if p.Href = phoneLink(v.text); p.Href == "" {
 			p.Spans = telephones(v.text)
 		}
-	case assetfields.AsCode:
+	case "code":
 		p.Code = true
 	}
 	if p.Text != v.text {
