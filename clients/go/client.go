@@ -87,5 +87,4 @@ func (s Secret) String() string {
 // Format implements fmt.Formatter for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
 
-// LogValue implements slog.LogValuer.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

@@ -3,169 +3,141 @@ package client
 // The methods of this file implement json.Marshaler and json.Unmarshaler. A field of the JSON that the struct does
 // not declare is kept in the struct's field Unknown.
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Asset) UnmarshalJSON(text []byte) error {
 	type plain Asset
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Asset) MarshalJSON() ([]byte, error) {
 	type plain Asset
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Item) UnmarshalJSON(text []byte) error {
 	type plain Item
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Item) MarshalJSON() ([]byte, error) {
 	type plain Item
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Classification) UnmarshalJSON(text []byte) error {
 	type plain Classification
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Classification) MarshalJSON() ([]byte, error) {
 	type plain Classification
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Unit) UnmarshalJSON(text []byte) error {
 	type plain Unit
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Unit) MarshalJSON() ([]byte, error) {
 	type plain Unit
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Address) UnmarshalJSON(text []byte) error {
 	type plain Address
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Address) MarshalJSON() ([]byte, error) {
 	type plain Address
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Location) UnmarshalJSON(text []byte) error {
 	type plain Location
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Location) MarshalJSON() ([]byte, error) {
 	type plain Location
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *RegistrationDetails) UnmarshalJSON(text []byte) error {
 	type plain RegistrationDetails
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v RegistrationDetails) MarshalJSON() ([]byte, error) {
 	type plain RegistrationDetails
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Decision) UnmarshalJSON(text []byte) error {
 	type plain Decision
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Decision) MarshalJSON() ([]byte, error) {
 	type plain Decision
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Document) UnmarshalJSON(text []byte) error {
 	type plain Document
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Document) MarshalJSON() ([]byte, error) {
 	type plain Document
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Organisation) UnmarshalJSON(text []byte) error {
 	type plain Organisation
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Organisation) MarshalJSON() ([]byte, error) {
 	type plain Organisation
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Identifier) UnmarshalJSON(text []byte) error {
 	type plain Identifier
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Identifier) MarshalJSON() ([]byte, error) {
 	type plain Identifier
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Contact) UnmarshalJSON(text []byte) error {
 	type plain Contact
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Contact) MarshalJSON() ([]byte, error) {
 	type plain Contact
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *Period) UnmarshalJSON(text []byte) error {
 	type plain Period
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Period) MarshalJSON() ([]byte, error) {
 	type plain Period
 	return encode(plain(v), v.Unknown)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *RelatedProcess) UnmarshalJSON(text []byte) error {
 	type plain RelatedProcess
 	return decode(text, (*plain)(v), &v.Unknown)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v RelatedProcess) MarshalJSON() ([]byte, error) {
 	type plain RelatedProcess
 	return encode(plain(v), v.Unknown)

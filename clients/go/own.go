@@ -24,7 +24,6 @@ type OwnAsset struct {
 	Reference string // the broker's own name for the asset; empty: there is none, or Own.Fields does not name it
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (o *OwnAsset) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &o.Asset); err != nil {
 		return err

@@ -115,7 +115,6 @@ type heard struct {
 	tell func()
 }
 
-// Read implements io.Reader.
 func (h heard) Read(p []byte) (int, error) {
 	n, err := h.ReadCloser.Read(p)
 	if n > 0 {

@@ -72,13 +72,12 @@ func (w *writer) example(name string) object {
 
 // fieldExample returns the example of a field in the form that a client sends.
 func (w *writer) fieldExample(name, field string) any {
-	example := w.about(name, field).Example
 	for _, d := range w.objects {
 		for _, f := range d.Fields {
 			if d.Name == name && f.Name == field {
-				return exampleOf(f, sent, example)
+				return exampleOf(f, sent)
 			}
 		}
 	}
-	return example
+	return nil
 }

@@ -2,8 +2,7 @@
 // version of the public API, and one for the admin API.
 //
 // Paths and schemas are derived from the field table of the asset service, the route table and the code lists.
-// This package adds the prose: fields.yaml has a sentence and an example for each field, and operations.go
-// describes each route. The gateway and the auth service embed the documents. A test fails if the embedded files
+// This package adds the prose about routes, in operations.go. The gateway and the auth service embed the documents. A test fails if the embedded files
 // are out of date. To update them:
 //
 //	go test ./deploy/openapi -update
@@ -27,7 +26,6 @@ type member struct {
 	value any
 }
 
-// MarshalJSON implements json.Marshaler.
 func (o object) MarshalJSON() ([]byte, error) {
 	var text bytes.Buffer
 	text.WriteByte('{')
@@ -91,15 +89,8 @@ var licence = object{{"name", "Apache License 2.0"}, {"identifier", "Apache-2.0"
 
 // Public returns the document for a version of the public API.
 func Public(version string) (Document, error) {
-	w, err := newWriter(version)
-	if err != nil {
-		return Document{}, err
-	}
+	w := newWriter(version)
 	paths, err := w.paths()
-	if err != nil {
-		return Document{}, err
-	}
-	schemas, err := w.schemas()
 	if err != nil {
 		return Document{}, err
 	}
@@ -125,7 +116,7 @@ func Public(version string) (Document, error) {
 		{"x-common-headers", common},
 		{"x-common-parameters", commonParams},
 		{"components", object{
-			{"schemas", schemas},
+			{"schemas", w.schemas()},
 			{"parameters", components("parameters", params)},
 			{"headers", components("headers", own)},
 			{"responses", append(w.replies, responses()...)},

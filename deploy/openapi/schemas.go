@@ -1,27 +1,13 @@
 package openapi
 
 import (
-	_ "embed" // fields.yaml
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"asset-registry/assetsvc"
 )
-
-//go:embed fields.yaml
-var fieldsFile []byte
-
-// prose is the text about one field, or about one type of objects.
-type prose struct {
-	Text    string `yaml:"text"`
-	Example any    `yaml:"example"`
-}
 
 // variant is the purpose of a schema for an object.
 type variant string
@@ -38,20 +24,11 @@ const (
 type writer struct {
 	version string
 	objects []assetsvc.Description // types of objects in the version, with only the fields of the version
-	prose   map[string]map[string]prose
-	missing []error // fields without prose
 	replies object  // successful answers, for components/responses
 }
 
-func newWriter(version string) (*writer, error) {
+func newWriter(version string) *writer {
 	w := &writer{version: version}
-	raw := map[string]map[string]any{}
-	if err := yaml.UnmarshalWithOptions(fieldsFile, &raw, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("read fields.yaml: %w", err)
-	}
-	if err := w.readProse(raw); err != nil {
-		return nil, err
-	}
 	for _, d := range assetsvc.Describe() {
 		d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f assetsvc.Field) bool {
 			return string(f.Since) > version // compared as text, because each number in a version has one digit
@@ -60,7 +37,7 @@ func newWriter(version string) (*writer, error) {
 			w.objects = append(w.objects, d)
 		}
 	}
-	return w, nil
+	return w
 }
 
 // bodies are the types of objects that no asset contains.
@@ -74,48 +51,8 @@ func (w *writer) has(object string) bool {
 	})
 }
 
-// readProse fills w.prose. The prose of a type itself has the key "" instead of the name of a field.
-func (w *writer) readProse(raw map[string]map[string]any) error {
-	w.prose = map[string]map[string]prose{}
-	for object, rows := range raw {
-		w.prose[object] = map[string]prose{}
-		for name, row := range rows {
-			if name == "text" {
-				text, _ := row.(string)
-				w.prose[object][""] = prose{Text: text}
-				continue
-			}
-			fields, ok := row.(map[string]any)
-			text, _ := fields["text"].(string)
-			if !ok || text == "" {
-				return fmt.Errorf("fields.yaml: %s.%s has no text", object, name)
-			}
-			w.prose[object][name] = prose{text, fields["example"]}
-		}
-	}
-	return nil
-}
-
-// languages are the endings of translated fields, with the sentence that is added to the field's text.
-var languages = map[string]string{"_en": " In English.", "_ru": " In Russian."}
-
-// about returns the prose for a field.
-func (w *writer) about(object, field string) prose {
-	if p, ok := w.prose[object][field]; ok {
-		return p
-	}
-	for _, ending := range slices.Sorted(maps.Keys(languages)) {
-		if base, ok := strings.CutSuffix(field, ending); ok {
-			p := w.prose[object][base]
-			return prose{Text: p.Text + languages[ending]}
-		}
-	}
-	w.missing = append(w.missing, fmt.Errorf("fields.yaml: %s.%s is missing", object, field))
-	return prose{}
-}
-
 // schemas returns the schemas of all objects and answers.
-func (w *writer) schemas() (object, error) {
+func (w *writer) schemas() object {
 	var all object
 	for _, d := range w.objects {
 		for _, v := range variantsOf(d.Name) {
@@ -123,7 +60,7 @@ func (w *writer) schemas() (object, error) {
 		}
 	}
 	all = append(all, w.bodySchemas()...)
-	return append(all, w.answerSchemas()...), errors.Join(w.missing...)
+	return append(all, w.answerSchemas()...)
 }
 
 // variantsOf returns the variants of a type that the document needs.
@@ -143,7 +80,7 @@ func variantsOf(object string) []variant {
 // schema returns the schema of an object in a variant.
 func (w *writer) schema(d assetsvc.Description, v variant) object {
 	properties, required := w.properties(d, v)
-	o := object{{"type", "object"}, {"description", w.about(d.Name, "").Text + variantText[v]}}
+	o := object{{"type", "object"}, {"description", d.About + variantText[v]}}
 	if len(required) > 0 {
 		o = o.with("required", required)
 	}
@@ -184,8 +121,7 @@ func mustSend(f assetsvc.Field) bool { return f.Required && f.Name != "status" }
 
 // property returns the schema of a field.
 func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
-	about := w.about(parent, f.Name)
-	text := about.Text
+	text := f.About
 	ignored := v != shown && isIgnored(parent, f, v)
 	if ignored {
 		text = strings.TrimSpace(text + ignoredText(f))
@@ -208,8 +144,8 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 		o = nullable(o)
 	}
 	o = o.with("description", text)
-	if about.Example != nil && !f.Hidden {
-		o = o.with("examples", []any{exampleOf(f, v, about.Example)})
+	if f.Example != nil && !f.Hidden {
+		o = o.with("examples", []any{exampleOf(f, v)})
 	}
 	if f.Since != "" {
 		o = o.with("x-since", string(f.Since))
@@ -224,11 +160,11 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 }
 
 // exampleOf returns an example in the form that the variant needs: in requests, decimals are sent as text.
-func exampleOf(f assetsvc.Field, v variant, example any) any {
+func exampleOf(f assetsvc.Field, v variant) any {
 	if v != shown && f.Form.Sent["format"] == "decimal" {
-		return fmt.Sprint(example)
+		return fmt.Sprint(f.Example)
 	}
-	return example
+	return f.Example
 }
 
 // inStates returns the callers that may write a field. After each caller it lists the states of the asset in which this

@@ -40,7 +40,6 @@ type ownListener struct {
 	user int
 }
 
-// Accept implements net.Listener.
 func (l ownListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.AcceptUnix()

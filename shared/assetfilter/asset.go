@@ -1,10 +1,8 @@
 package assetfilter
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"asset-registry.example/client"
@@ -15,16 +13,6 @@ const (
 	MaxTerm  = 512    // bytes of a term; longer terms are dropped
 	MaxTerms = 20_000 // different terms; further terms are dropped
 )
-
-// Asset has the properties of an asset that filters look at.
-type Asset struct {
-	Status, Type, Owner      string
-	Custodian, CustodianName string // Custodian has the form that OrganisationKey returns
-	Items                    []Item
-}
-
-// Item has the properties of an item.
-type Item struct{ Code, CodeName, Region, Locality string }
 
 // OrganisationKey returns the scheme and the id of an organisation, joined by a hyphen, or "" if one of the two
 // is missing.
@@ -82,36 +70,3 @@ func Terms(asset []byte) ([]string, error) {
 // termOf returns a filter's term with the filter's name in front, so that terms of different filters differ. No
 // name contains a "=".
 func termOf(name Name, term string) string { return string(name) + "=" + term }
-
-// parse returns the properties of an asset in JSON.
-func parse(asset []byte) (*Asset, error) {
-	var in struct {
-		Status         string `json:"status"`
-		AssetType      string `json:"assetType"`
-		Owner          string `json:"owner"`
-		AssetCustodian struct {
-			Identifier struct {
-				Scheme string         `json:"scheme"`
-				ID     jsontext.Value `json:"id"`
-			} `json:"identifier"`
-		} `json:"assetCustodian"`
-		Items []struct {
-			Classification struct {
-				ID string `json:"id"`
-			} `json:"classification"`
-			Address struct {
-				Region   string `json:"region"`
-				Locality string `json:"locality"`
-			} `json:"address"`
-		} `json:"items"`
-	}
-	if err := json.Unmarshal(asset, &in); err != nil {
-		return nil, fmt.Errorf("read an asset: %w", err)
-	}
-	a := &Asset{Status: in.Status, Type: in.AssetType, Owner: in.Owner}
-	a.Custodian = OrganisationKey(in.AssetCustodian.Identifier.Scheme, in.AssetCustodian.Identifier.ID)
-	for _, i := range in.Items {
-		a.Items = append(a.Items, Item{Code: i.Classification.ID, Region: i.Address.Region, Locality: i.Address.Locality})
-	}
-	return a, nil
-}

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"asset-registry.example/client"
 	"asset-registry/shared/ukrainian"
 )
@@ -44,24 +47,34 @@ type Filter struct {
 	Values []string // the values that are allowed; nil: any value
 	IsCode bool     // values are codes of a classification, or their first digits
 
+	// Field is the field of the search index that has the terms. Names is the field that has the names of values for
+	// people; "": values have no names.
+	Field, Names string
+	Levels       []int  // lengths of the codes that a facet counts; nil: the values are not codes
+	OnPage       bool   // the search page of the site has the facet
+	Uk, En       string // name for people
+
 	term func(value string) string
 	each func(a *Asset, add func(term, value, name string))
 }
 
-// All contains all filters, in the order in which documents and pages list them.
+// All contains all filters, in the order in which documents and pages list them. The table determines the parameters,
+// the facets, the columns and the format of the index, the filters of webhooks, the description of the API and the site.
 var All = []Filter{
 	{
 		Name: Status, About: "State of the asset.", Values: statuses(),
+		Field: "s", OnPage: true, Uk: "Стан", En: "State",
 		each: func(a *Asset, add func(term, value, name string)) { add(a.Status, "", "") },
 	},
 	{
-		Name: Type, About: "`assetType` of the asset.",
+		Name: Type, About: "`assetType` of the asset.", Field: "y", Uk: "Тип активу", En: "Type of asset",
 		each: func(a *Asset, add func(term, value, name string)) { add(a.Type, "", "") },
 	},
 	{
 		Name: Classification, IsCode: true,
 		About: "Code of an item, with or without its check digit. A code of a division, group or class " +
 			"stands for the codes in it. The first 2 to 8 digits will do.",
+		Field: "c", Names: "cn", Levels: []int{2, 3, 4, 8}, OnPage: true, Uk: "Вид майна", En: "Kind of property",
 		term: codeTerm,
 		each: func(a *Asset, add func(term, value, name string)) {
 			for _, i := range a.Items {
@@ -74,7 +87,8 @@ var All = []Filter{
 	{
 		Name:  Region,
 		About: "Region of an item. Case and words such as область do not count; spellings of one region are one.",
-		term:  ukrainian.Region,
+		Field: "r", Names: "rn", OnPage: true, Uk: "Область", En: "Region",
+		term: ukrainian.Region,
 		each: func(a *Asset, add func(term, value, name string)) {
 			for _, i := range a.Items {
 				key := ukrainian.Region(i.Region)
@@ -84,6 +98,7 @@ var All = []Filter{
 	},
 	{
 		Name: Locality, About: "Locality of an item. Case and words such as місто do not count.",
+		Field: "l", Names: "ln", OnPage: true, Uk: "Населений пункт", En: "Locality",
 		term: ukrainian.Place,
 		each: func(a *Asset, add func(term, value, name string)) {
 			for _, i := range a.Items {
@@ -95,14 +110,58 @@ var All = []Filter{
 	{
 		Name:  Custodian,
 		About: "Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`.",
+		Field: "k", Names: "kn", OnPage: true, Uk: "Балансоутримувач", En: "Custodian",
 		each: func(a *Asset, add func(term, value, name string)) {
 			add(a.Custodian, a.Custodian, a.CustodianName)
 		},
 	},
 	{
-		Name: Owner, About: "Broker that owns the asset.",
+		Name: Owner, About: "Broker that owns the asset.", Field: "o", Uk: "Оператор", En: "Broker",
 		each: func(a *Asset, add func(term, value, name string)) { add(a.Owner, "", "") },
 	},
+}
+
+// Asset has the properties of an asset that filters look at.
+type Asset struct {
+	Status, Type, Owner      string
+	Custodian, CustodianName string // Custodian has the form that OrganisationKey returns
+	Items                    []Item
+}
+
+// Item has the properties of an item.
+type Item struct{ Code, CodeName, Region, Locality string }
+
+// parse returns the properties of an asset in JSON.
+func parse(asset []byte) (*Asset, error) {
+	var in struct {
+		Status         string `json:"status"`
+		AssetType      string `json:"assetType"`
+		Owner          string `json:"owner"`
+		AssetCustodian struct {
+			Identifier struct {
+				Scheme string         `json:"scheme"`
+				ID     jsontext.Value `json:"id"`
+			} `json:"identifier"`
+		} `json:"assetCustodian"`
+		Items []struct {
+			Classification struct {
+				ID string `json:"id"`
+			} `json:"classification"`
+			Address struct {
+				Region   string `json:"region"`
+				Locality string `json:"locality"`
+			} `json:"address"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(asset, &in); err != nil {
+		return nil, fmt.Errorf("read an asset: %w", err)
+	}
+	a := &Asset{Status: in.Status, Type: in.AssetType, Owner: in.Owner}
+	a.Custodian = OrganisationKey(in.AssetCustodian.Identifier.Scheme, in.AssetCustodian.Identifier.ID)
+	for _, i := range in.Items {
+		a.Items = append(a.Items, Item{Code: i.Classification.ID, Region: i.Address.Region, Locality: i.Address.Locality})
+	}
+	return a, nil
 }
 
 // Find returns the filter with the given name. ok is false if no filter has the name.

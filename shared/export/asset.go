@@ -1,124 +1,135 @@
 package export
 
 import (
-	jsonv1 "encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Asset is an asset that was read for exports.
 type Asset struct {
-	line   []byte
-	record record
-	cells  []cell // cells of the asset's row in the table of assets
+	line  []byte
+	whole string     // the line
+	rows  [][][]cell // rows of each table
 }
 
-// lenient accepts all JSON that the stores may have, as encoding/json does. Reading takes
-// a third of the time of encoding/json.
-var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+// lenient accepts all JSON that the stores may have, as encoding/json does.
+var lenient = jsontext.AllowInvalidUTF8(true)
 
 // Read reads an asset from a line of JSON. The caller must not change the line afterwards. ok is false for an
 // asset that no search finds: one in test mode, a deleted one, or a draft. A value of a wrong type is dropped.
 func Read(line []byte) (a *Asset, ok bool, err error) {
-	a = &Asset{line: line}
-	if err = json.Unmarshal(line, &a.record, lenient); err != nil {
-		a.record = record{}
-		var wrong *jsonv1.UnmarshalTypeError
-		if err = jsonv1.Unmarshal(line, &a.record); errors.As(err, &wrong) {
-			err = nil // the asset lacks only the values of a wrong type
+	row := make([]cell, modePlace+1)
+	a = &Asset{line: line, whole: string(line), rows: make([][][]cell, len(Tables))}
+	d := jsontext.NewDecoder(bytes.NewBuffer(line), lenient, jsontext.AllowDuplicateNames(true))
+	if err = a.read(d, root, row); err == nil {
+		if _, err = d.ReadToken(); errors.Is(err, io.EOF) {
+			err = nil
+		} else if err == nil {
+			err = errors.New("there is more than one value")
 		}
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("read an asset: %w", err)
 	}
-	r := &a.record
-	return a, r.Mode == "" && r.Status != "deleted" && r.Status != "draft", nil
-}
-
-// row returns the cells of the asset. It makes them once, because several files have the same cells.
-func (a *Asset) row() []cell {
-	if a.cells == nil {
-		a.cells = Tables[0].row(make([]cell, 0, len(Tables[0].columns)), &a.record, 0)
+	mode, status := row[modePlace].text, row[statusColumn].text
+	for _, table := range []int{ofItems, ofDocuments} {
+		row[lengthColumns[table]] = cell{strconv.Itoa(len(a.rows[table])), true}
+		for _, r := range a.rows[table] {
+			r[0].text = row[idColumn].text
+		}
 	}
-	return a.cells
+	if len(a.rows[ofItems]) > 0 {
+		copy(row[lengthColumns[ofItems]+1:], a.rows[ofItems][0][2:]) // without the ids of the asset and the item
+	}
+	a.rows[ofAssets] = [][]cell{row[:modePlace]}
+	return a, mode == "" && status != "deleted" && status != "draft", nil
 }
 
-// record has the fields of an asset that have columns.
-type record struct {
-	ID                  string `json:"id"`
-	AssetID             string `json:"assetID"`
-	AssetType           string `json:"assetType"`
-	Status              string `json:"status"`
-	Mode                string `json:"mode"`
-	Title               string `json:"title"`
-	TitleEn             string `json:"title_en"`
-	Description         string `json:"description"`
-	Owner               string `json:"owner"`
-	Date                string `json:"date"`
-	DateModified        string `json:"dateModified"`
-	RectificationPeriod struct {
-		StartDate string `json:"startDate"`
-	} `json:"rectificationPeriod"`
-	AssetCustodian struct {
-		Name       string `json:"name"`
-		Identifier struct {
-			Scheme string         `json:"scheme"`
-			ID     jsontext.Value `json:"id"`
-		} `json:"identifier"`
-		ContactPoint struct {
-			Email     string `json:"email"`
-			Telephone string `json:"telephone"`
-		} `json:"contactPoint"`
-	} `json:"assetCustodian"`
-	Items     []item     `json:"items"`
-	Documents []document `json:"documents"`
+// The indexes of columns of the table of assets.
+var (
+	idColumn      = indexOf("id")
+	statusColumn  = indexOf("status")
+	lengthColumns = []int{ofItems: indexOf("items.length"), ofDocuments: indexOf("documents.length")}
+)
+
+func indexOf(name string) int {
+	return slices.IndexFunc(Tables[ofAssets].columns, func(c column) bool { return c.name == name })
 }
 
-// item has the fields of an item that have columns.
-type item struct {
-	ID             string `json:"id"`
-	Description    string `json:"description"`
-	Classification struct {
-		Scheme      string `json:"scheme"`
-		ID          string `json:"id"`
-		Description string `json:"description"`
-	} `json:"classification"`
-	Quantity jsontext.Value `json:"quantity"`
-	Unit     struct {
-		Code string `json:"code"`
-		Name string `json:"name"`
-	} `json:"unit"`
-	Address struct {
-		Region        string `json:"region"`
-		Locality      string `json:"locality"`
-		StreetAddress string `json:"streetAddress"`
-		PostalCode    string `json:"postalCode"`
-	} `json:"address"`
-	Location struct {
-		Latitude  jsontext.Value `json:"latitude"`
-		Longitude jsontext.Value `json:"longitude"`
-	} `json:"location"`
+// read reads a value. The cells of its columns come into the row.
+func (a *Asset) read(d *jsontext.Decoder, p *place, row []cell) error {
+	switch k := d.PeekKind(); {
+	case k == '[' && p.table != 0:
+		return a.readList(d, p)
+	case k == '{' && p.below != nil:
+		return a.readObject(d, p, row)
+	case p.below == nil && (k == '"' || k == '0' && p.kind != text):
+		raw, err := d.ReadValue()
+		if err == nil {
+			row[p.column] = cellOf(p.kind, a.text(raw, int(d.InputOffset())))
+		}
+		return err
+	}
+	return d.SkipValue()
 }
 
-// document has the fields of a document that have columns.
-type document struct {
-	ID            string         `json:"id"`
-	DocumentType  string         `json:"documentType"`
-	Title         string         `json:"title"`
-	Description   string         `json:"description"`
-	Format        string         `json:"format"`
-	URL           string         `json:"url"`
-	Hash          string         `json:"hash"`
-	SHA256        string         `json:"sha256"`
-	Size          jsontext.Value `json:"size"`
-	AccessDetails string         `json:"accessDetails"`
-	Language      string         `json:"language"`
-	DocumentOf    string         `json:"documentOf"`
-	RelatedItem   string         `json:"relatedItem"`
-	Author        string         `json:"author"`
-	DatePublished string         `json:"datePublished"`
-	DateModified  string         `json:"dateModified"`
+// text returns the text of a string or a number that ends at this byte of the line. It takes no memory of its own,
+// unless the string has escapes.
+func (a *Asset) text(raw jsontext.Value, end int) string {
+	switch {
+	case raw.Kind() == '0':
+		return a.whole[end-len(raw) : end]
+	case bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw):
+		return a.whole[end-len(raw)+1 : end-1]
+	}
+	unquoted, _ := jsontext.AppendUnquote(nil, raw) // replaces invalid bytes; the error does not matter
+	return string(unquoted)
+}
+
+// readList reads the elements of a list as rows of its table.
+func (a *Asset) readList(d *jsontext.Decoder, p *place) error {
+	a.rows[p.table] = nil
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	elements := &place{below: p.below}
+	for d.PeekKind() != ']' {
+		row := make([]cell, len(Tables[p.table].columns))
+		if err := a.read(d, elements, row); err != nil {
+			return err
+		}
+		a.rows[p.table] = append(a.rows[p.table], row)
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+func (a *Asset) readObject(d *jsontext.Decoder, p *place, row []cell) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		name, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		below := p.below[string(name[1:len(name)-1])] // the stores escape no letters of names
+		if below == nil {
+			err = d.SkipValue()
+		} else {
+			err = a.read(d, below, row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
 }

@@ -10,17 +10,16 @@ import (
 
 // csvFile is a CSV file of a table (RFC 4180).
 type csvFile struct {
-	table Table
+	table int
 	to    io.Writer
 	line  bytes.Buffer
-	cells []cell // memory of a row
 }
 
 // openCSV returns a function that begins a CSV file of the table with this index in Tables.
 func openCSV(table int) func(io.Writer) (writer, error) {
 	return func(w io.Writer) (writer, error) {
-		f := &csvFile{table: Tables[table], to: w}
-		for i, c := range f.table.columns {
+		f := &csvFile{table: table, to: w}
+		for i, c := range Tables[table].columns {
 			f.cell(i, c.name)
 		}
 		return f, f.end()
@@ -28,27 +27,18 @@ func openCSV(table int) func(io.Writer) (writer, error) {
 }
 
 func (f *csvFile) add(a *Asset) (rows int, err error) {
-	rows = f.table.rows(&a.record)
-	for row := range rows {
-		for i, c := range f.row(a, row) {
+	for n, row := range a.rows[f.table] {
+		for i, c := range row {
 			if !c.isNumber {
 				c.text = cells.Harmless(c.text)
 			}
 			f.cell(i, c.text)
 		}
 		if err := f.end(); err != nil {
-			return row, err
+			return n, err
 		}
 	}
-	return rows, nil
-}
-
-func (f *csvFile) row(a *Asset, row int) []cell {
-	if f.table.Name == Tables[0].Name {
-		return a.row()
-	}
-	f.cells = f.table.row(f.cells[:0], &a.record, row)
-	return f.cells
+	return len(a.rows[f.table]), nil
 }
 
 // cell adds a cell to the line. It does not use encoding/csv, because that package changes line breaks within texts.

@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,7 +30,7 @@ func openGeoJSON(w io.Writer) (writer, error) {
 }
 
 func (p *places) add(a *Asset) (rows int, err error) {
-	geometry := geometryOf(a.record.Items)
+	geometry := geometryOf(a.rows[ofItems])
 	if geometry == "" {
 		return 0, nil
 	}
@@ -38,10 +39,10 @@ func (p *places) add(a *Asset) (rows int, err error) {
 	}
 	p.any = true
 	p.line.WriteString("\n{\"type\":\"Feature\",\"id\":")
-	p.quote(a.record.ID)
+	p.quote(a.rows[ofAssets][0][idColumn].text)
 	p.line.WriteString(`,"geometry":` + geometry + `,"properties":{`)
 	begun := false
-	for i, c := range a.row() {
+	for i, c := range a.rows[ofAssets][0] {
 		if c.text == "" {
 			continue
 		}
@@ -73,12 +74,15 @@ func (p *places) close() error {
 	return err
 }
 
+// latitudeColumn is the index of the latitude of an item. The longitude comes behind it.
+var latitudeColumn = slices.IndexFunc(Tables[ofItems].columns, func(c column) bool { return c.name == "location.latitude" })
+
 // geometryOf returns the places of items as a GeoJSON geometry, or "" if no item has a place.
-func geometryOf(items []item) string {
+func geometryOf(items [][]cell) string {
 	var all []string
 	for _, i := range items {
-		lat, okLat := degrees(scalar(i.Location.Latitude), 90)
-		lon, okLon := degrees(scalar(i.Location.Longitude), 180)
+		lat, okLat := degrees(i[latitudeColumn].text, 90)
+		lon, okLon := degrees(i[latitudeColumn+1].text, 180)
 		if okLat && okLon {
 			all = append(all, "["+lon+","+lat+"]")
 		}

@@ -48,7 +48,7 @@ const (
 
 // TestAWholeCopyHasThreeTables reads the tables back. They must have a row for
 // each asset that searches find, and for each of its items and documents.
-// Promises: whole-rows, whole-columns, whole-files, export-formulas
+// Promises: whole-rows, whole-files, export-formulas
 func TestAWholeCopyHasThreeTables(t *testing.T) {
 	files, rows := whole(t, hotel, land, test, removed)
 	want := map[string]int{"assets.csv": 2, "items.csv": 2, "documents.csv": 1, "assets.jsonl.gz": 2, "assets.geojson": 1}
@@ -86,6 +86,34 @@ func TestAWholeCopyHasThreeTables(t *testing.T) {
 	}
 	if got := tableOf(t, []byte(files["assets.csv"]))[0]["title"]; got != "'=Готель" {
 		t.Errorf("got the title %q, want a ' in front", got)
+	}
+}
+
+// TestColumnsStayInTheirOrder compares the columns with those that are published. Others may only follow them.
+// Promises: whole-columns
+func TestColumnsStayInTheirOrder(t *testing.T) {
+	published := map[string]string{
+		"assets": "id assetID assetType status title title_en description owner rectificationPeriod.startDate date " +
+			"dateModified assetCustodian.name assetCustodian.identifier.scheme assetCustodian.identifier.id " +
+			"assetCustodian.contactPoint.email assetCustodian.contactPoint.telephone documents.length items.length " +
+			"items.0.description items.0.classification.scheme items.0.classification.id " +
+			"items.0.classification.description items.0.quantity items.0.unit.code items.0.unit.name " +
+			"items.0.address.region items.0.address.locality items.0.address.streetAddress items.0.address.postalCode " +
+			"items.0.location.latitude items.0.location.longitude",
+		"items": "asset.id id description classification.scheme classification.id classification.description quantity " +
+			"unit.code unit.name address.region address.locality address.streetAddress address.postalCode " +
+			"location.latitude location.longitude",
+		"documents": "asset.id id documentType title description format url hash sha256 size accessDetails language documentOf " +
+			"relatedItem author datePublished dateModified",
+	}
+	for _, table := range Tables {
+		var got []string
+		for _, c := range table.Columns() {
+			got = append(got, c.Name)
+		}
+		if all := strings.Join(got, " "); !strings.HasPrefix(all+" ", published[table.Name]+" ") {
+			t.Errorf("%s: got the columns %s, want at first %s", table.Name, all, published[table.Name])
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func openXLSX(w io.Writer) (writer, error) {
 	return s, s.addRow(names)
 }
 
-func (s *sheet) add(a *Asset) (rows int, err error) { return 1, s.addRow(a.row()) }
+func (s *sheet) add(a *Asset) (rows int, err error) { return 1, s.addRow(a.rows[ofAssets][0]) }
 
 func (s *sheet) addRow(row []cell) error {
 	s.line.WriteString("<row>")

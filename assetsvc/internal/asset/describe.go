@@ -112,6 +112,7 @@ func digestPattern() string {
 // Description describes one field table, for people and for programs that generate code.
 type Description struct {
 	Name   string
+	About  string // a sentence
 	Fields []FieldDescription
 }
 
@@ -130,13 +131,15 @@ type FieldDescription struct {
 	Writers  []string // who writes the field; only for fields of the asset itself
 	Of       string   // name of the Description of the objects in the field; "": the values are plain
 	Form     Form     // form of the values, if they are plain
+	About    string   // a sentence
+	Example  any      // nil: none
 }
 
 // Describe returns the description of every field table. The asset comes first. Then come the objects in it, in the
 // order in which they first occur. Other bodies come last.
 func Describe() []Description {
 	var all []Description
-	for _, m := range []*model{&assetModel, &accessModel, &handoverModel, &recoveryModel, &transferModel} {
+	for _, m := range []*model{assetModel, accessModel, handoverModel, recoveryModel, transferModel} {
 		all = m.describe(all)
 	}
 	return all
@@ -147,7 +150,7 @@ func (m *model) describe(all []Description) []Description {
 	if slices.ContainsFunc(all, func(d Description) bool { return d.Name == m.called() }) {
 		return all
 	}
-	described := Description{Name: m.called()}
+	described := Description{Name: m.called(), About: m.about}
 	for _, f := range m.fields {
 		described.Fields = append(described.Fields, f.describe())
 	}
@@ -170,9 +173,9 @@ func (m *model) called() string {
 
 func (f field) describe() FieldDescription {
 	d := FieldDescription{
-		Name: f.name, Since: f.since, Required: f.required, Group: f.group,
+		Name: f.name, Since: f.since, Required: f.required, Group: f.group, About: f.about, Example: f.example,
 		Given:   f.group == "" && (f.given || f.required || f.absent != nil),
-		Ignored: f.ours, Sandbox: f.sandboxOnly, Writers: f.writers.names(),
+		Ignored: f.ours, Sandbox: f.sandboxOnly, Writers: f.writers.Names(),
 	}
 	of := f.of
 	if k, ok := of.(dropped); ok {
@@ -195,26 +198,6 @@ func (f field) describe() FieldDescription {
 		d.Form.Shown = schema{"type": "string", "const": d.Default}
 	}
 	return d
-}
-
-// names returns who may write a field and when, in the words that the API's description uses.
-func (w writers) names() []string {
-	var names []string
-	for _, occasion := range []struct {
-		is   writers
-		name string
-	}{
-		{atCreation, "creation"},
-		{byOwner, "owner"},
-		{byOwnerPublishing, "owner, in the step from draft to pending"},
-		{byConcierge, "concierge"},
-		{byAdministrator, "administrator"},
-	} {
-		if w&occasion.is != 0 {
-			names = append(names, occasion.name)
-		}
-	}
-	return names
 }
 
 // Step is a step from one state to another, with the roles that may take it (docs/contract.md, "States").

@@ -5,27 +5,6 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// handoverModel is the field table of the body with which a broker takes over an asset (docs/contract.md,
-// "Ownership").
-var handoverModel = model{name: "Ownership", fields: []field{
-	{name: "id", of: code, required: true},
-	{name: "transfer", of: secret, required: true},
-}}
-
-// transferModel is the field table of a transfer (docs/contract.md, "Transfers"). Clients may send its fields
-// back; the service ignores their values.
-var transferModel = model{name: "Transfer", fields: []field{
-	{name: "id", of: dropped{of: text}},
-	{name: "date", of: dropped{of: text}},
-	{name: "usedFor", of: dropped{of: text}},
-}}
-
-// recoveryModel is the field table of the body with which an administrator gives an asset new tokens
-// (docs/contract.md, "Recovery").
-var recoveryModel = model{name: "Recovery", fields: []field{
-	{name: "reason", of: reason, required: true},
-}}
-
 // reason accepts a string that a person can read, and nothing else in place of a string.
 var reason = plain{form: Form{Sent: schema{"type": "string"}},
 	take: func(w *walk, path string, _, sent record.Value) record.Value {

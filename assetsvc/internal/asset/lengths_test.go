@@ -45,7 +45,7 @@ func TestEveryTextHasALength(t *testing.T) {
 			}
 		}
 	}
-	visit(&assetModel)
+	visit(assetModel)
 }
 
 // limits has, for each field, its greatest length, and a change of an asset that sets the field to a text.
@@ -125,7 +125,7 @@ func overlong(of kind, v record.Value) record.Value {
 func overlongIn(t *testing.T, s Status) Asset {
 	t.Helper()
 	a := in(t, s)
-	fields := overlong(&assetModel, a.fields).(record.Object)
+	fields := overlong(assetModel, a.fields).(record.Object)
 	for _, name := range []string{"id", "assetID", "owner"} {
 		if value := a.fields.Get(name); value != nil {
 			fields = fields.With(name, value)
@@ -179,7 +179,7 @@ func TestStoredTextsMayBeTooLong(t *testing.T) {
 // Promises: no-u0000, all-faults
 func TestAFaultyTextIsToldOnce(t *testing.T) {
 	refused := 0
-	eachModel("", &assetModel, func(path string, m *model) {
+	eachModel("", assetModel, func(path string, m *model) {
 		for _, f := range m.fields {
 			k, isPlain := f.of.(plain)
 			if !isPlain {

@@ -47,7 +47,7 @@ type Part struct {
 var parts = []Part{
 	{
 		Path: "items", ID: "item_id", Verbs: []Verb{Add, Merge},
-		field: "items", model: &itemModel,
+		field: "items", model: itemModel,
 		writer: Owner, while: []Status{Draft, Pending},
 		refusal: "Can't update or create item in current (%s) asset status",
 		fixed:   []string{"id"},
@@ -55,7 +55,7 @@ var parts = []Part{
 	},
 	{
 		Path: "decisions", ID: "decision_id", Verbs: []Verb{Add, Merge},
-		field: "decisions", model: &decisionModel,
+		field: "decisions", model: decisionModel,
 		writer: Owner, while: []Status{Draft, Pending},
 		refusal: "Can't update decisions in current (%s) asset status",
 		fixed:   []string{"id"},
@@ -63,7 +63,7 @@ var parts = []Part{
 	},
 	{
 		Path: "documents", ID: "document_id", Verbs: []Verb{Add, Merge, Replace},
-		field: "documents", model: &documentModel,
+		field: "documents", model: documentModel,
 		writer: Owner, while: []Status{Pending},
 		refusal: "Can't update document in current (%s) asset status",
 		given:   []string{"id", "author", "datePublished", "dateModified", sha256Field, sizeField},
@@ -73,7 +73,7 @@ var parts = []Part{
 	},
 	{
 		Path: "related_processes", ID: "relatedProcess_id", Verbs: []Verb{Add, Merge, Remove},
-		field: processesField, model: &relatedProcessModel,
+		field: processesField, model: relatedProcessModel,
 		writer: Concierge,
 		given:  []string{"id"},
 		check:  atMostOne, checked: processesField,

@@ -5,17 +5,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"asset-registry/shared/assetfields"
 )
 
 // Group is a group of fields that an operator may hide from callers without an API key (docs/contract.md, "Hidden
 // fields"). The field table names the group of each field. An operator cannot hide fields whose group is "".
-type Group string
+type Group = assetfields.Group
 
 // The groups.
 const (
-	Contacts  Group = "contacts"  // persons and their telephones, addresses and pages
-	Addresses Group = "addresses" // street and postal code, but not region and locality
-	Locations Group = "locations" // coordinates
+	Contacts  = assetfields.Contacts
+	Addresses = assetfields.Addresses
+	Locations = assetfields.Locations
 )
 
 var groups = []Group{Contacts, Addresses, Locations}

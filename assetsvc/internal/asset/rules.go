@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/assetfields"
 	"asset-registry/shared/fault"
 )
 
@@ -36,7 +37,7 @@ func (r Rules) Create(in record.Object, o Origin) (Asset, error) {
 		{Name: "owner", Value: o.Owner},
 		{Name: "date", Value: now},
 	}
-	fields := w.asset(draft, in, atCreation)
+	fields := w.asset(draft, in, assetfields.AtCreation)
 	w.ignores("status", fields.Get("status"), string(Draft))
 	refused, err := Asset{ignored: w.names}, w.fault()
 	switch {
@@ -160,17 +161,17 @@ func checkStep(from, to Status, by Caller) error {
 
 // writes returns the fields that a role may write when it moves an asset from one state to another, or leaves
 // the asset in its state (docs/contract.md, "Writable fields").
-func (r Role) writes(from, to Status) writers {
+func (r Role) writes(from, to Status) assetfields.Writers {
 	switch r {
 	case Owner:
 		if from == Draft && to == Pending {
-			return byOwner | byOwnerPublishing
+			return assetfields.ByOwner | assetfields.ByOwnerPublishing
 		}
-		return byOwner
+		return assetfields.ByOwner
 	case Concierge:
-		return byConcierge
+		return assetfields.ByConcierge
 	case Administrator:
-		return byAdministrator
+		return assetfields.ByAdministrator
 	default:
 		return 0
 	}

@@ -39,14 +39,17 @@ func TestFieldsStartInAVersionThatExists(t *testing.T) {
 			}
 		}
 	}
-	eachModel("asset", &assetModel, check)
-	eachModel("access", &accessModel, check)
+	eachModel("asset", assetModel, check)
+	eachModel("access", accessModel, check)
 }
 
-func TestNoFieldNameIsANumberOrComesTwice(t *testing.T) {
-	eachModel("asset", &assetModel, func(path string, m *model) {
+func TestFieldsHaveAKindAndANameOfTheirOwn(t *testing.T) {
+	eachModel("asset", assetModel, func(path string, m *model) {
 		seen := map[string]bool{}
 		for _, f := range m.fields {
+			if k, is := f.of.(plain); is && k.take == nil {
+				t.Errorf("%s.%s: got a kind that kindsOf lacks, want one of it", path, f.name)
+			}
 			if isIndex(f.name) || seen[f.name] {
 				t.Errorf("%s.%s: got a number or a name that comes twice, want a unique name", path, f.name)
 			}
@@ -56,9 +59,9 @@ func TestNoFieldNameIsANumberOrComesTwice(t *testing.T) {
 }
 
 func TestFieldsBelowTheAssetHaveNoWriters(t *testing.T) {
-	eachModel("asset", &assetModel, func(path string, m *model) {
+	eachModel("asset", assetModel, func(path string, m *model) {
 		for _, f := range m.fields {
-			if m != &assetModel && f.writers != 0 {
+			if m != assetModel && f.writers != 0 {
 				t.Errorf("%s.%s: got writers, want none: the asset's field has them", path, f.name)
 			}
 		}
@@ -86,7 +89,7 @@ func TestPartsNameFieldsThatExist(t *testing.T) {
 		return slices.ContainsFunc(m.fields, func(f field) bool { return f.name == name })
 	}
 	for _, p := range parts {
-		if !has(&assetModel, p.field) || p.check == nil || p.checked == "" {
+		if !has(assetModel, p.field) || p.check == nil || p.checked == "" {
 			t.Errorf("%s: got field %q, check of %q; want a field of the asset and a check", p.Path, p.field, p.checked)
 		}
 		for _, name := range slices.Concat(p.given, p.fixed, p.renewed) {

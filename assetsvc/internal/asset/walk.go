@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/assetfields"
 	"asset-registry/shared/fault"
 )
 
@@ -61,13 +62,15 @@ type field struct {
 	since       Version // the first version of the API that has the field; "": all have it
 	of          kind
 	required    bool
-	given       bool    // all assets have a value, which the service sets
-	ours        bool    // a field of a part, set by the service; values that clients send are ignored
-	keeps       bool    // a PUT without the field does not change it
-	sandboxOnly bool    // only a sandbox has the field
-	unsuggested bool    // clients may send the field, but errors do not suggest it as the nearest name
-	group       Group   // an operator may hide the field, and all fields below it, with this group
-	writers     writers // set only for fields of the asset itself; the fields inside have the same writers
+	given       bool                // all assets have a value, which the service sets
+	ours        bool                // a field of a part, set by the service; values that clients send are ignored
+	keeps       bool                // a PUT without the field does not change it
+	sandboxOnly bool                // only a sandbox has the field
+	unsuggested bool                // clients may send the field, but errors do not suggest it as the nearest name
+	group       Group               // an operator may hide the field, and all fields below it, with this group
+	writers     assetfields.Writers // set only for fields of the asset itself; the fields inside have the same writers
+	about       string              // a sentence and an example for the description of the fields
+	example     any
 
 	// absent returns a value for a field that has no value. If absent is nil, the field stays without a value.
 	absent func(w *walk, old record.Value) record.Value
@@ -77,9 +80,13 @@ type field struct {
 type model struct {
 	name   string // the name in errors
 	title  string // the name in the description of the fields; "": the name in errors
+	about  string // a sentence for the description of the fields
 	fields []field
-	check  func(w *walk, path string, o record.Object) // rules over several fields; runs only if each field is valid
+	check  objectCheck
 }
+
+// objectCheck is a rule over several fields of an object. It runs only if each field is valid.
+type objectCheck func(w *walk, path string, o record.Object)
 
 // modelOf returns the model of the objects of a kind. For a list, it returns the model of the elements. It returns nil
 // for values without fields.
@@ -278,8 +285,6 @@ type list struct {
 // listCheck is a rule over the elements of a list. It runs only if each element is valid.
 type listCheck func(w *walk, path string, l record.List)
 
-func listOf(of kind, checks ...listCheck) list { return list{of, checks} }
-
 func (k list) convert(w *walk, path string, old, sent record.Value) record.Value {
 	in, isList := sent.(record.List)
 	if _, isObject := sent.(record.Object); isObject {
@@ -316,7 +321,7 @@ func (k list) convert(w *walk, path string, old, sent record.Value) record.Value
 // The method `asset` returns the fields of an asset after a request. The parameter `by` says on which occasion the
 // client sends the request. The client may write a field only if `by` is one of the field's writers. For all other
 // sent fields, the method checks only the types, and ignores the values (docs/contract.md, "Writable fields").
-func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
+func (w *walk) asset(stored, sent record.Object, by assetfields.Writers) record.Object {
 	out := make(record.Object, 0, len(assetModel.fields))
 	for _, f := range assetModel.fields {
 		value := stored.Get(f.name)
@@ -333,7 +338,7 @@ func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 			out = append(out, record.Member{Name: f.name, Value: value})
 		}
 	}
-	w.rogues(&assetModel, "", sent)
+	w.rogues(assetModel, "", sent)
 	return out
 }
 

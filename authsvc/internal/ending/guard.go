@@ -84,7 +84,6 @@ const (
 	askEvery = 20 * time.Millisecond
 )
 
-// Check implements apikey.Guard.
 func (g *Guard) Check(ctx context.Context, head adminapi.Head) error {
 	for began := time.Now(); ; {
 		was, sure, err := g.look(ctx, head)
@@ -264,7 +263,6 @@ func rowOf(h adminapi.Head) authapi.Ending {
 	return authapi.Ending{ID: authapi.HeadID, Seq: h.Seq, Hash: h.Hash}
 }
 
-// Await implements admin.Second.
 func (g *Guard) Await(ctx context.Context, head adminapi.Head, until time.Time) (warning string) {
 	for {
 		told, here, err := g.store.Told(ctx)

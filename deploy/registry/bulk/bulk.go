@@ -117,7 +117,6 @@ type bounded struct {
 	left int
 }
 
-// Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, errRow

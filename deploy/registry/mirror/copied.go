@@ -22,19 +22,16 @@ func assetOf(e replica.Entry) assetsvc.CopiedAsset {
 	return assetsvc.CopiedAsset{ID: e.ID, Position: e.Position, Test: e.Test, Text: e.JSON}
 }
 
-// Feed implements assetsvc.Copy.
 func (c copied) Feed(q assetsvc.CopyQuery, visit func(assetsvc.CopiedAsset) bool) (upto int64, err error) {
 	return c.Replica.Feed(replica.FeedQuery{
 		After: q.After, Descending: q.Descending, Real: q.Real, Test: q.Test, Texts: q.Texts,
 	}, func(e replica.Entry) bool { return visit(assetOf(e)) })
 }
 
-// Range implements assetsvc.Copy.
 func (c copied) Range(from string, visit func(assetsvc.CopiedAsset) bool) error {
 	return c.From(from, func(e replica.Entry) bool { return visit(assetOf(e)) })
 }
 
-// Ready implements assetsvc.Copy.
 func (c copied) Ready(ctx context.Context) error { return c.ready(ctx) }
 
 // The method `has` reports whether the copy has an asset.

@@ -51,7 +51,6 @@ func (r *relay) before(next http.Handler, has func(id string) (bool, error)) *re
 	return &relay
 }
 
-// ServeHTTP implements http.Handler.
 func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	there, err := r.isElsewhere(req.URL.Path)
 	if err == nil && !there {

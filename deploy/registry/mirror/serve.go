@@ -43,10 +43,8 @@ func (m *mirror) waiting() daemon.Service {
 	return waiting{engine}
 }
 
-// Handler implements daemon.Service.
 func (w waiting) Handler() http.Handler { return w.handler }
 
-// Close implements daemon.Service.
 func (waiting) Close() error { return nil }
 
 // services are the gateway and the asset service of a copy.
@@ -55,13 +53,10 @@ type services struct {
 	assets  *assetsvc.Server
 }
 
-// Handler implements daemon.Service.
 func (s services) Handler() http.Handler { return s.gateway.Handler() }
 
-// Drain implements daemon.Drainer.
 func (s services) Drain() { s.gateway.Drain() }
 
-// Close implements daemon.Service.
 func (s services) Close() error { return errors.Join(s.gateway.Close(), s.assets.Close()) }
 
 // serve serves the copy until ctx is done or the copy is void. The argument `zone` is the time zone of the copy's

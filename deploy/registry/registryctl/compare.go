@@ -87,7 +87,6 @@ type lastOpened struct {
 	signed translog.Signed
 }
 
-// Open implements translog.Opener.
 func (l *lastOpened) Open(checkpoint []byte) (translog.Signed, error) {
 	l.mu.Lock()
 	text, signed := l.text, l.signed

@@ -119,7 +119,6 @@ type countedWriter struct {
 	count int64
 }
 
-// Write implements io.Writer.
 func (w *countedWriter) Write(p []byte) (int, error) {
 	n, err := w.to.Write(p)
 	w.count += int64(n)

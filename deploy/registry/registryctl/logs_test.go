@@ -163,7 +163,6 @@ func (r *testRegistry) checkpoint() translog.Checkpoint {
 	return translog.Checkpoint{Origin: testOrigin, Size: r.tree.Size(), Root: r.tree.Root()}
 }
 
-// ReadPart implements translog.PartReader.
 func (r *testRegistry) ReadPart(_ context.Context, tile translog.Tile) ([]byte, error) {
 	if data, ok := r.parts["/log/"+tile.Path()]; ok {
 		return data, nil
@@ -202,7 +201,6 @@ func dataOf(data any) string {
 	return string(text)
 }
 
-// ServeHTTP implements http.Handler.
 func (r *testRegistry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	r.mu.Lock()

@@ -51,7 +51,6 @@ func (g *goScenario) client(key string) *client.Client {
 	return c
 }
 
-// RoundTrip implements http.RoundTripper.
 func (g *goScenario) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {

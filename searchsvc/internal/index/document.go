@@ -200,7 +200,7 @@ var kyiv = sync.OnceValue(func() *time.Location {
 func (a *asset) values(of search.Property, filtered *assetfilter.Asset, add func(term, value, name string)) {
 	zone, isMonth := map[search.FacetName]*time.Location{search.ByMonth: time.UTC, search.ByKyivMonth: kyiv()}[of.Name]
 	if !isMonth {
-		of.Filter().Each(filtered, add)
+		of.Each(filtered, add)
 	} else if at, err := a.Rectification.StartDate.Time(); err == nil {
 		add(at.In(zone).Format("2006-01"), "", "")
 	}

@@ -168,8 +168,8 @@ func (s simple) finds(q search.Query) bool {
 		}
 	}
 	f := q.Filters
-	if len(f.Statuses) > 0 && !slices.Contains(f.Statuses, string(s.status)) ||
-		len(f.Custodians) > 0 && !slices.Contains(f.Custodians, "UA-EDR-"+s.custodian) ||
+	if len(f.ValuesOf(search.ByStatus)) > 0 && !slices.Contains(f.ValuesOf(search.ByStatus), string(s.status)) ||
+		len(f.ValuesOf(search.ByCustodian)) > 0 && !slices.Contains(f.ValuesOf(search.ByCustodian), "UA-EDR-"+s.custodian) ||
 		!f.Published.From.IsZero() && (s.published == 0 || s.published < f.Published.From.UnixMicro()) ||
 		!f.Modified.Until.IsZero() && s.position >= f.Modified.Until.UnixMicro() {
 		return false
@@ -179,8 +179,8 @@ func (s simple) finds(q search.Query) bool {
 			return slices.ContainsFunc(slices.Collect(maps.Keys(slicesMap(s.regions))), func(i int) bool { return has(want, i) })
 		})
 	}
-	return some(f.Regions, func(want string, i int) bool { return s.regions[i] == want }) &&
-		some(f.Classifications, func(want string, _ int) bool { return strings.HasPrefix(s.code, strings.TrimRight(want, "0")) }) &&
+	return some(f.ValuesOf(search.ByRegion), func(want string, i int) bool { return s.regions[i] == want }) &&
+		some(f.ValuesOf(search.ByClassification), func(want string, _ int) bool { return strings.HasPrefix(s.code, strings.TrimRight(want, "0")) }) &&
 		(f.Quantity == search.Quantities{} || some([]string{""}, func(_ string, i int) bool { return s.isIn(i, f.Quantity) }))
 }
 
@@ -228,13 +228,13 @@ func randomQuery(r *rand.Rand) search.Query {
 		q.Sort = search.NewestFirst
 	}
 	if r.IntN(3) == 0 {
-		q.Filters.Statuses = []string{"active", "complete"}[:1+r.IntN(2)]
+		q.Filters = q.Filters.With(search.ByStatus, []string{"active", "complete"}[:1+r.IntN(2)])
 	}
 	if r.IntN(3) == 0 {
-		q.Filters.Regions = []string{regions[r.IntN(len(regions))]}
+		q.Filters = q.Filters.With(search.ByRegion, []string{regions[r.IntN(len(regions))]})
 	}
 	if r.IntN(4) == 0 {
-		q.Filters.Classifications = []string{[]string{"04", "0412", "06110000"}[r.IntN(3)]}
+		q.Filters = q.Filters.With(search.ByClassification, []string{[]string{"04", "0412", "06110000"}[r.IntN(3)]})
 	}
 	if r.IntN(4) == 0 {
 		q.Filters.Published.From = time.UnixMicro(int64(r.IntN(60)) * 86400e6)
@@ -247,7 +247,7 @@ func randomQuery(r *rand.Rand) search.Query {
 		q.Filters.Quantity.Unit = search.Units[r.IntN(len(search.Units))]
 	}
 	if r.IntN(6) == 0 {
-		q.Filters.Custodians = []string{"UA-EDR-00000001"}
+		q.Filters = q.Filters.With(search.ByCustodian, []string{"UA-EDR-00000001"})
 	}
 	return q
 }
@@ -314,9 +314,7 @@ func compareApart(t *testing.T, x *Index, q search.Query) {
 	for i, f := range got.Facets {
 		without := q
 		if f.Name != search.ByClassification { // the filter of codes stays, because codes are counted with it
-			if in := search.PropertyOf(f.Name).In; in != nil {
-				*in(&without.Filters) = nil
-			}
+			without.Filters = without.Filters.With(f.Name, nil)
 		}
 		want := mustSearch(t, x, without).Facets[i].Values
 		if diff := differ(want, f.Values); diff != "" {

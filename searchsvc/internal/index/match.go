@@ -59,7 +59,7 @@ func newPlan(q search.Query, r search.Reading) plan {
 		}
 		c := condition{field: property.Field, of: property.Name}
 		for _, value := range values {
-			c.terms = append(c.terms, property.Filter().Term(value))
+			c.terms = append(c.terms, property.Term(value))
 		}
 		p.filters = append(p.filters, c)
 	}

@@ -37,7 +37,7 @@ func namesOf(t *testing.T, x *Index, filter string) string {
 	t.Helper()
 	q := search.Query{Facets: []search.FacetName{search.ByClassification}}
 	if filter != "" {
-		q.Filters.Classifications = []string{filter}
+		q.Filters = q.Filters.With(search.ByClassification, []string{filter})
 	}
 	var all []string
 	for _, v := range mustSearch(t, x, q).Facets[0].Values {

@@ -6,7 +6,7 @@ import "asset-registry/shared/assetfilter"
 // codes one level below the longest code in the filter. If there is no such level, it counts the longest codes.
 func (f Filters) CodeLevel() int {
 	longest := 0
-	for _, code := range f.Classifications {
+	for _, code := range f.Values[ByClassification] {
 		if prefix, ok := assetfilter.CodePrefix(code); ok {
 			longest = max(longest, len(prefix))
 		}

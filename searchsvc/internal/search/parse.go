@@ -42,8 +42,8 @@ func Parse(values url.Values, zone *time.Location, faults ...fault.Detail) (Quer
 	q := Query{Text: p.text(), Exact: p.flag(exactParam), Zone: zone}
 	f := &q.Filters
 	for _, property := range Properties {
-		if property.In != nil {
-			*property.In(f) = p.filter(property)
+		if property.IsFilter {
+			*f = f.With(property.Name, p.filter(property))
 		}
 	}
 	f.Published = p.times(publishedFromParam, publishedToParam)
@@ -103,7 +103,7 @@ func (p *parser) text() string {
 
 // filter returns the values of the filter by a property.
 func (p *parser) filter(by Property) []string {
-	list, fault := by.Filter().Read(p.values[string(by.Name)])
+	list, fault := by.Read(p.values[string(by.Name)])
 	if fault != "" {
 		p.fault(string(by.Name), "%s", fault)
 	}

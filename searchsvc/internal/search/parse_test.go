@@ -37,10 +37,10 @@ func TestAQuestionIsReadFromItsParameters(t *testing.T) {
 		{"q=x&sort=-modified", Query{Text: "x", Sort: NewestFirst}},
 		{"sort=relevance", Query{Sort: NewestFirst}},
 		{"status=active&status=pending&status=active", Query{
-			Filters: Filters{Statuses: []string{"active", "pending"}}, Sort: NewestFirst,
+			Filters: Filters{Values: map[FacetName][]string{ByStatus: {"active", "pending"}}}, Sort: NewestFirst,
 		}},
 		{"classification=0412&classification=04121000-2", Query{
-			Filters: Filters{Classifications: []string{"0412", "04121000-2"}}, Sort: NewestFirst,
+			Filters: Filters{Values: map[FacetName][]string{ByClassification: {"0412", "04121000-2"}}}, Sort: NewestFirst,
 		}},
 		{"published_from=2026-11-20&published_to=2026-11-21", Query{
 			Filters: Filters{Published: Times{day(20), day(22)}}, Sort: NewestFirst,
@@ -159,7 +159,7 @@ func TestCodesHaveTheirParentsAsPrefixes(t *testing.T) {
 		if !ok || prefix != c.prefix {
 			t.Errorf("the prefix of %s: got %q, %t; want %q", c.code, prefix, ok, c.prefix)
 		}
-		if got := (Filters{Classifications: []string{c.code}}).CodeLevel(); got != c.level {
+		if got := (Filters{}).With(ByClassification, []string{c.code}).CodeLevel(); got != c.level {
 			t.Errorf("the level below %s: got %d, want %d", c.code, got, c.level)
 		}
 	}
@@ -187,7 +187,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if len([]rune(q.Text)) > MaxText || q.Limit > MaxLimit || len(q.Facets) > MaxFacets || len(q.Filters.Owners) > assetfilter.MaxValues {
+		if len([]rune(q.Text)) > MaxText || q.Limit > MaxLimit || len(q.Facets) > MaxFacets || len(q.Filters.ValuesOf(ByOwner)) > assetfilter.MaxValues {
 			t.Fatalf("got %+v, which is out of bounds", q)
 		}
 		again, err := Parse(q.Values(), nil)

@@ -1,50 +1,31 @@
 package search
 
 import (
+	"maps"
 	"slices"
 
 	"asset-registry/shared/assetfilter"
 )
 
-// Property is a property of assets. Searches can filter by it, and count its values in a facet.
+// Property is a property of assets. Searches can count its values in a facet, and filter by most properties.
 type Property struct {
-	Name FacetName // name of the facet, and of the filter
-
-	// Field is the field of the index that has the terms of the values. Names is the field that has the names of
-	// the values for people; "" if values have no names.
-	Field, Names string
-
-	// In returns a pointer to the filter's values in Filters. Nil: there is no filter by this property.
-	In func(*Filters) *[]string
-
-	// Levels are the lengths of the codes that the facet counts. Nil: the values are not codes.
-	Levels []int
-
-	OnPage bool // the search page of the site has the facet
-	OfSite bool // only the site has the facet; the API does not
+	assetfilter.Filter
+	Name     FacetName // name of the facet, and of the filter
+	IsFilter bool
+	OfSite   bool // only the site has the facet; the API does not
 }
 
-// Properties are all properties, in the order in which documents and pages list them. The table determines the
-// parameters, the facets, the columns and the format of the index, the description of the API, and the site.
-// Each property with a filter also has a row in assetfilter.All. This row makes the terms of values and of
-// assets.
-var Properties = []Property{
-	{Name: ByStatus, Field: "s", OnPage: true, In: func(f *Filters) *[]string { return &f.Statuses }},
-	{Name: ByType, Field: "y", In: func(f *Filters) *[]string { return &f.Types }},
-	{
-		Name: ByClassification, Field: "c", Names: "cn", Levels: []int{2, 3, 4, 8}, OnPage: true,
-		In: func(f *Filters) *[]string { return &f.Classifications },
-	},
-	{Name: ByRegion, Field: "r", Names: "rn", OnPage: true, In: func(f *Filters) *[]string { return &f.Regions }},
-	{Name: ByLocality, Field: "l", Names: "ln", OnPage: true, In: func(f *Filters) *[]string { return &f.Localities }},
-	{Name: ByCustodian, Field: "k", Names: "kn", OnPage: true, In: func(f *Filters) *[]string { return &f.Custodians }},
-	{Name: ByOwner, Field: "o", In: func(f *Filters) *[]string { return &f.Owners }},
-	{Name: ByMonth, Field: "m"},
-	{Name: ByKyivMonth, Field: "mk", OfSite: true},
-}
+// Properties are all properties, in the order in which documents and pages list them: the filters and the months.
+var Properties = properties()
 
-// Filter returns the filter by a property. The property must have a filter: the field In must not be nil.
-func (p Property) Filter() assetfilter.Filter { return assetfilter.Of(assetfilter.Name(p.Name)) }
+func properties() (all []Property) {
+	for _, f := range assetfilter.All {
+		all = append(all, Property{Filter: f, Name: FacetName(f.Name), IsFilter: true})
+	}
+	return append(all,
+		Property{Name: ByMonth, Filter: assetfilter.Filter{Field: "m"}},
+		Property{Name: ByKyivMonth, Filter: assetfilter.Filter{Field: "mk"}, OfSite: true})
+}
 
 // PropertyOf returns the property with the given name. There is a property for each FacetName.
 func PropertyOf(name FacetName) Property {
@@ -53,11 +34,20 @@ func PropertyOf(name FacetName) Property {
 }
 
 // ValuesOf returns the values of the filter by a property. They are nil if the property has no filter.
-func (f *Filters) ValuesOf(name FacetName) []string {
-	if p := PropertyOf(name); p.In != nil {
-		return *p.In(f)
+func (f Filters) ValuesOf(name FacetName) []string { return f.Values[name] }
+
+// With returns the filters with other values for a property.
+func (f Filters) With(name FacetName, values []string) Filters {
+	all := maps.Clone(f.Values)
+	delete(all, name)
+	if len(values) > 0 {
+		if all == nil {
+			all = map[FacetName][]string{}
+		}
+		all[name] = values
 	}
-	return nil
+	f.Values = all
+	return f
 }
 
 // FacetNames returns the names of all facets of the API.
@@ -75,7 +65,7 @@ func FacetNames() []FacetName {
 func FilterParams() []string {
 	var all []string
 	for _, p := range Properties {
-		if p.In != nil {
+		if p.IsFilter {
 			all = append(all, string(p.Name))
 		}
 	}

@@ -57,16 +57,10 @@ type Query struct {
 // Filters are conditions. An asset must meet all of them. An asset meets a list if it has any of the values; an
 // empty list is not a condition. Regions, localities and codes are compared by their keys (assetfilter).
 type Filters struct {
-	Statuses        []string // values of assetfilter.Statuses
-	Types           []string // values of assetType
-	Classifications []string // a code with or without its check digit, or the beginning of codes
-	Regions         []string
-	Localities      []string
-	Custodians      []string // scheme and id of the organisation, joined by a hyphen: UA-EDR-00032945
-	Owners          []string // names of brokers
-	Published       Times    // when the asset first became pending
-	Modified        Times    // when the asset last changed (dateModified)
-	Quantity        Quantities
+	Values    map[FacetName][]string // by the properties that are filters (ValuesOf, With)
+	Published Times                  // when the asset first became pending
+	Modified  Times                  // when the asset last changed (dateModified)
+	Quantity  Quantities
 }
 
 // Times is a range of times. A zero time means that this side has no limit.

@@ -13,107 +13,40 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/assetfields"
 )
 
-// form says how a page shows the text of a field.
-type form int
-
-const (
-	asText  form = iota
-	asTime       // a time, shown in the time zone of Kyiv
-	asDay        // a date, in the time zone that the sender wrote
-	asWord       // a value of a list; the map `words` has the names of the value
-	asPhone      // a telephone number
-	asMail
-	asLink
-	asCode  // an id, a hash
-	asUnit  // the code of a unit
-	asProse // a text in which addresses become links
-	asMedia
-	asBytes
-)
-
-// field describes a field of a record: its name for people, and the form in which a page shows its text.
+// field is what a page needs to know of a field: its name for people, and the form of its text.
 type field struct {
 	name text
-	form form
+	form assetfields.Shape
 }
 
 // fields has the fields of a record; the keys are their names. A field whose name ends in _en or _ru is the same field
-// in that language. A test compares the map with the fields of client.Asset.
-var fields = map[string]field{
-	"id":                        {text{"Ідентифікатор", "Identifier"}, asCode},
-	"assetID":                   {text{"Номер у реєстрі", "Number in the registry"}, asText},
-	"assetType":                 {text{"Тип активу", "Type of asset"}, asWord},
-	"status":                    {text{"Стан", "State"}, asWord},
-	"mode":                      {text{"Режим", "Mode"}, asWord},
-	"title":                     {text{"Назва", "Title"}, asText},
-	"description":               {text{"Опис", "Description"}, asProse},
-	"items":                     {text{"Складові", "Items"}, asText},
-	"decisions":                 {text{"Рішення", "Decisions"}, asText},
-	"documents":                 {text{"Документи", "Documents"}, asText},
-	"relatedProcesses":          {text{"Пов’язані процеси", "Related processes"}, asText},
-	"assetCustodian":            {text{"Балансоутримувач", "Custodian"}, asText},
-	"assetHolder":               {text{"Розпорядник", "Holder"}, asText},
-	"owner":                     {text{"Оператор, який веде запис", "Broker that keeps the record"}, asText},
-	"rectificationPeriod":       {text{"Період уточнень", "Rectification period"}, asText},
-	"sandboxParameters":         {text{"Параметри пісочниці", "Sandbox parameters"}, asText},
-	"date":                      {text{"Стан змінено", "State changed"}, asTime},
-	"dateModified":              {text{"Змінено", "Changed"}, asTime},
-	"classification":            {text{"Класифікація", "Classification"}, asText},
-	"additionalClassifications": {text{"Додаткова класифікація", "Additional classification"}, asText},
-	"scheme":                    {text{"Класифікатор", "Scheme"}, asText},
-	"uri":                       {text{"Посилання", "Link"}, asLink},
-	"unit":                      {text{"Одиниця виміру", "Unit"}, asText},
-	"code":                      {text{"Код одиниці", "Code of the unit"}, asUnit},
-	"name":                      {text{"Найменування", "Name"}, asText},
-	"quantity":                  {text{"Кількість", "Quantity"}, asText},
-	"address":                   {text{"Адреса", "Address"}, asText},
-	"streetAddress":             {text{"Вулиця, будинок", "Street and number"}, asText},
-	"locality":                  {text{"Населений пункт", "Locality"}, asText},
-	"region":                    {text{"Область", "Region"}, asText},
-	"postalCode":                {text{"Поштовий індекс", "Postal code"}, asText},
-	"countryName":               {text{"Країна", "Country"}, asText},
-	"location":                  {text{"Координати", "Coordinates"}, asText},
-	"latitude":                  {text{"Широта", "Latitude"}, asText},
-	"longitude":                 {text{"Довгота", "Longitude"}, asText},
-	"elevation":                 {text{"Висота", "Elevation"}, asText},
-	"registrationDetails":       {text{"Державна реєстрація", "State registration"}, asText},
-	"registrationID":            {text{"Номер реєстрації", "Registration number"}, asText},
-	"registrationDate":          {text{"Дата реєстрації", "Registration date"}, asDay},
-	"decisionDate":              {text{"Дата рішення", "Date of the decision"}, asDay},
-	"decisionID":                {text{"Номер рішення", "Number of the decision"}, asText},
-	"decisionOf":                {text{"Рішення щодо", "Decision about"}, asWord},
-	"documentType":              {text{"Вид документа", "Kind of document"}, asWord},
-	"format":                    {text{"Формат", "Format"}, asMedia},
-	"url":                       {text{"Посилання", "Link"}, asLink},
-	"hash":                      {text{"Контрольна сума", "Hash"}, asCode},
-	"sha256":                    {text{"Контрольна сума SHA-256", "SHA-256 sum"}, asCode},
-	"size":                      {text{"Розмір", "Size"}, asBytes},
-	"accessDetails":             {text{"Порядок ознайомлення", "How to see it"}, asProse},
-	"language":                  {text{"Мова", "Language"}, asText},
-	"index":                     {text{"Порядковий номер", "Index"}, asText},
-	"documentOf":                {text{"Документ щодо", "Document about"}, asWord},
-	"relatedItem":               {text{"Стосується", "Related item"}, asCode},
-	"author":                    {text{"Автор", "Author"}, asWord},
-	"datePublished":             {text{"Оприлюднено", "Published"}, asTime},
-	"previousVersions":          {text{"Попередні версії", "Previous versions"}, asText},
-	"thumbnails":                {text{"Малі зображення", "Small pictures"}, asText},
-	"side":                      {text{"Довша сторона", "Longer side"}, asText},
-	"kind":                      {text{"Вид організації", "Kind of organisation"}, asWord},
-	"identifier":                {text{"Код організації", "Identifier of the organisation"}, asText},
-	"additionalIdentifiers":     {text{"Додаткові коди", "Additional identifiers"}, asText},
-	"legalName":                 {text{"Юридична назва", "Legal name"}, asText},
-	"contactPoint":              {text{"Контактна особа", "Contact"}, asText},
-	"additionalContactPoints":   {text{"Інші контакти", "Other contacts"}, asText},
-	"email":                     {text{"Електронна пошта", "Email"}, asMail},
-	"telephone":                 {text{"Телефон", "Telephone"}, asPhone},
-	"faxNumber":                 {text{"Факс", "Fax"}, asText},
-	"startDate":                 {text{"Початок", "Start"}, asTime},
-	"endDate":                   {text{"Кінець", "End"}, asTime},
-	"type":                      {text{"Вид процесу", "Kind of process"}, asWord},
-	"relatedProcessID":          {text{"Номер процесу", "Number of the process"}, asCode},
-	"parentID":                  {text{"Номер батьківського процесу", "Number of the parent process"}, asText},
+// in that language. renamed has the names of fields that people call differently in some objects. Its key is the name
+// of the list or object, a dot, and the name of the field.
+var fields, renamed = named()
+
+// named returns the names of the list of fields, and those of three fields that are not stored.
+func named() (fields map[string]field, renamed map[string]text) {
+	fields = map[string]field{
+		"previousVersions": {text{"Попередні версії", "Previous versions"}, ""},
+		"thumbnails":       {text{"Малі зображення", "Small pictures"}, ""},
+		"side":             {text{"Довша сторона", "Longer side"}, ""},
+	}
+	renamed = map[string]text{}
+	assetfields.Asset.Each(func(rows []assetfields.Field) {
+		for i, f := range rows {
+			name := text{f.Uk, f.En}
+			switch {
+			case f.Is.Has(assetfields.Renamed):
+				renamed[rows[i-1].Name+"."+f.Name] = name
+			case f.Uk != "":
+				fields[f.Name] = field{name, f.Shown}
+			}
+		}
+	})
+	return fields, renamed
 }
 
 // words translates the values of fields into words for a page. A key is a field and a value. If a value means the
@@ -237,16 +170,10 @@ func fieldOf(name string) (f field, lang string) {
 	if !known {
 		f.name = text{name, name}
 	}
-	if f.form == asText || f.form == asProse {
+	if f.form == "" || f.form == "prose" {
 		lang = string(Ukrainian)
 	}
 	return f, lang
-}
-
-// renamed has the names of fields that people call differently in some objects. The key is the name of the list
-// or object, a dot, and the name of the field.
-var renamed = map[string]text{
-	"relatedProcesses.identifier": {"Номер у системі торгів", "Number in the system of sales"},
 }
 
 // label returns the name of a field for people, in a language.
@@ -282,37 +209,37 @@ func newPart(l Lang, path string, v *value) part {
 		lang = ""
 	}
 	switch f.form {
-	case asTime:
+	case "time":
 		if at := timeOf(client.Timestamp(v.text)); !at.IsZero() {
 			p.Text, p.Machine = moment(l, at), at.UTC().Format(time.RFC3339Nano)
 		}
-	case asDay:
+	case "day":
 		if at := timeOf(client.Timestamp(v.text)); !at.IsZero() {
 			p.Text, p.Machine = day(l, at), at.Format(time.DateOnly)
 		}
-	case asWord:
+	case "word":
 		p.Text = word(l, withoutIndexes(path), v.text)
-	case asUnit:
+	case "unit":
 		if u, known := units[v.text]; known {
 			p.Text = u.after(l, 1)
 		}
-	case asProse:
+	case "prose":
 		p.Spans = addresses(v.text)
-	case asMedia:
+	case "media":
 		p.Text = cmp.Or(media[strings.ToLower(v.text)], v.text)
-	case asBytes:
+	case "bytes":
 		p.Text = cmp.Or(size(l, v.text), p.Text)
-	case asLink:
+	case "link":
 		p.Href, p.Foreign = safeLink(v.text), true
-	case asMail:
+	case "mail":
 		if a, err := mail.ParseAddress(v.text); err == nil && a.Address == v.text {
 			p.Href = template.URL("mailto:" + url.PathEscape(v.text))
 		}
-	case asPhone:
+	case "telephone":
 		if p.Href = phoneLink(v.text); p.Href == "" {
 			p.Spans = telephones(v.text)
 		}
-	case asCode:
+	case "code":
 		p.Code = true
 	}
 	if p.Text != v.text {

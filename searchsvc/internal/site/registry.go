@@ -194,7 +194,6 @@ func visitorOf(ctx context.Context) visitor {
 // limits then count each visitor separately, and places go round by visitor. A gateway in this process takes the name.
 type bounded struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	of := visitorOf(r.Context())
 	r = r.Clone(r.Context()) // a RoundTripper must not change its request
@@ -217,7 +216,6 @@ type boundedBody struct {
 	left int
 }
 
-// Read implements io.Reader.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left+1)])
 	if b.left -= n; b.left < 0 {

@@ -212,12 +212,12 @@ const (
 // number is the organisation with this number in the register of organisations (UA-EDR).
 func tidied(f search.Filters) search.Filters {
 	for _, p := range search.Properties {
-		if p.In == nil || p.Levels != nil {
+		if p.Levels != nil {
 			continue
 		}
 		var values []string
-		for _, value := range *p.In(&f) {
-			value = cmp.Or(p.Filter().Term(value), value)
+		for _, value := range f.ValuesOf(p.Name) {
+			value = cmp.Or(p.Term(value), value)
 			if p.Name == search.ByCustodian && strings.Trim(value, "0123456789") == "" {
 				value = "UA-EDR-" + value
 			}
@@ -225,10 +225,9 @@ func tidied(f search.Filters) search.Filters {
 				values = append(values, value)
 			}
 		}
-		*p.In(&f) = values
+		f = f.With(p.Name, values)
 	}
-	f.Classifications = narrowest(f.Classifications)
-	return f
+	return f.With(search.ByClassification, narrowest(f.ValuesOf(search.ByClassification)))
 }
 
 // narrowest removes each chosen code that has another chosen code below it. With both codes, the search would find all

@@ -403,7 +403,7 @@ func TestTheFeed(t *testing.T) {
 		t.Errorf("got %+v, want the asset", feed)
 	}
 	q := f.queries()[0]
-	if q.Sort != search.NewestFirst || q.Text != "будинок" || len(q.Filters.Statuses) != 1 || len(q.Facets) != 0 {
+	if q.Sort != search.NewestFirst || q.Text != "будинок" || len(q.Filters.ValuesOf(search.ByStatus)) != 1 || len(q.Facets) != 0 {
 		t.Errorf("got the question %+v, want the newest first, with the filters", q)
 	}
 	for _, query := range []string{"status=x", "regoin=Odesa", "mode=test"} {

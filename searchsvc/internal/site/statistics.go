@@ -168,8 +168,8 @@ func newBars(l Lang, q search.Query, f search.Facet, whole search.FacetName) bar
 	}
 	for _, c := range f.Values {
 		q := q
-		if in := search.PropertyOf(f.Name).In; in != nil {
-			*in(&q.Filters) = []string{c.Value}
+		if search.PropertyOf(f.Name).IsFilter {
+			q.Filters = q.Filters.With(f.Name, []string{c.Value})
 		}
 		row := bar{
 			Name: valueName(l, f.Name, c), Link: repeated("/"+string(l)+"/", queryOf(q)), Count: c.Count,

@@ -1,8 +1,10 @@
 package site
 
+import "asset-registry/shared/assetfilter"
+
 // texts has the texts of all pages; the keys are their names. A test compares the keys with the names in the
 // templates.
-var texts = map[string]text{
+var texts = withFilters(map[string]text{
 	"site.name":   {"Реєстр активів", "Asset registry"},
 	"site.locale": {"uk_UA", "en_GB"},
 	"site.about": {
@@ -108,13 +110,6 @@ var texts = map[string]text{
 	"search.chosen":              {"обрано", "chosen"},
 
 	"filter.q":              {"Слова", "Words"},
-	"filter.status":         {"Стан", "State"},
-	"filter.type":           {"Тип активу", "Type of asset"},
-	"filter.classification": {"Вид майна", "Kind of property"},
-	"filter.region":         {"Область", "Region"},
-	"filter.locality":       {"Населений пункт", "Locality"},
-	"filter.custodian":      {"Балансоутримувач", "Custodian"},
-	"filter.owner":          {"Оператор", "Broker"},
 	"filter.month":          {"Місяць оприлюднення", "Month of publication"},
 	"filter.published":      {"Дата оприлюднення", "Date of publication"},
 	"filter.published_from": {"Оприлюднено від", "Published from"},
@@ -409,6 +404,14 @@ var texts = map[string]text{
 	"problem.large":      {"Запис завеликий для сторінки", "The record is too large for a page"},
 	"problem.large.text": {"Повний запис доступний через API.", "The API has the whole record."},
 	"problem.home":       {"До пошуку", "To the search"},
+})
+
+// withFilters adds the names of the filters.
+func withFilters(texts map[string]text) map[string]text {
+	for _, f := range assetfilter.All {
+		texts["filter."+string(f.Name)] = text{f.Uk, f.En}
+	}
+	return texts
 }
 
 // nouns has the nouns that follow a number; the keys are their names.

@@ -149,12 +149,10 @@ func (m *made) parsed(t testing.TB) *translog.Policy {
 	return policy
 }
 
-// ReadPart implements translog.PartReader.
 func (m *made) ReadPart(_ context.Context, tile translog.Tile) ([]byte, error) {
 	return os.ReadFile(filepath.Join(m.dir, filepath.FromSlash(tile.Path())))
 }
 
-// ReadCheckpoint implements translog.Source.
 func (m *made) ReadCheckpoint(context.Context) ([]byte, error) {
 	return os.ReadFile(filepath.Join(m.dir, "checkpoint"))
 }

@@ -56,10 +56,8 @@ func NewFront(origin, mirror string) *Front {
 	return f
 }
 
-// ServeHTTP implements http.Handler.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.proxy.ServeHTTP(w, r) }
 
-// RoundTrip implements http.RoundTripper.
 func (f *Front) RoundTrip(r *http.Request) (*http.Response, error) {
 	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if isRead && !strings.HasPrefix(r.URL.Path, routes.GetFile+"/") { // these mirrors do not copy files
