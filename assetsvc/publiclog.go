@@ -17,6 +17,7 @@ import (
 	"asset-registry/assetsvc/internal/snapshot"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/logclient"
+	"asset-registry/shared/logkey"
 	"asset-registry/shared/translog"
 )
 
@@ -30,6 +31,25 @@ type store interface {
 	// Now returns the time of the clock from which positions are taken. A write that begins after the call gets
 	// no position below that time, unless the clock was set back by more than a second.
 	Now() time.Time
+}
+
+// LogFiles names the files of the public log. With the tags, the fields are settings of a command.
+type LogFiles struct {
+	LogKeyFile string `placeholder:"FILE" help:"Secret keys of the public log, one a line, the newest first."`
+	LogPolicy  string `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the witnesses of the public log."`
+}
+
+// Read returns the keys and the policy in the files. Those of a file without a name are nil.
+func (f LogFiles) Read() (keys []translog.Key, policy *translog.Policy, err error) {
+	if f.LogKeyFile != "" {
+		keys, err = logkey.Read(f.LogKeyFile)
+	}
+	if f.LogPolicy != "" {
+		var unreadable error
+		policy, unreadable = logclient.ReadPolicy(f.LogPolicy)
+		err = errors.Join(err, unreadable)
+	}
+	return keys, policy, err
 }
 
 // The faults of a configuration of the log.

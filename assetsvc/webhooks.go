@@ -12,8 +12,8 @@ import (
 // Webhooks configures where webhooks may be sent (docs/webhooks.md). The zero value allows public addresses
 // over https only.
 type Webhooks struct {
-	Networks []netip.Prefix // networks that are allowed although they are not public
-	HTTP     bool           // addresses may begin with "http://"
+	Networks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
+	HTTP     bool           `name:"http" help:"Webhooks may have addresses that begin with http."`
 }
 
 func (w Webhooks) policy() webhook.Policy { return webhook.Policy{Networks: w.Networks, HTTP: w.HTTP} }

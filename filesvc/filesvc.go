@@ -31,22 +31,31 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// Config configures a Server. Store, Bytes, Secrets, Log, and AssetsURLs or Assets are required.
+// Config configures a Server. Store, Bytes, Secrets, Log, and AssetsURLs or Assets are required. The tags make fields
+// settings of the command filesvc.
 type Config struct {
-	Store        string            // store of metadata: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
-	Bytes        string            // place of bytes: a directory, created if it does not exist, or s3+https://HOST/BUCKET
-	Spool        string            // directory of uploads on their way to a bucket; "": the system's temporary directory
-	AssetsURLs   []string          // addresses of the asset services
-	Assets       http.RoundTripper // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
-	Secrets      keyring.Ring      // secrets for signing identities and addresses; the same in all services
-	BaseURL      string            // public address of the registry; "": uploads are refused
-	Limits       Limits
-	Draw         []string      // command that runs the function Draw in another process; nil: no pictures are made
-	Timeout      time.Duration // limit for a request that transfers no file; 0: 10 s
-	StoreTimeout time.Duration // longest time for one operation of MongoDB; 0: 2 s
-	Log          *slog.Logger
-	Telemetry    *telemetry.Telemetry // nil: none
-	Now          func() time.Time     // nil: time.Now
+	Store string `required:"" help:"Store of the metadata: file:PATH, or the assets' MongoDB URL."`
+	Bytes string `name:"data" required:"" help:"Directory of the files, which it creates, or s3+https://HOST/BUCKET."`
+	Spool string `kong:"-"` // directory of uploads on their way to a bucket; "": the system's temporary directory
+
+	AssetsURLs []string `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services."`
+
+	Assets http.RoundTripper `kong:"-"` // transport to the asset service, used instead of AssetsURLs; nil: not used
+
+	// The command reads Secrets from the file.
+	SecretFile string       `required:"" help:"File with the services' secret, at least 32 bytes. Rotation: two lines."`
+	Secrets    keyring.Ring `kong:"-"` // secrets for signing identities and addresses; the same in all services
+
+	BaseURL string   `name:"base-url" help:"Public address of the registry; without it, uploads are refused."`
+	Draw    []string `kong:"-"` // command that runs the function Draw in another process; nil: no pictures are made
+
+	Timeout      time.Duration `default:"10s" help:"Longest time for a request that transfers no file."` // 0: 10 s
+	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of MongoDB."`          // 0: 2 s
+	Limits       Limits        `embed:""`
+
+	Log       *slog.Logger         `kong:"-"`
+	Telemetry *telemetry.Telemetry `kong:"-"` // nil: none
+	Now       func() time.Time     `kong:"-"` // nil: time.Now
 }
 
 // Limits has the limits of files and brokers. With the tags, the fields are flags of a command.

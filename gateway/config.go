@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -17,7 +18,6 @@ import (
 	"asset-registry/gateway/internal/answers"
 	"asset-registry/gateway/internal/httpapi"
 	"asset-registry/gateway/internal/limits"
-	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
@@ -25,35 +25,46 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// Config configures a gateway. A field may be zero where its comment says so.
+// Config configures a gateway. A field may be zero where its comment says so. The tags make fields settings of the
+// command gateway.
 type Config struct {
-	AssetsURLs []string                       // addresses of the asset services, which share a store
-	Assets     http.Handler                   // an asset service in this process; replaces AssetsURLs
-	Warnings   func(context.Context) []string // warnings of the services in this process; nil: they have none
-	Answers    *Answers                       // remembered answers; Assets reports each write to them; nil: none
-	SearchURLs []string                       // addresses of the search services; empty: no search service
-	Search     http.Handler                   // a search service in this process; replaces SearchURLs
-	FilesURLs  []string                       // addresses of the file services; empty: no file service
-	Files      http.Handler                   // a file service in this process; replaces FilesURLs
-	AuthURLs   []string                       // addresses of the auth services, which share a store
-	Auth       http.RoundTripper              // transport to the auth service, used instead of AuthURLs; nil: not used
-	Secrets    keyring.Ring                   // secrets that sign identities; the same for all services
+	AssetsURLs []string     `name:"assets-url" default:"http://127.0.0.1:8081" help:"${assets_url}"`
+	Assets     http.Handler `kong:"-"` // an asset service in this process; replaces AssetsURLs
 
-	ServerID       string        // value of the cookie SERVER_ID; "": made from Secrets, which must then have one secret
-	BaseURL        string        // beginning of each link in answers; "": taken from the address of the request
-	OwnURL         string        // address of the listener, for examples if BaseURL is ""; "": http://127.0.0.1:8080
-	MaxBody        int64         // maximum number of bytes of a request body; 0: 1 MiB
-	Timeout        time.Duration // longest time for a request; 0: 10 s
-	Memory         int64         // bytes that the process may use; requests get parts of them; 0: memory.Limit
-	KeyTTL         time.Duration // how long a verified key is trusted; 0: 5 s
-	Settings       Settings
-	Limits         Limits             // zero: no rate limits
-	Mirror         *Mirror            // settings of the gateway of a mirror; nil: this is not a mirror
-	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is trusted; empty: none
-	Places         *fair.Semaphore    // places that the services of this process share; nil: the gateway's own
-	Log            *slog.Logger
-	Telemetry      *telemetry.Telemetry // nil: none
-	Now            func() time.Time     // nil: time.Now
+	Warnings func(context.Context) []string `kong:"-"` // warnings of the services in this process; nil: they have none
+	Answers  *Answers                       `kong:"-"` // remembered answers; Assets reports each write to them; nil: none
+
+	AuthURLs   []string          `name:"auth-url" default:"http://127.0.0.1:8082" help:"${auth_url}"`
+	Auth       http.RoundTripper `kong:"-"` // transport to the auth service, used instead of AuthURLs; nil: not used
+	SearchURLs []string          `name:"search-url" help:"${search_url}"`
+	Search     http.Handler      `kong:"-"` // a search service in this process; replaces SearchURLs
+	FilesURLs  []string          `name:"files-url" help:"${files_url}"`
+	Files      http.Handler      `kong:"-"` // a file service in this process; replaces FilesURLs
+
+	// The command reads Secrets from the file.
+	SecretFile string       `required:"" help:"${secret_file}"`
+	Secrets    keyring.Ring `kong:"-"` // secrets that sign identities; the same for all services
+
+	ServerID string `name:"server-id" help:"${server_id}"` // "": made from Secrets, which must then have one secret
+	BaseURL  string `name:"base-url" help:"${base_url}"`
+	OwnURL   string `kong:"-"` // address of the listener, for examples if BaseURL is ""; "": http://127.0.0.1:8080
+
+	// A zero stands for the default, in Memory for memory.Limit.
+	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
+	Memory  int64         `help:"${memory}"`
+	KeyTTL  time.Duration `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
+
+	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For is believed."`
+
+	Limits   Limits   `embed:""` // zero: no rate limits
+	Settings Settings `embed:""`
+
+	Mirror    *Mirror              `kong:"-"` // settings of the gateway of a mirror; nil: this is not a mirror
+	Places    *fair.Semaphore      `kong:"-"` // places that the services of this process share; nil: the gateway's own
+	Log       *slog.Logger         `kong:"-"`
+	Telemetry *telemetry.Telemetry `kong:"-"` // nil: none
+	Now       func() time.Time     `kong:"-"` // nil: time.Now
 }
 
 // Limits are the settings of the rate limits. The zero value sets no limits.
