@@ -18,6 +18,7 @@ import (
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
+	"asset-registry/shared/telemetry"
 	"asset-registry/shared/translog"
 )
 
@@ -212,31 +213,22 @@ func (w *logWriter) behind() time.Duration {
 
 // measure registers metrics of the log: the age of the oldest change that may lack a checkpoint, the size of the
 // log, and whether the log is damaged.
-func (w *logWriter) measure(meter metric.Meter, store store) error {
-	behind, err1 := meter.Float64ObservableGauge("registry.log.behind", metric.WithUnit("s"),
-		metric.WithDescription("Age of the oldest change that may lack a checkpoint of the public log."))
-	size, err2 := meter.Int64ObservableGauge("registry.log.size", metric.WithUnit("{leaf}"),
-		metric.WithDescription("Leaves of the public log; the same at every asset service."))
-	damaged, err3 := meter.Int64ObservableGauge("registry.log.damaged",
-		metric.WithDescription("1 if the stored public log does not fit together, else 0."))
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return fmt.Errorf("create metrics: %w", err)
-	}
-	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+func (w *logWriter) measure(meter metric.Meter, store store) (err error) {
+	observed := telemetry.Observe(meter)
+	behind := observed.Seconds("registry.log.behind",
+		"Age of the oldest change that may lack a checkpoint of the public log.")
+	size := observed.Gauge("registry.log.size", "{leaf}", "Leaves of the public log; the same at every asset service.")
+	damaged := observed.Gauge("registry.log.damaged", "", "1 if the stored public log does not fit together, else 0.")
+	w.silence, err = observed.Read(func(ctx context.Context, o metric.Observer) {
 		o.ObserveFloat64(behind, w.behind().Seconds())
 		o.ObserveInt64(damaged, int64(min(1, len(w.patrol.Damage()))))
 		head, err := store.LogHead(ctx)
 		if err != nil {
-			return nil // the writer of the log reports this error
+			return // the writer of the log reports this error
 		}
 		o.ObserveInt64(size, head.Tree.Size())
-		return nil
-	}, behind, size, damaged)
-	if err != nil {
-		return fmt.Errorf("create metrics: %w", err)
-	}
-	w.silence = registration.Unregister
-	return nil
+	})
+	return err
 }
 
 // close stops the writer and waits for its end.

@@ -12,6 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/httpapi"
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/snapshot"
+	"asset-registry/shared/telemetry"
 )
 
 // Snapshot configures copies of all listed assets in files (docs/snapshot.md). With the tags, the fields are settings
@@ -98,19 +99,20 @@ func startSnapshots(store store, c Config) (*snapshots, error) {
 // counter of failures.
 func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, error) {
 	begun := time.Now()
-	failures, err1 := meter.Int64Counter("registry.snapshot.failures", metric.WithUnit("{failure}"),
+	failures, err := meter.Int64Counter("registry.snapshot.failures", metric.WithUnit("{failure}"),
 		metric.WithDescription("Snapshots that this process could not make."))
-	age, err2 := meter.Float64ObservableGauge("registry.snapshot.age", metric.WithUnit("s"),
-		metric.WithDescription("Time since the newest snapshot was begun; without one, since this process began."))
-	interval, err3 := meter.Float64ObservableGauge("registry.snapshot.interval", metric.WithUnit("s"),
-		metric.WithDescription("Time between two snapshots; 0: they are made on demand only."))
-	disk, err4 := meter.Int64ObservableGauge("registry.snapshot.disk", metric.WithUnit("By"),
-		metric.WithDescription("Bytes of all snapshots in the directory; the same at every asset service."))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	observed := telemetry.Observe(meter)
+	age := observed.Seconds("registry.snapshot.age",
+		"Time since the newest snapshot was begun; without one, since this process began.")
+	interval := observed.Seconds("registry.snapshot.interval",
+		"Time between two snapshots; 0: they are made on demand only.")
+	disk := observed.Gauge("registry.snapshot.disk", "By",
+		"Bytes of all snapshots in the directory; the same at every asset service.")
+	if err != nil {
 		return nil, fmt.Errorf("create metrics: %w", err)
 	}
 	failures.Add(context.Background(), 0) // start the counter at zero: otherwise a rate misses the first event
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	s.silence, err = observed.Read(func(_ context.Context, o metric.Observer) {
 		since := time.Since(begun)
 		if newest, err := s.keeper.Newest(); err == nil {
 			if old := c.Now().Sub(newest.Time()); old >= 0 { // a time in the future comes from a wrong clock
@@ -122,13 +124,8 @@ func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, 
 		if bytes, err := s.keeper.Disk(); err == nil { // an error is ignored, because the next snapshot reports it
 			o.ObserveInt64(disk, bytes)
 		}
-		return nil
-	}, age, interval, disk)
-	if err != nil {
-		return nil, fmt.Errorf("create metrics: %w", err)
-	}
-	s.silence = registration.Unregister
-	return failures, nil
+	})
+	return failures, err
 }
 
 // close stops the maker and waits for its end.

@@ -153,29 +153,21 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 	if err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}
-	behind, err1 := meter.Float64ObservableGauge("registry.search.behind", metric.WithUnit("s"),
-		metric.WithDescription("Time since the index was last as new as the registry."))
-	assets, err2 := meter.Int64ObservableGauge("registry.search.assets", metric.WithUnit("{asset}"),
-		metric.WithDescription("Assets that can be found."))
-	refused, err3 := meter.Int64ObservableCounter("registry.search.refused", metric.WithUnit("{search}"),
-		metric.WithDescription("Searches refused because too many were under way."))
-	rebuilt, err4 := meter.Int64ObservableCounter("registry.search.rebuilt", metric.WithUnit("{index}"),
-		metric.WithDescription("Indexes that were removed to be built anew."))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return fmt.Errorf("create metrics: %w", err)
-	}
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	observed := telemetry.Observe(meter)
+	behind := observed.Seconds("registry.search.behind", "Time since the index was last as new as the registry.")
+	assets := observed.Gauge("registry.search.assets", "{asset}", "Assets that can be found.")
+	refused := observed.Counter("registry.search.refused", "{search}", "Searches refused because too many were under way.")
+	rebuilt := observed.Counter("registry.search.rebuilt", "{index}", "Indexes that were removed to be built anew.")
+	s.unregister, err = observed.Read(func(_ context.Context, o metric.Observer) {
 		state := s.State()
 		o.ObserveFloat64(behind, state.Behind.Seconds())
 		o.ObserveInt64(assets, state.Assets)
 		o.ObserveInt64(refused, s.refused.Load())
 		o.ObserveInt64(rebuilt, s.keeper.rebuilt.Load())
-		return nil
-	}, behind, assets, refused, rebuilt)
+	})
 	if err != nil {
-		return fmt.Errorf("create metrics: %w", err)
+		return err
 	}
-	s.unregister = registration.Unregister
 	s.silence, err = memory.Measure(meter, map[string]memory.Limiter{"search": s.answers})
 	return err
 }

@@ -2,10 +2,11 @@ package memory
 
 import (
 	"context"
-	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/shared/telemetry"
 )
 
 // Limiter is a Budget, InFlight or a fair.Semaphore of bytes.
@@ -17,32 +18,17 @@ type Limiter interface {
 
 // Measure registers metrics of limiters, by their names, until the function `stop` is called.
 func Measure(meter metric.Meter, limiters map[string]Limiter) (stop func() error, err error) {
-	used, err := meter.Int64ObservableGauge("registry.memory.used", metric.WithUnit("By"),
-		metric.WithDescription("Memory that requests hold, by limiter."))
-	if err != nil {
-		return nil, fmt.Errorf("make metric: %w", err)
-	}
-	size, err := meter.Int64ObservableGauge("registry.memory.size", metric.WithUnit("By"),
-		metric.WithDescription("Memory that requests may hold, by limiter."))
-	if err != nil {
-		return nil, fmt.Errorf("make metric: %w", err)
-	}
-	refused, err := meter.Int64ObservableCounter("registry.memory.refused", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests that were refused for lack of memory, by limiter."))
-	if err != nil {
-		return nil, fmt.Errorf("make metric: %w", err)
-	}
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	observed := telemetry.Observe(meter)
+	used := observed.Gauge("registry.memory.used", "By", "Memory that requests hold, by limiter.")
+	size := observed.Gauge("registry.memory.size", "By", "Memory that requests may hold, by limiter.")
+	refused := observed.Counter("registry.memory.refused", "{request}",
+		"Requests that were refused for lack of memory, by limiter.")
+	return observed.Read(func(_ context.Context, o metric.Observer) {
 		for name, l := range limiters {
 			attributes := metric.WithAttributes(attribute.String("part", name))
 			o.ObserveInt64(used, l.Used(), attributes)
 			o.ObserveInt64(size, l.Size(), attributes)
 			o.ObserveInt64(refused, l.Refused(), attributes)
 		}
-		return nil
-	}, used, size, refused)
-	if err != nil {
-		return nil, fmt.Errorf("make metric: %w", err)
-	}
-	return registration.Unregister, nil
+	})
 }

@@ -2,8 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -22,22 +20,14 @@ type StoreUse struct {
 func MeasureStore(
 	meter metric.Meter, name string, use func(context.Context) StoreUse,
 ) (stop func() error, err error) {
-	gauge := func(metricName, description string) (g metric.Int64ObservableGauge) {
-		g, failed := meter.Int64ObservableGauge("registry.store."+metricName,
-			metric.WithUnit("By"), metric.WithDescription(description))
-		err = errors.Join(err, failed)
-		return g
-	}
-	size := gauge("size", "Bytes of a store's data.")
-	diskFree := gauge("disk.free", "Bytes that are free on the disk of a store.")
-	diskSize := gauge("disk.size", "Bytes of the disk of a store.")
-	memoryUsed := gauge("memory.used", "Bytes of memory that a store's data takes.")
-	memoryMax := gauge("memory.max", "Bytes of memory that a store's data may take.")
-	if err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
+	observed := Observe(meter)
+	size := observed.Gauge("registry.store.size", "By", "Bytes of a store's data.")
+	diskFree := observed.Gauge("registry.store.disk.free", "By", "Bytes that are free on the disk of a store.")
+	diskSize := observed.Gauge("registry.store.disk.size", "By", "Bytes of the disk of a store.")
+	memoryUsed := observed.Gauge("registry.store.memory.used", "By", "Bytes of memory that a store's data takes.")
+	memoryMax := observed.Gauge("registry.store.memory.max", "By", "Bytes of memory that a store's data may take.")
 	attributes := metric.WithAttributes(attribute.String("store", name))
-	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+	return observed.Read(func(ctx context.Context, o metric.Observer) {
 		u := use(ctx)
 		if u.Size > 0 {
 			o.ObserveInt64(size, u.Size, attributes)
@@ -52,10 +42,5 @@ func MeasureStore(
 		if u.MemoryMax > 0 {
 			o.ObserveInt64(memoryMax, u.MemoryMax, attributes)
 		}
-		return nil
-	}, size, diskFree, diskSize, memoryUsed, memoryMax)
-	if err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
-	return registration.Unregister, nil
+	})
 }

@@ -56,6 +56,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/shared/telemetry"
 )
 
 // ErrNoServer is returned when the circuit breakers of all servers are open.
@@ -180,26 +182,18 @@ func (p *Pool) measure(meter metric.Meter) (err error) {
 	// event.
 	p.retries.Add(context.Background(), 0, p.attributes)
 	p.opened.Add(context.Background(), 0, p.attributes)
-	servers, err := meter.Int64ObservableGauge("registry.upstream.servers",
-		metric.WithDescription("Servers of another service, by state: ready or unready."))
-	if err != nil {
-		return err
-	}
+	observed := telemetry.Observe(meter)
+	servers := observed.Gauge("registry.upstream.servers", "", "Servers of another service, by state: ready or unready.")
 	state := func(name string) metric.MeasurementOption {
 		return metric.WithAttributes(
 			attribute.String("registry.upstream", p.name), attribute.String("registry.upstream.state", name))
 	}
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	p.stopMetrics, err = observed.Read(func(_ context.Context, o metric.Observer) {
 		ready, all := p.Ready()
 		o.ObserveInt64(servers, int64(ready), state("ready"))
 		o.ObserveInt64(servers, int64(all-ready), state("unready"))
-		return nil
-	}, servers)
-	if err != nil {
-		return err
-	}
-	p.stopMetrics = registration.Unregister
-	return nil
+	})
+	return err
 }
 
 // Name returns the name of the service.

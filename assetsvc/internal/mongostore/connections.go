@@ -105,16 +105,13 @@ func (c *connections) poolStates() []telemetry.Pool {
 
 // measure reports the connections and the primary to meter until the caller calls the function `silence`.
 func (c *connections) measure(meter metric.Meter) (silence func() error, err error) {
-	away, err1 := meter.Int64ObservableGauge("registry.store.away",
-		metric.WithDescription("1 while no server of the store is known that takes writes."))
-	failovers, err2 := meter.Int64ObservableCounter("registry.store.failovers", metric.WithUnit("{failover}"),
-		metric.WithDescription("Times that another server of the store took over."))
-	lag, err3 := meter.Float64ObservableGauge("registry.store.replication.lag", metric.WithUnit("s"),
-		metric.WithDescription("How far a server of the store is behind the one that takes writes, which has 0."))
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
-	own, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	observed := telemetry.Observe(meter)
+	away := observed.Gauge("registry.store.away", "", "1 while no server of the store is known that takes writes.")
+	failovers := observed.Counter("registry.store.failovers", "{failover}",
+		"Times that another server of the store took over.")
+	lag := observed.Seconds("registry.store.replication.lag",
+		"How far a server of the store is behind the one that takes writes, which has 0.")
+	own, err := observed.Read(func(_ context.Context, o metric.Observer) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		o.ObserveInt64(away, telemetry.Flag(c.primary == ""))
@@ -122,14 +119,13 @@ func (c *connections) measure(meter metric.Meter) (silence func() error, err err
 		for server, behind := range c.lags(time.Now()) {
 			o.ObserveFloat64(lag, behind.Seconds(), metric.WithAttributes(attribute.String("server", server)))
 		}
-		return nil
-	}, away, failovers, lag)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
 	pools, err := telemetry.MeasurePools(meter, semconv.DBSystemNameMongoDB, c.poolStates)
 	if err != nil {
-		return nil, errors.Join(err, own.Unregister())
+		return nil, errors.Join(err, own())
 	}
-	return func() error { return errors.Join(own.Unregister(), pools()) }, nil
+	return func() error { return errors.Join(own(), pools()) }, nil
 }

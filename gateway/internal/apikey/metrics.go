@@ -2,8 +2,6 @@ package apikey
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -28,19 +26,16 @@ func (c *counts) countHit(e entry) {
 
 // Measure adds the metrics of the cache to a meter, until the function `unregister` is called.
 func (c *Cache) Measure(meter metric.Meter) (unregister func() error, err error) {
-	lookups, err1 := meter.Int64ObservableCounter("registry.keys.lookups", metric.WithUnit("{key}"),
-		metric.WithDescription("Looked up API keys by result: hit (valid), negative (invalid) or miss (not remembered)."))
-	forgets, err2 := meter.Int64ObservableCounter("registry.keys.forgets", metric.WithUnit("{change}"),
-		metric.WithDescription("Changes of API keys that made the cache forget keys."))
-	remembered, err3 := meter.Int64ObservableGauge("registry.keys.remembered", metric.WithUnit("{key}"),
-		metric.WithDescription("API keys in the cache."))
-	unwatched, err4 := meter.Int64ObservableGauge("registry.keys.unwatched",
-		metric.WithDescription("1 while changes of API keys cannot be watched; keys are then verified every second."))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
+	observed := telemetry.Observe(meter)
+	lookups := observed.Counter("registry.keys.lookups", "{key}",
+		"Looked up API keys by result: hit (valid), negative (invalid) or miss (not remembered).")
+	forgets := observed.Counter("registry.keys.forgets", "{change}",
+		"Changes of API keys that made the cache forget keys.")
+	remembered := observed.Gauge("registry.keys.remembered", "{key}", "API keys in the cache.")
+	unwatched := observed.Gauge("registry.keys.unwatched", "",
+		"1 while changes of API keys cannot be watched; keys are then verified every second.")
 	hit, negative, miss := ofResult("hit"), ofResult("negative"), ofResult("miss")
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return observed.Read(func(_ context.Context, o metric.Observer) {
 		o.ObserveInt64(lookups, c.hits.Load(), hit)
 		o.ObserveInt64(lookups, c.negatives.Load(), negative)
 		o.ObserveInt64(lookups, c.misses.Load(), miss)
@@ -48,12 +43,7 @@ func (c *Cache) Measure(meter metric.Meter) (unregister func() error, err error)
 		size, lost := c.state()
 		o.ObserveInt64(remembered, int64(size))
 		o.ObserveInt64(unwatched, telemetry.Flag(lost))
-		return nil
-	}, lookups, forgets, remembered, unwatched)
-	if err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
-	return registration.Unregister, nil
+	})
 }
 
 func ofResult(name string) metric.MeasurementOption {

@@ -32,30 +32,24 @@ func ofPolicy(name string) metric.MeasurementOption {
 
 // measure adds the metrics of the store to a meter, until the returned function is called.
 func (s *Borrower) measure(meter metric.Meter) (unregister func() error, err error) {
-	down, err1 := meter.Int64ObservableGauge("registry.limits.store.away",
-		metric.WithDescription("1 while the limits' Redis does not answer."))
-	outages, err2 := meter.Int64ObservableCounter("registry.limits.store.losses", metric.WithUnit("{loss}"),
-		metric.WithDescription("Times that the limits' Redis went down."))
-	unaided, err3 := meter.Int64ObservableCounter("registry.limits.store.alone", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests decided without the limits' Redis because it was down."))
-	trips, err4 := meter.Int64ObservableCounter("registry.limits.store.trips", metric.WithUnit("{call}"),
-		metric.WithDescription("Round trips to the limits' Redis."))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	observed := telemetry.Observe(meter)
+	down := observed.Gauge("registry.limits.store.away", "", "1 while the limits' Redis does not answer.")
+	outages := observed.Counter("registry.limits.store.losses", "{loss}", "Times that the limits' Redis went down.")
+	unaided := observed.Counter("registry.limits.store.alone", "{request}",
+		"Requests decided without the limits' Redis because it was down.")
+	trips := observed.Counter("registry.limits.store.trips", "{call}", "Round trips to the limits' Redis.")
+	own, err := observed.Read(func(_ context.Context, o metric.Observer) {
 		o.ObserveInt64(outages, s.outages.Load())
 		o.ObserveInt64(unaided, s.unaided.Load())
 		o.ObserveInt64(trips, s.trips.Load())
 		o.ObserveInt64(down, telemetry.Flag(s.down.Load()))
-		return nil
-	}, down, outages, unaided, trips)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
 	pools, err := telemetry.MeasurePools(meter, semconv.DBSystemNameRedis, s.redis.pools)
 	if err != nil {
-		return nil, errors.Join(err, registration.Unregister())
+		return nil, errors.Join(err, own())
 	}
-	return func() error { return errors.Join(registration.Unregister(), pools()) }, nil
+	return func() error { return errors.Join(own(), pools()) }, nil
 }
