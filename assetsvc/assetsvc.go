@@ -4,6 +4,7 @@
 package assetsvc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -118,80 +120,48 @@ const (
 
 // Validate returns all faults of the configuration, joined; nil if it has no fault.
 func (c Config) Validate() error {
-	var faults []error
-	if c.Mirror == nil {
-		faults = append(faults, c.validateStore())
-	} else if c.Store != "" || c.Auth != nil || len(c.AuthURLs) > 0 || len(c.LogKeys) > 0 {
-		faults = append(faults, errors.New("a mirror has no store, no auth service and no keys of the log"))
-	}
-	if err := c.Secrets.Check(); err != nil {
-		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
-	}
-	if err := c.validateFiles(); err != nil {
-		faults = append(faults, err)
-	}
-	if slices.Contains(c.AssetTypes, "") {
-		faults = append(faults, errors.New("an asset type is empty"))
-	}
-	if k, err := c.kind(); c.Changing != nil && (err == nil && !k.announces || c.Mirror != nil) {
-		faults = append(faults, errors.New("writes are announced only of a store in a file that is no mirror's"))
-	}
-	if _, err := asset.ParseGroups(c.Hide); err != nil {
-		faults = append(faults, err)
-	}
-	if c.MaxBody < 0 {
-		faults = append(faults, errors.New("the body limit is negative"))
-	}
-	if c.Memory < 0 {
-		faults = append(faults, errors.New("the memory is negative"))
-	}
-	if c.Timeout < 0 {
-		faults = append(faults, errors.New("the time-out is negative"))
-	}
-	if c.StoreTimeout < 0 || c.StoreLease < 0 {
-		faults = append(faults, errors.New("the store's time-out or lease is negative"))
-	}
-	if err := checkLog(c.LogKeys, c.LogPolicy); err != nil {
-		faults = append(faults, err)
-	}
-	if err := c.Snapshot.validate(); err != nil {
-		faults = append(faults, err)
-	}
-	if c.Log == nil {
-		faults = append(faults, errors.New("the log is missing"))
-	}
-	if _, err := c.codeLists(); err != nil {
-		faults = append(faults, err)
-	}
-	return errors.Join(faults...)
+	_, badHide := asset.ParseGroups(c.Hide)
+	_, badLists := c.codeLists()
+	k, badKind := c.kind()
+	return errors.Join(
+		c.validateStore(),
+		errs.In(c.Secrets.Check(), "the registry's secret"),
+		c.validateFiles(),
+		errs.If(slices.Contains(c.AssetTypes, ""), "an asset type is empty"),
+		errs.If(c.Changing != nil && (badKind == nil && !k.announces || c.Mirror != nil),
+			"writes are announced only of a store in a file that is no mirror's"),
+		badHide,
+		errs.If(c.MaxBody < 0, "the body limit is negative"),
+		errs.If(c.Memory < 0, "the memory is negative"),
+		errs.If(c.Timeout < 0, "the time-out is negative"),
+		errs.If(c.StoreTimeout < 0 || c.StoreLease < 0, "the store's time-out or lease is negative"),
+		checkLog(c.LogKeys, c.LogPolicy),
+		c.Snapshot.validate(),
+		errs.If(c.Log == nil, "the log is missing"),
+		badLists,
+	)
 }
 
 // validateFiles checks the addresses of the file services.
 func (c Config) validateFiles() error {
-	var faults []error
-	if len(c.FilesURLs) > 0 {
-		if err := upstream.Check(c.FilesURLs); err != nil {
-			faults = append(faults, fmt.Errorf("file service: %w", err))
-		}
-		if c.BaseURL == "" {
-			faults = append(faults, errors.New("with a file service, the base URL must be set"))
-		}
+	if len(c.FilesURLs) == 0 {
+		return nil
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs.In(upstream.Check(c.FilesURLs), "file service"),
+		errs.If(c.BaseURL == "", "with a file service, the base URL must be set"))
 }
 
 // validateStore checks the settings that every service except a mirror needs.
 func (c Config) validateStore() error {
-	var faults []error
-	if _, err := c.kind(); err != nil {
-		faults = append(faults, err)
+	if c.Mirror != nil {
+		return errs.If(c.Store != "" || c.Auth != nil || len(c.AuthURLs)+len(c.LogKeys) > 0,
+			"a mirror has no store, no auth service and no keys of the log")
 	}
+	_, err := c.kind()
 	if c.Auth == nil {
-		if err := upstream.Check(c.AuthURLs); err != nil {
-			faults = append(faults, fmt.Errorf("auth service: %w", err))
-		}
+		err = errors.Join(err, errs.In(upstream.Check(c.AuthURLs), "auth service"))
 	}
-	return errors.Join(faults...)
+	return err
 }
 
 // hidden returns the groups in the field Hide. Validate has checked their names.
@@ -201,27 +171,17 @@ func (c Config) hidden() []asset.Group {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Zone == nil {
-		c.Zone = time.UTC
-	}
+	c.Zone = cmp.Or(c.Zone, time.UTC)
 	if len(c.AssetTypes) == 0 {
 		c.AssetTypes = []string{"bounce"}
 	}
-	if c.MaxBody == 0 {
-		c.MaxBody = DefaultMaxBody
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.Memory == 0 {
-		c.Memory = memory.Limit()
-	}
+	c.MaxBody = cmp.Or(c.MaxBody, DefaultMaxBody)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Memory = cmp.Or(c.Memory, memory.Limit())
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Telemetry == nil {
-		c.Telemetry = &telemetry.Telemetry{}
-	}
+	c.Telemetry = cmp.Or(c.Telemetry, &telemetry.Telemetry{})
 	if c.Places == nil {
 		c.Places = fair.NewPlaces()
 	}

@@ -1,12 +1,12 @@
 package assetsvc
 
 import (
-	"fmt"
 	"net/netip"
 
 	"asset-registry/assetsvc/internal/httpapi"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/errs"
 )
 
 // Webhooks configures where webhooks may be sent (docs/webhooks.md). The zero value allows public addresses
@@ -45,8 +45,5 @@ func (s *Server) startWebhooks(api *httpapi.API, assets *registry.Registry, c Co
 		Log:    c.Log,
 		Meter:  c.Telemetry.Meter(),
 	})
-	if err != nil {
-		return fmt.Errorf("start the sender of webhooks: %w", err)
-	}
-	return nil
+	return errs.In(err, "start the sender of webhooks")
 }

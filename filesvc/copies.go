@@ -1,6 +1,7 @@
 package filesvc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ type Copies struct {
 
 // OpenCopies opens the copies in the directory c.Dir.
 func OpenCopies(c CopiesConfig) (*Copies, error) {
-	if c.MaxFile == 0 {
-		c.MaxFile = DefaultMaxFile
-	}
+	c.MaxFile = cmp.Or(c.MaxFile, DefaultMaxFile)
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the copies of files: %w", err)
 	}

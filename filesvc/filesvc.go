@@ -11,7 +11,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +20,7 @@ import (
 	"asset-registry/filesvc/internal/httpapi"
 	"asset-registry/filesvc/internal/picture"
 	"asset-registry/filesvc/internal/s3store"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/filelink"
@@ -82,38 +82,23 @@ const (
 
 // Validate returns every fault of the configuration.
 func (c Config) Validate() error {
-	var faults []error
-	if _, err := c.kind(); err != nil {
-		faults = append(faults, err)
-	}
-	if err := CheckPlace(c.Bytes); err != nil {
-		faults = append(faults, err)
-	}
-	if IsBucket(c.Bytes) && c.Limits.MaxFile > s3store.MaxFile {
-		faults = append(faults, fmt.Errorf("a bucket takes no file with more than %d bytes", s3store.MaxFile))
-	}
+	_, badKind := c.kind()
+	var badAssets, badURL error
 	if c.Assets == nil {
-		if err := upstream.Check(c.AssetsURLs); err != nil {
-			faults = append(faults, fmt.Errorf("asset service: %w", err))
-		}
-	}
-	if err := c.Secrets.Check(); err != nil {
-		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
+		badAssets = errs.In(upstream.Check(c.AssetsURLs), "asset service")
 	}
 	if c.BaseURL != "" {
-		u, err := url.Parse(c.BaseURL)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-			const says = "the base URL must start with http:// or https:// and name a host, without a query"
-			faults = append(faults, errors.New(says)) // without the URL, because it may contain a password
-		}
+		badURL = upstream.CheckPublic("base URL", c.BaseURL)
 	}
-	if min(c.Limits.MaxFile, c.Limits.BrokerFiles, c.Limits.WaitingMost) < 0 || min(c.Timeout, c.StoreTimeout) < 0 {
-		faults = append(faults, errors.New("the limits of files and the timeout must not be negative"))
-	}
-	if c.Log == nil {
-		faults = append(faults, errors.New("the log is missing"))
-	}
-	return errors.Join(faults...)
+	return errors.Join(
+		badKind, CheckPlace(c.Bytes),
+		errs.If(IsBucket(c.Bytes) && c.Limits.MaxFile > s3store.MaxFile,
+			"a bucket takes no file with more than %d bytes", s3store.MaxFile),
+		badAssets, errs.In(c.Secrets.Check(), "the registry's secret"), badURL,
+		errs.If(min(c.Limits.MaxFile, c.Limits.BrokerFiles, c.Limits.WaitingMost) < 0 || min(c.Timeout, c.StoreTimeout) < 0,
+			"the limits of files and the timeout must not be negative"),
+		errs.If(c.Log == nil, "the log is missing"),
+	)
 }
 
 func (c Config) withDefaults() Config {
@@ -126,9 +111,7 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Telemetry == nil {
-		c.Telemetry = &telemetry.Telemetry{}
-	}
+	c.Telemetry = cmp.Or(c.Telemetry, &telemetry.Telemetry{})
 	return c
 }
 

@@ -2,8 +2,9 @@ package authapi
 
 import (
 	"context"
-	"fmt"
 	"time"
+
+	"asset-registry/shared/errs"
 )
 
 // Ending says what an entry of the audit log took away from a key or a broker. The asset services keep endings beside
@@ -53,8 +54,6 @@ type EndingsResponse struct {
 // Endings exchanges endings with the auth service.
 func (c *Client) Endings(ctx context.Context, r EndingsRequest) (EndingsResponse, error) {
 	var answer EndingsResponse
-	if err := c.call(ctx, EndingsPath, r, &answer); err != nil {
-		return EndingsResponse{}, fmt.Errorf("exchange endings: %w", err)
-	}
-	return answer, nil
+	err := c.call(ctx, EndingsPath, r, &answer)
+	return answer, errs.In(err, "exchange endings")
 }

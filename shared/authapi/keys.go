@@ -2,12 +2,12 @@ package authapi
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 	"time"
 
 	"asset-registry/shared/clientaddr"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/routes"
 )
@@ -94,16 +94,11 @@ type ReportUsageResponse struct{}
 func (c *Client) WatchKeys(ctx context.Context, since string, wait time.Duration) (WatchKeysResponse, error) {
 	var answer WatchKeysResponse
 	request := WatchKeysRequest{Since: since, WaitMS: wait.Milliseconds()}
-	if err := c.call(ctx, WatchKeysPath, request, &answer); err != nil {
-		return WatchKeysResponse{}, fmt.Errorf("watch keys: %w", err)
-	}
-	return answer, nil
+	err := c.call(ctx, WatchKeysPath, request, &answer)
+	return answer, errs.In(err, "watch keys")
 }
 
 // ReportUsage reports the use of keys.
 func (c *Client) ReportUsage(ctx context.Context, r ReportUsageRequest) error {
-	if err := c.call(ctx, ReportUsagePath, r, &ReportUsageResponse{}); err != nil {
-		return fmt.Errorf("report use of keys: %w", err)
-	}
-	return nil
+	return errs.In(c.call(ctx, ReportUsagePath, r, &ReportUsageResponse{}), "report use of keys")
 }

@@ -3,6 +3,7 @@
 package filelink
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -210,9 +211,8 @@ func (b Base) Parse(address string) (id string, q url.Values, isOurs bool) {
 // place returns scheme, host and port of an address in one spelling.
 func place(u *url.URL) string {
 	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme] // url.Parse has made the scheme lower case
-	}
+	// The function url.Parse has made the scheme lower case.
+	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return u.Scheme + "://" + strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) + ":" + port
 }
 

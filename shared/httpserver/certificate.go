@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/shared/errs"
 )
 
 // Certificate names the files of a server's certificate. Its tags make flags.
@@ -79,10 +81,7 @@ func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
 			o.Observe(float64(first.Unix()))
 			return nil
 		}))
-	if err != nil {
-		return fmt.Errorf("make metric: %w", err)
-	}
-	return nil
+	return errs.In(err, "make metric")
 }
 
 // firstExpiry returns the time when the first of a chain's certificates expires.

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net/url"
 	"time"
+
+	"asset-registry/shared/errs"
 )
 
 // Check returns the faults of the certificate and of its files, and prints warnings.
@@ -60,10 +62,7 @@ func (c Certificate) names(leaf *x509.Certificate) error {
 	if err != nil || u.Hostname() == "" {
 		return nil
 	}
-	if err := leaf.VerifyHostname(u.Hostname()); err != nil {
-		return fmt.Errorf("the certificate %s does not fit --base-url: %w", c.Cert, err)
-	}
-	return nil
+	return errs.In(leaf.VerifyHostname(u.Hostname()), "the certificate %s does not fit --base-url", c.Cert)
 }
 
 // mayReplace returns an error if a certificate is worse than the one in use. A good certificate is valid now and has

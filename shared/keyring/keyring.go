@@ -18,6 +18,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"asset-registry/shared/errs"
 )
 
 const (
@@ -43,10 +45,8 @@ func Read(file string) (Ring, error) {
 			r = append(r, []byte(line))
 		}
 	}
-	if err := r.Check(); err != nil {
-		return nil, fmt.Errorf("the secret in %s: %w", file, err)
-	}
-	return r, nil
+	err = r.Check()
+	return r, errs.In(err, "the secret in %s", file)
 }
 
 // Check returns an error that lists all faults of the ring. It quotes no secret.

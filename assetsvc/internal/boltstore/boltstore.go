@@ -149,10 +149,7 @@ func (s *Store) Look(
 	if !ok {
 		return r, registry.ErrNotFound
 	}
-	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		value := tx.Bucket(assetBucket).Get(key)
 		if value == nil {
 			return registry.ErrNotFound

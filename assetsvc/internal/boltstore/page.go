@@ -14,9 +14,6 @@ import (
 
 // Page returns up to q.Limit assets of the feed, or of a broker, in the order that q asks for.
 func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
-	if err := ctx.Err(); err != nil {
-		return page, err
-	}
 	places := feedOf
 	if q.Owner != "" {
 		if !s.indexed {
@@ -24,7 +21,7 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 		}
 		places = ownPlaces
 	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		if last := tx.Bucket(stateBucket).Get(lastKey); last != nil {
 			page.Upto = positionOf(last)
 		}

@@ -18,11 +18,8 @@ const leastInLeaf = 2
 // Range returns listed assets in the order of their ids. Each call is one short read transaction. At its end,
 // Range asks the kernel to read the assets of the next page into memory.
 func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry.RangePage, err error) {
-	if err := ctx.Err(); err != nil {
-		return page, err
-	}
 	from, _ := registry.ParseID(q.From) // if From is malformed or "", from is nil, which seeks the first asset
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(assetBucket).Cursor()
 		most := registry.AnySize // the first body always fits
 		size := 0

@@ -73,10 +73,7 @@ func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]reg
 func (s *Store) scan(
 	ctx context.Context, after string, limit int, visit func(key, value []byte) error,
 ) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.file.View(func(tx *bbolt.Tx) error {
+	return s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(assetBucket).Cursor()
 		key, value := cursor.First()
 		if start, ok := registry.ParseID(after); ok {
@@ -97,10 +94,7 @@ func (s *Store) scan(
 // Reseal replaces the token record of an asset if the asset still has the old token record. Otherwise it does
 // nothing.
 func (s *Store) Reseal(ctx context.Context, old, anew registry.Sealed) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.file.Update(func(tx *bbolt.Tx) error {
+	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		key, _ := registry.ParseID(old.ID)
 		value := tx.Bucket(assetBucket).Get(key)
 		if value == nil {

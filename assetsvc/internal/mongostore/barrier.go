@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.opentelemetry.io/otel/trace"
 
+	"asset-registry/shared/errs"
 	"asset-registry/shared/telemetry"
 )
 
@@ -169,8 +170,5 @@ func (d *database) fresh(ctx context.Context) error {
 	ctx, span := telemetry.Child(ctx, trace.SpanKindInternal, "barrier")
 	err := d.barrier.wait(ctx)
 	telemetry.End(span, err)
-	if err != nil {
-		return fmt.Errorf("wait for a barrier: %w", err)
-	}
-	return nil
+	return errs.In(err, "wait for a barrier")
 }

@@ -1,6 +1,7 @@
 package mongostore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+
+	"asset-registry/shared/errs"
 )
 
 // database holds the collections, and creates the sessions for operations on them. The client and the collections are
@@ -88,9 +91,7 @@ func (d *database) open(ctx context.Context) error {
 		return errAddress
 	}
 	service := address.Query().Get("srvServiceName")
-	if service == "" {
-		service = "mongodb"
-	}
+	service = cmp.Or(service, "mongodb")
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	// Ask DNS here, with a deadline: makeClient lets the driver ask again, without a deadline.
@@ -110,9 +111,7 @@ func (d *database) makeClient() error {
 		return errAddress
 	}
 	name := parsed.Database
-	if name == "" {
-		name = defaultDatabase
-	}
+	name = cmp.Or(name, defaultDatabase)
 	journal := true
 	defaults := options.Client().SetMinPoolSize(leastPool).SetMaxConnecting(mostConnecting)
 	if parsed.MaxPoolSizeSet && parsed.MaxPoolSize > 0 {
@@ -151,8 +150,5 @@ func (d *database) disconnect() error {
 	d.recent.Store(nil)
 	ctx, cancel := context.WithTimeout(context.Background(), d.timeout)
 	defer cancel()
-	if err := d.client.Disconnect(ctx); err != nil {
-		return fmt.Errorf("disconnect from MongoDB: %w", err)
-	}
-	return nil
+	return errs.In(d.client.Disconnect(ctx), "disconnect from MongoDB")
 }

@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/errs"
 )
 
 const (
@@ -108,10 +109,7 @@ func (d *database) readFormat(ctx context.Context) (string, error) {
 		Format string `bson:"format"`
 	}
 	err := d.clocks.FindOne(ctx, withID(clockID), options.FindOne().SetProjection(only("format"))).Decode(&found)
-	if err != nil {
-		return "", fmt.Errorf("read the format of the database: %w", err)
-	}
-	return found.Format, nil
+	return found.Format, errs.In(err, "read the format of the database")
 }
 
 // feedStore implements feed.Store on the database.

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/translog"
 )
 
@@ -62,10 +63,7 @@ func (s *Store) ExtendLog(ctx context.Context, head publiclog.Head, parts []tran
 		stored, err = s.db.replaceHead(ctx, next)
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("store the log: %w", err)
-	}
-	return stored, nil
+	return stored, errs.In(err, "store the log")
 }
 
 // addParts stores full parts. Parts that are in the store already stay unchanged.

@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/errs"
 )
 
 // batchRecord is the record of a batch (package feed), or one imported change.
@@ -101,10 +102,7 @@ func (d *database) show(ctx context.Context, id string) error {
 		if err == nil && result.MatchedCount == 0 {
 			err = errNoRecord
 		}
-		if err != nil {
-			return fmt.Errorf("show the record of a batch: %w", err)
-		}
-		return nil
+		return errs.In(err, "show the record of a batch")
 	})
 }
 
@@ -130,10 +128,7 @@ func (f feedStore) Settle(ctx context.Context, writer string, first int64) (map[
 		if err == nil && result.MatchedCount == 0 {
 			err = errNoRecord
 		}
-		if err != nil {
-			return fmt.Errorf("settle the record of a batch: %w", err)
-		}
-		return nil
+		return errs.In(err, "settle the record of a batch")
 	})
 	return landed, err
 }
@@ -277,10 +272,7 @@ func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page regi
 		page, err = s.db.readRecord(ctx, q, now.batches().Horizon())
 		return err
 	})
-	if err != nil {
-		return registry.ChangesPage{}, fmt.Errorf("read the record: %w", err)
-	}
-	return page, nil
+	return page, errs.In(err, "read the record")
 }
 
 // recordBatch is the largest number of records in one answer of the database.
@@ -359,8 +351,5 @@ func (s *Store) Rewrite(ctx context.Context, old registry.Revision, change, whol
 		}
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("rewrite a change: %w", err)
-	}
-	return done, nil
+	return done, errs.In(err, "rewrite a change")
 }

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"asset-registry/shared/errs"
 	"asset-registry/shared/sleep"
 )
 
@@ -34,10 +35,7 @@ func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id st
 		id, err = s.db.claimReference(ctx, key, to)
 		return err
 	})
-	if err != nil {
-		return "", fmt.Errorf("claim a reference: %w", err)
-	}
-	return id, nil
+	return id, errs.In(err, "claim a reference")
 }
 
 // claimReference inserts a reference unless the database has it, and returns the asset of the stored reference.

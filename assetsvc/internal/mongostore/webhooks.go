@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/errs"
 )
 
 // hook is the stored form of a webhook.Endpoint.
@@ -154,10 +155,7 @@ func (s *Store) Put(ctx context.Context, e webhook.Endpoint) error {
 			return refusal
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("store webhook: %w", err)
-	}
-	return nil
+	return errs.In(err, "store webhook")
 }
 
 // createHook stores a new endpoint, or returns an error if the limit of endpoints is reached.
@@ -388,10 +386,7 @@ func (s *Store) Release(ctx context.Context, term int64) error {
 			set(bson.E{Key: "holder", Value: ""}, bson.E{Key: "until", Value: time.UnixMilli(0)}))
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("release the term of the sender: %w", err)
-	}
-	return nil
+	return errs.In(err, "release the term of the sender")
 }
 
 // Save implements webhook.Store. A later term may begin during the call. Even then, the guard of each document keeps

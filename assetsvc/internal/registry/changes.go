@@ -7,6 +7,7 @@ import (
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/errs"
 )
 
 // maxPatch is the largest size in bytes of a patch that Change.Patch keeps. MaxRevisions patches of this size
@@ -141,10 +142,7 @@ func (r Revision) read() (c change, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &c)
 	}
-	if err != nil {
-		return change{}, fmt.Errorf("decode revision %d of asset %s: %w", r.Revision, r.ID, err)
-	}
-	return c, nil
+	return c, errs.In(err, "decode revision %d of asset %s", r.Revision, r.ID)
 }
 
 // decode returns the change in the form for callers of Registry.

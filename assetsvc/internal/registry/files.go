@@ -2,13 +2,13 @@ package registry
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/filelink"
 	"asset-registry/shared/filesapi"
@@ -95,10 +95,7 @@ func (r *Registry) claim(
 	if fault.KindOf(err) == fault.NotFound {
 		return asset.File{}, noFile()
 	}
-	if err != nil {
-		return asset.File{}, fmt.Errorf("claim file %s: %w", id, err)
-	}
-	return asset.File{SHA256: claimed.SHA256, Size: claimed.Size}, nil
+	return asset.File{SHA256: claimed.SHA256, Size: claimed.Size}, errs.In(err, "claim file %s", id)
 }
 
 // Complete adds the hash and the size of a file to all documents of an asset that refer to it. It is for a file

@@ -2,11 +2,11 @@ package registry
 
 import (
 	"context"
-	"fmt"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 )
@@ -69,10 +69,7 @@ func (r *Registry) ChangeOwner(
 			TransferHash: authapi.Hash(h.Token),
 			Sealed:       stored.Sealed,
 		})
-		if err != nil {
-			return answer, fmt.Errorf("change owner of asset %s: %w", id, err)
-		}
-		return answer, nil
+		return answer, errs.In(err, "change owner of asset %s", id)
 	}
 	saved, err := r.save(ctx, id, step{
 		ask: func(stored Record) (err error) {

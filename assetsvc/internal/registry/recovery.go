@@ -2,10 +2,10 @@ package registry
 
 import (
 	"context"
-	"fmt"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/identity"
 )
 
@@ -35,10 +35,7 @@ func (r *Registry) Recover(
 				KeyID:   by.KeyID,
 				From:    why.From,
 			})
-			if err != nil {
-				return fmt.Errorf("recover asset %s: %w", id, err)
-			}
-			return nil
+			return errs.In(err, "recover asset %s", id)
 		},
 		next: func(stored Record) (Record, error) {
 			current, err := mayRecover(by, stored, guard)

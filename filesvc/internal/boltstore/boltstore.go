@@ -205,10 +205,7 @@ func (s *Store) Create(ctx context.Context, f file.File) error {
 
 // Get implements file.Files.
 func (s *Store) Get(ctx context.Context, id string) (f file.File, err error) {
-	if err := ctx.Err(); err != nil {
-		return f, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) (err error) {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
 		f, err = get(tx, id)
 		return err
 	})
@@ -251,10 +248,7 @@ func (s *Store) change(ctx context.Context, change func(*bbolt.Tx) error) error 
 
 // Page implements file.Files.
 func (s *Store) Page(ctx context.Context, after string, limit int) (found []file.File, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(filesBucket).Cursor()
 		id, value := cursor.Seek([]byte(after))
 		if bytes.Equal(id, []byte(after)) {
@@ -274,10 +268,7 @@ func (s *Store) Page(ctx context.Context, after string, limit int) (found []file
 
 // Own implements file.Files.
 func (s *Store) Own(ctx context.Context, broker, after string, limit int) (found []file.File, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		prefix, from := ownKey(broker, ""), ownKey(broker, after)
 		cursor := tx.Bucket(ownBucket).Cursor()
 		for key, _ := cursor.Seek(from); bytes.HasPrefix(key, prefix) && len(found) < limit; key, _ = cursor.Next() {
@@ -300,10 +291,7 @@ func (s *Store) Recount(context.Context) error { return nil }
 
 // Usage implements file.Files.
 func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err error) {
-	if err := ctx.Err(); err != nil {
-		return u, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		u = usage(tx, broker)
 		return nil
 	})
@@ -312,10 +300,7 @@ func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err err
 
 // IsRemoved implements file.Files.
 func (s *Store) IsRemoved(ctx context.Context, sha256 string) (is bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		is = tx.Bucket(goneBucket).Get([]byte(sha256)) != nil
 		return nil
 	})
@@ -324,10 +309,7 @@ func (s *Store) IsRemoved(ctx context.Context, sha256 string) (is bool, err erro
 
 // Reading implements file.Readings.
 func (s *Store) Reading(ctx context.Context) (r file.Reading, err error) {
-	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) (err error) {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
 		r, err = reading(tx)
 		return err
 	})
@@ -394,10 +376,7 @@ func (s *Store) Settle(ctx context.Context, n file.Naming) error {
 
 // Awaiting implements file.Awaited.
 func (s *Store) Awaiting(ctx context.Context, after file.Naming, limit int) (found []file.Naming, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(awaitBucket).Cursor()
 		key, _ := cursor.Seek(awaitKey(after))
 		if bytes.Equal(key, awaitKey(after)) {

@@ -17,6 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fault"
 )
 
@@ -91,10 +92,7 @@ func (s *Store) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
-	if err := d.client.Disconnect(ctx); err != nil {
-		return fmt.Errorf("disconnect from MongoDB: %w", err)
-	}
-	return nil
+	return errs.In(d.client.Disconnect(ctx), "disconnect from MongoDB")
 }
 
 func withID(id string) bson.D { return bson.D{{Key: "_id", Value: id}} }

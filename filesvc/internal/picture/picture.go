@@ -4,6 +4,7 @@ package picture
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -56,9 +57,7 @@ var _ file.Drawer = Drawer{}
 // Draw implements file.Drawer.
 func (d Drawer) Draw(ctx context.Context, from file.Blob) (file.Drawn, error) {
 	limit := d.Within
-	if limit == 0 {
-		limit = within
-	}
+	limit = cmp.Or(limit, within)
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(timed, d.Command[0], d.Command[1:]...)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -85,9 +86,7 @@ func (k *kept) Header() http.Header { return k.header }
 
 // WriteHeader implements http.ResponseWriter.
 func (k *kept) WriteHeader(status int) {
-	if k.status == 0 {
-		k.status = status
-	}
+	k.status = cmp.Or(k.status, status)
 }
 
 // Write implements http.ResponseWriter.

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
 
+	"asset-registry/shared/errs"
 	"asset-registry/shared/telemetry"
 )
 
@@ -16,10 +17,7 @@ import (
 func refusedCounter(meter metric.Meter) (metric.Int64Counter, error) {
 	c, err := meter.Int64Counter("registry.limits.refused", metric.WithUnit("{request}"),
 		metric.WithDescription("Requests over a rate limit, by policy."))
-	if err != nil {
-		return nil, fmt.Errorf("make metric: %w", err)
-	}
-	return c, nil
+	return c, errs.In(err, "make metric")
 }
 
 func (l *Limiter) countRefusal(ctx context.Context, policy string) {

@@ -2,13 +2,13 @@ package export
 
 import (
 	"context"
-	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
 
 	"asset-registry/shared/buildinfo"
+	"asset-registry/shared/errs"
 )
 
 // build returns the program's version, revision and Go version, as far as known.
@@ -30,8 +30,5 @@ func measureBuild(meter metric.Meter) error {
 			o.Observe(1, attributes)
 			return nil
 		}))
-	if err != nil {
-		return fmt.Errorf("make metric: %w", err)
-	}
-	return nil
+	return errs.In(err, "make metric")
 }
