@@ -3,7 +3,10 @@
 // log, which clients verify themselves.
 package adminapi
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Prefix starts every path of the API.
 const Prefix = "/admin/v1"
@@ -129,4 +132,29 @@ type Verification struct {
 
 	// Lost tells where the store went back in time and a new chain begins. This is no problem of the log.
 	Lost []string `json:"lost,omitempty"`
+}
+
+// Route is one method of one path of the admin API.
+type Route struct {
+	Method  string
+	Pattern string // the path after Prefix, as gin writes it
+}
+
+// Routes returns every route that needs an operator's key.
+func Routes() []Route {
+	return []Route{
+		{http.MethodGet, "/brokers"},
+		{http.MethodPost, "/brokers"},
+		{http.MethodGet, "/brokers/:name"},
+		{http.MethodPatch, "/brokers/:name"},
+		{http.MethodGet, "/keys"},
+		{http.MethodPost, "/keys"},
+		{http.MethodGet, "/keys/:id"},
+		{http.MethodPatch, "/keys/:id"},
+		{http.MethodPost, "/keys/:id/rotate"},
+		{http.MethodPost, "/keys/:id/revoke"},
+		{http.MethodGet, "/keys/:id/usage"},
+		{http.MethodGet, "/audit"},
+		{http.MethodGet, "/audit/verify"},
+	}
 }

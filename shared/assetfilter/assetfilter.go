@@ -3,12 +3,15 @@
 package assetfilter
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"asset-registry.example/client"
+
+	"asset-registry/shared/errs"
 	"asset-registry/shared/ukrainian"
 )
 
@@ -171,4 +174,117 @@ func statuses() []string {
 		all = append(all, string(s))
 	}
 	return all
+}
+
+// WholeCode stands before a whole code in the search index. The index also has the beginnings of a code, without this
+// character.
+const WholeCode = "="
+
+// CodePrefix returns the digits with which a code and all codes below it begin. For example, the prefix of
+// 04120000-5, 04120000 and 0412 is 0412. ok is false if the text is not a code.
+func CodePrefix(code string) (prefix string, ok bool) {
+	digits, check, hasCheck := strings.Cut(code, "-")
+	if strings.Trim(digits, "0123456789") != "" || len(digits) < 2 || len(digits) > 8 {
+		return "", false
+	}
+	if hasCheck && (len(digits) != 8 || len(check) != 1 || check[0] < '0' || check[0] > '9') {
+		return "", false
+	}
+	if len(digits) < 8 {
+		return digits, true
+	}
+	prefix = strings.TrimRight(digits, "0")
+	return digits[:max(2, len(prefix))], true
+}
+
+// codeTerm returns the term of a filter for a code. The code itself and all codes below it have this term.
+func codeTerm(code string) string {
+	prefix, _ := CodePrefix(code)
+	return prefix
+}
+
+// codeTerms returns the terms of an asset's code: the beginnings of its prefix that have two digits or more, the
+// prefix itself, and the whole code with WholeCode in front.
+func codeTerms(code string) []string {
+	prefix, ok := CodePrefix(code)
+	if !ok {
+		return nil
+	}
+	terms := []string{WholeCode + code}
+	for n := 2; n <= len(prefix); n++ {
+		terms = append(terms, prefix[:n])
+	}
+	return terms
+}
+
+// Set is a list of conditions. An asset meets the set if it meets all of them. The zero value has no conditions, so
+// every asset meets it. A set is safe for concurrent use.
+type Set struct{ conditions [][]string } // each condition is a list of terms, of which an asset needs one
+
+// Encode returns the values of all filters as one text. The values come from Filter.Read. Their order does not
+// change the text; without values the text is "".
+func Encode(values map[Name][]string) (string, error) {
+	kept := map[Name][]string{}
+	for name, list := range values {
+		if len(list) > 0 {
+			kept[name] = slices.Sorted(slices.Values(list))
+		}
+	}
+	if len(kept) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(kept)
+	return string(text), err
+}
+
+// Decode returns the values of each filter from a text that Encode has returned.
+func Decode(text string) (values map[Name][]string, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	err = json.Unmarshal([]byte(text), &values)
+	return values, errs.In(err, "read filters")
+}
+
+// Parse returns the set for a text that Encode has returned. Another version of the program may have stored a filter
+// or a value that this version does not know. Parse then returns an error. It does not ignore the filter, because the
+// set would then select too many assets.
+func Parse(text string) (s Set, err error) {
+	values, err := Decode(text)
+	if err != nil {
+		return s, err
+	}
+	for name, list := range values {
+		f, known := Find(name)
+		if !known {
+			return Set{}, fmt.Errorf("read filters: there is no filter %.50q", name)
+		}
+		read, fault := f.Read(list)
+		if fault != "" {
+			return Set{}, fmt.Errorf("read filter %s: %s", name, fault)
+		}
+		var terms []string
+		for _, value := range read {
+			terms = append(terms, termOf(name, f.Term(value)))
+		}
+		s.conditions = append(s.conditions, terms)
+	}
+	return s, nil
+}
+
+// IsEmpty reports whether the set has no conditions, so that every asset meets it.
+func (s Set) IsEmpty() bool { return len(s.conditions) == 0 }
+
+// Meets reports whether an asset that has these terms (from Terms) meets all conditions.
+func (s Set) Meets(terms []string) bool {
+	for _, wanted := range s.conditions {
+		has := func(term string) bool {
+			_, found := slices.BinarySearch(terms, term)
+			return found
+		}
+		if !slices.ContainsFunc(wanted, has) {
+			return false
+		}
+	}
+	return true
 }
