@@ -1,10 +1,7 @@
 // Package errs makes errors in one expression. errors.Join, which leaves out nil, then collects what several checks say.
 package errs
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // In returns err with the formatted words and a colon before it, or nil if err is nil.
 func In(err error, format string, values ...any) error {
@@ -16,11 +13,8 @@ func In(err error, format string, values ...any) error {
 
 // If returns an error with the formatted words if a rule is broken, otherwise nil.
 func If(broken bool, format string, values ...any) error {
-	switch {
-	case !broken:
+	if !broken {
 		return nil
-	case len(values) == 0:
-		return errors.New(format)
 	}
 	return fmt.Errorf(format, values...)
 }

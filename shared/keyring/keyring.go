@@ -18,8 +18,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"asset-registry/shared/errs"
 )
 
 const (
@@ -45,8 +43,10 @@ func Read(file string) (Ring, error) {
 			r = append(r, []byte(line))
 		}
 	}
-	err = r.Check()
-	return r, errs.In(err, "the secret in %s", file)
+	if err := r.Check(); err != nil {
+		return nil, fmt.Errorf("the secret in %s: %w", file, err)
+	}
+	return r, nil
 }
 
 // Check returns an error that lists all faults of the ring. It quotes no secret.

@@ -85,7 +85,7 @@ func (a *API) own(v routes.Version, r routes.Route) handler {
 	case "/openapi.json":
 		return file(static.New("application/json", "no-cache", openapi.JSON(v.Target)))
 	case "/openapi.yaml":
-		return file(static.New("application/yaml", "no-cache", openapi.YAML(v.Target)))
+		return file(static.NewYAML("no-cache", openapi.JSON(v.Target)))
 	case "/health":
 		return a.answerHealth
 	default:
@@ -94,7 +94,7 @@ func (a *API) own(v routes.Version, r routes.Route) handler {
 }
 
 // file returns the handler of a route that answers with a file.
-func file(f *static.File) handler {
+func file(f http.Handler) handler {
 	return func(c *gin.Context) error {
 		f.ServeHTTP(c.Writer, c.Request)
 		return nil
