@@ -61,7 +61,6 @@ func (w *firstByte) SetWriteDeadline(end time.Time) error {
 	return http.NewResponseController(w.ResponseWriter).SetWriteDeadline(end)
 }
 
-// Write implements io.Writer.
 func (w *firstByte) Write(p []byte) (int, error) {
 	w.note()
 	w.await()
@@ -69,7 +68,6 @@ func (w *firstByte) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// WriteString implements io.StringWriter.
 func (w *firstByte) WriteString(s string) (int, error) {
 	w.note()
 	w.await()
@@ -77,13 +75,11 @@ func (w *firstByte) WriteString(s string) (int, error) {
 	return w.ResponseWriter.WriteString(s)
 }
 
-// WriteHeaderNow implements gin.ResponseWriter.
 func (w *firstByte) WriteHeaderNow() {
 	w.note()
 	w.ResponseWriter.WriteHeaderNow()
 }
 
-// Flush implements http.Flusher.
 func (w *firstByte) Flush() {
 	w.note()
 	w.await()
@@ -100,7 +96,6 @@ type awaitedBody struct {
 	waited atomic.Int64 // ns; atomic, because a transport reads in another goroutine
 }
 
-// Read implements io.Reader.
 func (b *awaitedBody) Read(p []byte) (int, error) {
 	begun := time.Now()
 	n, err := b.ReadCloser.Read(p)

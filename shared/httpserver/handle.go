@@ -168,7 +168,6 @@ type requestContext struct {
 	cancel context.CancelFunc
 }
 
-// Deadline implements context.Context.
 func (c *requestContext) Deadline() (time.Time, bool) {
 	if end, within := c.Context.Deadline(); within && (c.end.IsZero() || end.Before(c.end)) {
 		return end, true
@@ -176,10 +175,8 @@ func (c *requestContext) Deadline() (time.Time, bool) {
 	return c.end, !c.end.IsZero()
 }
 
-// Done implements context.Context.
 func (c *requestContext) Done() <-chan struct{} { return c.withTimer().Done() }
 
-// Err implements context.Context.
 func (c *requestContext) Err() error {
 	c.mu.Lock()
 	isEarly := c.timed == nil && !c.over && (c.end.IsZero() || time.Now().Before(c.end))
@@ -190,7 +187,6 @@ func (c *requestContext) Err() error {
 	return c.withTimer().Err()
 }
 
-// Value implements context.Context.
 func (c *requestContext) Value(key any) any {
 	if key == (requestIDKey{}) {
 		return c.id

@@ -178,7 +178,6 @@ func NewReceiver(w http.ResponseWriter, body io.Reader, pace Pace) *Receiver {
 	return &Receiver{from: body, control: http.NewResponseController(w), pace: pace, end: time.Now().Add(pace.All)}
 }
 
-// Read implements io.Reader.
 func (r *Receiver) Read(p []byte) (int, error) {
 	if r.left == 0 {
 		// Only a connection has deadlines; a test's recorder fails here. The answer has the usual time, counted

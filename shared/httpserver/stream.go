@@ -95,7 +95,6 @@ func (d *Detached) SetWriteDeadline(end time.Time) error { return d.conn.SetWrit
 // SetReadDeadline is for an http.ResponseController. It does nothing, because reads end when the client leaves.
 func (d *Detached) SetReadDeadline(time.Time) error { return nil }
 
-// Write implements http.ResponseWriter.
 func (d *Detached) Write(p []byte) (int, error) {
 	sent := 0
 	for sent < len(p) {

@@ -23,7 +23,6 @@ func decodeEnding(text []byte) (e authapi.Ending, err error) {
 	return e, errs.In(err, "%w: decode ending", boltfile.ErrDamaged)
 }
 
-// KeepEndings implements endings.Store.
 func (s *Store) KeepEndings(ctx context.Context, endings []authapi.Ending) error {
 	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(endingBucket)
@@ -47,7 +46,6 @@ func (s *Store) KeepEndings(ctx context.Context, endings []authapi.Ending) error
 	})
 }
 
-// Ending implements endings.Store.
 func (s *Store) Ending(ctx context.Context, id string) (e authapi.Ending, err error) {
 	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		e, err = decodeEnding(tx.Bucket(endingBucket).Get([]byte(id)))
@@ -56,7 +54,6 @@ func (s *Store) Ending(ctx context.Context, id string) (e authapi.Ending, err er
 	return e, err
 }
 
-// Endings implements endings.Store.
 func (s *Store) Endings(ctx context.Context, after string, limit int) (found []authapi.Ending, err error) {
 	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(endingBucket).Cursor()

@@ -45,7 +45,6 @@ func OpenLog(path string, log *slog.Logger) (*PublicLog, error) {
 // Close closes the file.
 func (l *PublicLog) Close() error { return l.file.Close() }
 
-// LogHead implements publiclog.Store.
 func (l logFile) LogHead(ctx context.Context) (head publiclog.Head, err error) {
 	err = l.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		head, err = decodeHead(tx.Bucket(stateBucket).Get(headKey))
@@ -54,7 +53,6 @@ func (l logFile) LogHead(ctx context.Context) (head publiclog.Head, err error) {
 	return head, err
 }
 
-// ExtendLog implements publiclog.Store.
 func (l logFile) ExtendLog(ctx context.Context, head publiclog.Head, parts []translog.Part) (stored bool, err error) {
 	value, err := encodeHead(head)
 	if err != nil {
@@ -79,7 +77,6 @@ func (l logFile) ExtendLog(ctx context.Context, head publiclog.Head, parts []tra
 	return stored && err == nil, err
 }
 
-// LogPart implements publiclog.Store.
 func (l logFile) LogPart(ctx context.Context, tile translog.Tile) (data []byte, err error) {
 	err = l.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		value := tx.Bucket(tileBucket).Get(tileKey(tile))

@@ -185,7 +185,6 @@ func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page regi
 	return page, err
 }
 
-// Rewrite implements registry.Store.
 func (s *Store) Rewrite(ctx context.Context, old registry.Revision, change, whole []byte) (done bool, err error) {
 	key, ok := registry.ParseID(old.ID)
 	if err := ctx.Err(); err != nil || !ok {

@@ -82,7 +82,6 @@ func inMillis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond)
 // owned returns the key of an endpoint in ownedBucket.
 func owned(broker, id string) []byte { return []byte(broker + "\x00" + id) }
 
-// Endpoints implements webhook.Store.
 func (s *Store) Endpoints(ctx context.Context, broker, after string, limit int) (found []webhook.Endpoint, err error) {
 	bucket, prefix := webhookBucket, []byte(nil)
 	if broker != "" {
@@ -108,7 +107,6 @@ func (s *Store) Endpoints(ctx context.Context, broker, after string, limit int) 
 	return found, err
 }
 
-// Endpoint implements webhook.Store.
 func (s *Store) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
 	var found endpoint
 	err := s.file.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
@@ -127,7 +125,6 @@ func findEndpoint(tx *bbolt.Tx, id string) (endpoint, error) {
 	return decodeEndpoint([]byte(id), value)
 }
 
-// Put implements webhook.Store.
 func (s *Store) Put(ctx context.Context, e webhook.Endpoint) error {
 	if strings.Contains(e.Broker, "\x00") {
 		return fmt.Errorf("store webhook %s: the broker's name has a zero byte", e.ID)
@@ -199,7 +196,6 @@ func stateNumber(tx *bbolt.Tx, key []byte) int64 {
 	return 0
 }
 
-// Remove implements webhook.Store.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		e, err := findEndpoint(tx, id)
@@ -252,7 +248,6 @@ func (s *Store) Lead(
 	return term, held && err == nil, err
 }
 
-// Release implements webhook.Store.
 func (s *Store) Release(ctx context.Context, term int64) error {
 	s.sender.mu.Lock()
 	defer s.sender.mu.Unlock()
@@ -264,7 +259,6 @@ func (s *Store) Release(ctx context.Context, term int64) error {
 	})
 }
 
-// Save implements webhook.Store.
 func (s *Store) Save(ctx context.Context, term int64, steps []webhook.Step) (stale []string, err error) {
 	err = s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		stale = nil

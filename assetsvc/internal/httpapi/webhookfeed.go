@@ -46,7 +46,6 @@ func (f *WebhookFeed) encoder(s webhook.Selection) (live.Encode, error) {
 	return f.versions[i].encode(fieldsOf(s), f.zone), nil
 }
 
-// Follow implements webhook.Feed.
 func (f *WebhookFeed) Follow(s webhook.Selection) (ring *follow.Ring, leave func(), err error) {
 	encode, err := f.encoder(s)
 	if err != nil {
@@ -56,7 +55,6 @@ func (f *WebhookFeed) Follow(s webhook.Selection) (ring *follow.Ring, leave func
 	return f.watcher.Join(selection, encode)
 }
 
-// Page implements webhook.Feed.
 func (f *WebhookFeed) Page(
 	ctx context.Context, s webhook.Selection, filters assetfilter.Set, after int64,
 ) (webhook.Page, error) {
@@ -99,14 +97,12 @@ const (
 	findBytes   = 256 << 10 // maximum number of bytes of assets
 )
 
-// Find implements webhook.Feed.
 func (f *WebhookFeed) Find(
 	ctx context.Context, mode string, filters assetfilter.Set, after int64,
 ) (webhook.Found, error) {
 	return find(ctx, f.feed, mode, filters, after)
 }
 
-// find implements webhook.Feed.Find.
 func find(
 	ctx context.Context, in live.Feed, mode string, filters assetfilter.Set, after int64,
 ) (found webhook.Found, err error) {
@@ -143,5 +139,4 @@ func meets(e registry.Entry, filters assetfilter.Set) (bool, error) {
 	return filters.Meets(terms), nil
 }
 
-// Offset implements webhook.Feed.
 func (f *WebhookFeed) Offset(position int64) string { return printPosition(position, f.zone) }

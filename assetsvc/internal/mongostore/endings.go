@@ -20,7 +20,6 @@ type endingDoc struct {
 	Text string `bson:"text"` // the JSON of the ending
 }
 
-// KeepEndings implements endings.Store.
 func (s *Store) KeepEndings(ctx context.Context, endings []authapi.Ending) error {
 	err := s.db.do(ctx, func(ctx context.Context) error {
 		for _, e := range endings {
@@ -41,7 +40,6 @@ func (s *Store) KeepEndings(ctx context.Context, endings []authapi.Ending) error
 	return errs.In(err, "keep endings")
 }
 
-// Ending implements endings.Store.
 func (s *Store) Ending(ctx context.Context, id string) (e authapi.Ending, err error) {
 	var found endingDoc
 	err = s.db.do(ctx, func(ctx context.Context) error { return s.db.endings.FindOne(ctx, withID(id)).Decode(&found) })
@@ -54,7 +52,6 @@ func (s *Store) Ending(ctx context.Context, id string) (e authapi.Ending, err er
 	return e, errs.In(err, "load an ending")
 }
 
-// Endings implements endings.Store.
 func (s *Store) Endings(ctx context.Context, after string, limit int) (found []authapi.Ending, err error) {
 	var documents []endingDoc
 	err = s.db.do(ctx, func(ctx context.Context) error {

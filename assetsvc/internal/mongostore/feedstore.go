@@ -179,7 +179,6 @@ func (f feedStore) take(ctx context.Context, writer string, b feed.Batch) (now f
 	return now, opened, err
 }
 
-// Close implements feed.Store.
 func (f feedStore) Close(ctx context.Context, writer string, first int64) error {
 	batch := bson.D{{Key: "open." + writer, Value: ""}, {Key: "ids." + writer, Value: ""}}
 	return f.do(ctx, func(ctx context.Context) error {

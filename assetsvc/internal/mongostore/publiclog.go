@@ -33,7 +33,6 @@ type logPart struct {
 	Data []byte `bson:"data"`
 }
 
-// LogHead implements publiclog.Store.
 func (s *Store) LogHead(ctx context.Context) (head publiclog.Head, err error) {
 	var found logHead
 	err = s.db.do(ctx, func(ctx context.Context) error {
@@ -49,7 +48,6 @@ func (s *Store) LogHead(ctx context.Context) (head publiclog.Head, err error) {
 	return head, head.Tree.UnmarshalBinary(found.Tree)
 }
 
-// ExtendLog implements publiclog.Store.
 func (s *Store) ExtendLog(ctx context.Context, head publiclog.Head, parts []translog.Part) (stored bool, err error) {
 	tree, err := head.Tree.MarshalBinary()
 	if err != nil {
@@ -99,7 +97,6 @@ func (d *database) replaceHead(ctx context.Context, next logHead) (stored bool, 
 	return result.MatchedCount == 1, nil
 }
 
-// LogPart implements publiclog.Store.
 func (s *Store) LogPart(ctx context.Context, tile translog.Tile) ([]byte, error) {
 	var found logPart
 	err := s.db.do(ctx, func(ctx context.Context) error {

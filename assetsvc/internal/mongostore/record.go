@@ -106,7 +106,6 @@ func (d *database) show(ctx context.Context, id string) error {
 	})
 }
 
-// Settle implements feed.Store.
 func (f feedStore) Settle(ctx context.Context, writer string, first int64) (map[string]bool, error) {
 	id := recordID(writer, first)
 	if err := f.note(ctx, batchRecord{ID: id, At: first, IDs: []string{}, Changes: map[string]noted{}}); err != nil {
@@ -325,7 +324,6 @@ func (c clock) records() []string {
 	return open
 }
 
-// Rewrite implements registry.Store.
 func (s *Store) Rewrite(ctx context.Context, old registry.Revision, change, whole []byte) (done bool, err error) {
 	if _, ok := registry.ParseID(old.ID); !ok {
 		return false, nil

@@ -86,7 +86,6 @@ func ofBroker(broker string) bson.D {
 	return bson.D{{Key: "broker", Value: broker}, {Key: "byAdmin", Value: false}}
 }
 
-// Endpoints implements webhook.Store.
 func (s *Store) Endpoints(ctx context.Context, broker, after string, limit int) ([]webhook.Endpoint, error) {
 	filter := bson.D{afterID(after)}
 	if broker != "" {
@@ -118,7 +117,6 @@ func (d *database) findHooks(
 	return found, cursor.All(ctx, &found)
 }
 
-// Endpoint implements webhook.Store.
 func (s *Store) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
 	var found hook
 	err := s.db.do(ctx, func(ctx context.Context) error {
@@ -268,7 +266,6 @@ func fieldsOf(document any, without ...string) (fields bson.D, err error) {
 	return fields, nil
 }
 
-// Remove implements webhook.Store.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	err := s.db.do(ctx, func(ctx context.Context) error {
 		result, err := s.db.hooks.DeleteOne(ctx, withID(id))
@@ -329,7 +326,6 @@ func (d *database) countHookChange(ctx context.Context) error {
 	}
 }
 
-// Lead implements webhook.Store.
 func (s *Store) Lead(
 	ctx context.Context, holder string, now, until time.Time,
 ) (term webhook.Term, held bool, err error) {
@@ -379,7 +375,6 @@ func (d *database) lead(
 	return found, false, d.senders.FindOne(ctx, withID(senderID)).Decode(&found)
 }
 
-// Release implements webhook.Store.
 func (s *Store) Release(ctx context.Context, term int64) error {
 	err := s.db.do(ctx, func(ctx context.Context) error {
 		_, err := s.db.senders.UpdateOne(ctx, append(withID(senderID), bson.E{Key: "number", Value: term}),

@@ -110,10 +110,8 @@ func (m moment) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error
 // Parts lets a Reader be used as a translog.Source.
 type Parts struct{ *Reader }
 
-// ReadCheckpoint implements translog.Source.
 func (p Parts) ReadCheckpoint(ctx context.Context) ([]byte, error) { return p.Checkpoint(ctx) }
 
-// ReadPart implements translog.PartReader.
 func (p Parts) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error) {
 	return p.Part(ctx, tile)
 }

@@ -193,7 +193,6 @@ func usage(tx *bbolt.Tx, broker string) (u file.Usage) {
 	return u
 }
 
-// Create implements file.Files.
 func (s *Store) Create(ctx context.Context, f file.File) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error {
 		if tx.Bucket(filesBucket).Get([]byte(f.ID)) != nil {
@@ -203,7 +202,6 @@ func (s *Store) Create(ctx context.Context, f file.File) error {
 	})
 }
 
-// Get implements file.Files.
 func (s *Store) Get(ctx context.Context, id string) (f file.File, err error) {
 	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
 		f, err = get(tx, id)
@@ -212,12 +210,10 @@ func (s *Store) Get(ctx context.Context, id string) (f file.File, err error) {
 	return f, err
 }
 
-// Replace implements file.Files.
 func (s *Store) Replace(ctx context.Context, f file.File) error {
 	return s.guarded(ctx, f.ID, f.Revision-1, f)
 }
 
-// Delete implements file.Files.
 func (s *Store) Delete(ctx context.Context, f file.File) error {
 	return s.guarded(ctx, f.ID, f.Revision, file.File{})
 }
@@ -246,7 +242,6 @@ func (s *Store) change(ctx context.Context, change func(*bbolt.Tx) error) error 
 	return s.file.Batch(ctx, change)
 }
 
-// Page implements file.Files.
 func (s *Store) Page(ctx context.Context, after string, limit int) (found []file.File, err error) {
 	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(filesBucket).Cursor()
@@ -266,7 +261,6 @@ func (s *Store) Page(ctx context.Context, after string, limit int) (found []file
 	return found, err
 }
 
-// Own implements file.Files.
 func (s *Store) Own(ctx context.Context, broker, after string, limit int) (found []file.File, err error) {
 	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		prefix, from := ownKey(broker, ""), ownKey(broker, after)
@@ -289,7 +283,6 @@ func (s *Store) Own(ctx context.Context, broker, after string, limit int) (found
 // Recount implements file.Files. A transaction changes a file and its count, so there is nothing to do.
 func (s *Store) Recount(context.Context) error { return nil }
 
-// Usage implements file.Files.
 func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err error) {
 	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		u = usage(tx, broker)
@@ -298,7 +291,6 @@ func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err err
 	return u, err
 }
 
-// IsRemoved implements file.Files.
 func (s *Store) IsRemoved(ctx context.Context, sha256 string) (is bool, err error) {
 	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		is = tx.Bucket(goneBucket).Get([]byte(sha256)) != nil
@@ -307,7 +299,6 @@ func (s *Store) IsRemoved(ctx context.Context, sha256 string) (is bool, err erro
 	return is, err
 }
 
-// Reading implements file.Readings.
 func (s *Store) Reading(ctx context.Context) (r file.Reading, err error) {
 	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
 		r, err = reading(tx)
@@ -327,7 +318,6 @@ func reading(tx *bbolt.Tx) (r file.Reading, err error) {
 	return r, nil
 }
 
-// SetReading implements file.Readings.
 func (s *Store) SetReading(ctx context.Context, r file.Reading) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error {
 		next, err := reading(tx)
@@ -342,7 +332,6 @@ func (s *Store) SetReading(ctx context.Context, r file.Reading) error {
 	})
 }
 
-// PassHour implements file.Readings.
 func (s *Store) PassHour(ctx context.Context, hours int64) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error {
 		next, err := reading(tx)
@@ -364,17 +353,14 @@ func putReading(tx *bbolt.Tx, r file.Reading) error {
 
 func awaitKey(n file.Naming) []byte { return []byte(n.File + "/" + n.Asset) }
 
-// Await implements file.Awaited.
 func (s *Store) Await(ctx context.Context, n file.Naming) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error { return tx.Bucket(awaitBucket).Put(awaitKey(n), []byte{}) })
 }
 
-// Settle implements file.Awaited.
 func (s *Store) Settle(ctx context.Context, n file.Naming) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error { return tx.Bucket(awaitBucket).Delete(awaitKey(n)) })
 }
 
-// Awaiting implements file.Awaited.
 func (s *Store) Awaiting(ctx context.Context, after file.Naming, limit int) (found []file.Naming, err error) {
 	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(awaitBucket).Cursor()

@@ -36,7 +36,6 @@ const description = "The public entry of the asset registry. " +
 // flags are the settings of the service, without the method Validate, which kong would call before the secret is read.
 type flags gateway.Config
 
-// HelpTexts implements config.HelpTexts.
 func (flags) HelpTexts() map[string]string {
 	return map[string]string{
 		"assets_url": "Addresses of the asset services, with commas between them. " +

@@ -116,7 +116,6 @@ func (c *Cache) Recall(hash string) (_ authapi.Key, known bool, _ error) {
 	return e.key, known, e.err
 }
 
-// VerifyKey implements Verifier.
 func (c *Cache) VerifyKey(ctx context.Context, hash string) (authapi.Key, error) {
 	began := c.now()
 	for first := true; ; first = false {

@@ -248,7 +248,6 @@ type notModified struct {
 	sent string // the client's If-None-Match
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *notModified) WriteHeader(status int) {
 	if tag := w.Header().Get("ETag"); status == http.StatusNotModified && tag != "" {
 		for _, encoding := range encodings {

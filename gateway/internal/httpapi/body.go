@@ -204,15 +204,12 @@ type kept struct {
 	body   bytes.Buffer
 }
 
-// Header implements http.ResponseWriter.
 func (k *kept) Header() http.Header { return k.header }
 
-// WriteHeader implements http.ResponseWriter.
 func (k *kept) WriteHeader(status int) {
 	k.status = cmp.Or(k.status, status)
 }
 
-// Write implements http.ResponseWriter.
 func (k *kept) Write(p []byte) (int, error) {
 	k.WriteHeader(http.StatusOK)
 	if k.body.Len()+len(p) > mostKept {
@@ -221,7 +218,6 @@ func (k *kept) Write(p []byte) (int, error) {
 	return k.body.Write(p)
 }
 
-// Flush implements http.Flusher.
 func (k *kept) Flush() {}
 
 // answer returns the kept answer as an *http.Response.

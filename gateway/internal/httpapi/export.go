@@ -315,7 +315,6 @@ type parts struct {
 	sending time.Duration // how long sending has taken in all
 }
 
-// Write implements io.Writer.
 func (p *parts) Write(text []byte) (int, error) {
 	p.kept = append(p.kept, text...)
 	return len(text), nil

@@ -24,7 +24,6 @@ type Settings struct {
 	Data           catalog.Settings  `embed:""`
 }
 
-// HelpTexts implements config.HelpTexts.
 func (Settings) HelpTexts() map[string]string {
 	return map[string]string{
 		"max_concurrent": "The most requests at once. Anonymous reads are refused from 70 % of it on, " +

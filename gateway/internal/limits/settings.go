@@ -25,7 +25,6 @@ type Settings struct {
 	KeyWrite     *int64 `name:"limit-key-write" placeholder:"N" help:"${limit_key_write}"`
 }
 
-// HelpTexts implements config.HelpTexts.
 func (Settings) HelpTexts() map[string]string {
 	const override = ". It replaces the table's limit; 0: no limit."
 	return map[string]string{

@@ -17,7 +17,6 @@ import (
 
 const pageWithin = 10 * time.Second // the answer with a page must begin within this time
 
-// Page implements stream.Source.
 func (u *Upstream) Page(ctx context.Context, s stream.Selection, offset string, limit int) (io.ReadCloser, error) {
 	query := feedQuery(s)
 	query.Set("limit", strconv.Itoa(limit))
@@ -32,7 +31,6 @@ func (u *Upstream) Page(ctx context.Context, s stream.Selection, offset string, 
 	return body, nil
 }
 
-// Live implements stream.Source.
 func (u *Upstream) Live(ctx context.Context, s stream.Selection) (io.ReadCloser, error) {
 	body, err := u.feed(ctx, follow.LivePath(s.Version), feedQuery(s), silence)
 	if err != nil {
@@ -98,7 +96,6 @@ func (b *feedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer.
 func (b *feedBody) Close() error {
 	err := b.ReadCloser.Close()
 	b.end()

@@ -311,7 +311,6 @@ func watch(r *http.Request, isReady func() bool) (watched *http.Request, end fun
 	return watched, func() { v.timer.Stop() }, cancel
 }
 
-// Read implements io.Reader.
 func (v *vigil) Read(p []byte) (int, error) {
 	v.timer.Stop()
 	n, err := v.ReadCloser.Read(p)

@@ -85,7 +85,6 @@ func (t *Table) UnmarshalJSON(text []byte) error {
 // asWritten is a text that may be written without quotes in a file, even if it looks like a number.
 type asWritten string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (a *asWritten) UnmarshalJSON(text []byte) error {
 	var number json.Number
 	if json.Unmarshal(text, &number) == nil {
@@ -233,7 +232,6 @@ func (l *Limiter) Charge(r Request, times int64) {
 	}
 }
 
-// Charge implements Store.
 func (m *Memory) Charge(buckets []Bucket) {
 	now := m.clock.elapsed()
 	var few [4]*entry

@@ -97,7 +97,6 @@ type addressStore struct {
 	now   func() time.Time
 }
 
-// Get implements limiter.Store.
 func (s addressStore) Get(ctx context.Context, address string, rate limiter.Rate) (limiter.Context, error) {
 	return s.Increment(ctx, address, 1, rate)
 }

@@ -118,7 +118,6 @@ func (l *Listener) hand(conn net.Conn, err error) bool {
 	}
 }
 
-// Accept implements net.Listener.
 func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case a := <-l.handed:
