@@ -10,7 +10,7 @@
 // The record is one bucket that maps a position to a change. Each transaction writes the changes together with
 // their assets, so the promises R1 and R2 hold too.
 //
-// The lists of brokers and the references are further buckets (owners.go, references.go).
+// The lists of brokers and the references are further buckets (owners.go, write.go).
 //
 // The feed is two buckets that map a position to an id: one for real assets and one for test assets. bbolt is a
 // B+tree, so a page of the feed costs one seek and the reads of its entries, for any number of assets. New keys
@@ -53,7 +53,7 @@ var (
 	censusBucket  = []byte("census")  // state -> number of assets
 	brokerBucket  = []byte("brokers") // broker, a 0 byte and position -> id and facts (owners.go)
 
-	referenceBucket = []byte("references") // key of a reference -> id (references.go)
+	referenceBucket = []byte("references") // key of a reference -> id (write.go)
 
 	lastKey = []byte("last") // in stateBucket: the newest position
 )

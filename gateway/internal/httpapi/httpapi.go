@@ -1,5 +1,5 @@
 // Package httpapi serves the public API of the gateway. It has the routes, and the steps that a request passes
-// before the gateway answers or forwards it. The file pipeline.go defines the order of the steps.
+// before the gateway answers or forwards it. The table below defines the order of the steps.
 package httpapi
 
 import (
