@@ -4,6 +4,7 @@
 package assetsvc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -36,54 +38,73 @@ import (
 )
 
 // Config configures a Server. Secrets and Log are required. A mirror needs Mirror; every other service needs Store,
-// and either AuthURLs or Auth.
+// and either AuthURLs or Auth. The tags make fields settings of the command assetsvc.
 type Config struct {
-	Store      string            // "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
-	AuthURLs   []string          // addresses of the auth services, which share one store
-	Auth       http.RoundTripper // transport to the auth service, used instead of AuthURLs; nil: use AuthURLs
-	FilesURLs  []string          // addresses of the file services; empty: there are none
-	Files      http.RoundTripper // transport to the file service, used instead of FilesURLs; nil: use FilesURLs
-	BaseURL    string            // public address of the registry; addresses of its files begin with it
-	Secrets    keyring.Ring      // keys that sign identities and addresses of files; the same for all services
-	Zone       *time.Location    // zone of printed timestamps, a constant offset; nil: UTC
-	AssetTypes []string          // accepted values of assetType; empty: bounce
-	CodeLists  string            // directory with lists of codes, such as CPV.txt; "": no lists
-	Sandbox    bool              // accept sandboxParameters
-	Hide       []string          // groups of fields that callers without an API key do not see
-	MaxBody    int64             // maximum number of bytes of a request body; 0: 1 MiB
-	Timeout    time.Duration     // longest time of a request; 0: 10 s
-	Memory     int64             // bytes of memory that the process may use; requests share them; 0: memory.Limit
-	Places     *fair.Semaphore   // places that the services of this process share; nil: the service's own
-	Log        *slog.Logger
-	Telemetry  *telemetry.Telemetry // nil: none
-	Now        func() time.Time     // nil: time.Now
+	Store string `required:"" help:"Store of the assets: file:PATH, or mongodb://HOST:PORT,.../DATABASE?replicaSet=NAME."`
+
+	// If a host name has several addresses, each of them counts as an auth service.
+	AuthURLs []string          `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
+	Auth     http.RoundTripper `kong:"-"` // transport to the auth service, used instead of AuthURLs; nil: not used
+
+	// Documents may name files of these services. The addresses of the files begin with the base URL.
+	FilesURLs []string          `name:"files-url" help:"Addresses of the file services; by default there are none."`
+	Files     http.RoundTripper `kong:"-"` // transport to the file service, used instead of FilesURLs; nil: not used
+
+	BaseURL string `name:"base-url" help:"Public address of the registry, with which addresses of files begin."`
+
+	// The command reads Secrets from the file.
+	SecretFile string `required:"" help:"File of secrets, one a line, at least 32 bytes each; the first signs and seals."`
+
+	Secrets keyring.Ring `kong:"-"` // keys that sign identities and addresses of files; the same for all services
+
+	Zone *time.Location `kong:"-"` // zone of printed timestamps, a constant offset; nil: UTC
+
+	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."` // empty: bounce
+	Sandbox    bool     `help:"Accept sandboxParameters."`
+
+	// Codes of a scheme without a list are checked by their form.
+	CodeLists string `placeholder:"DIR" help:"Directory of lists of codes: CPV.txt, identifier-schemes.txt and others."`
+
+	// All services that share a store must hide the same fields. The command snapshot must hide them too.
+	Hide []string `help:"Fields that only callers with an API key see: contacts, addresses, locations."`
+
+	MaxBody int64           `default:"1048576" help:"Largest request body, in bytes."` // 0: 1 MiB
+	Timeout time.Duration   `default:"10s" help:"Longest time for a request."`         // 0: 10 s
+	Memory  int64           `help:"Bytes that the process may use; 0: the least of GOMEMLIMIT, control group and machine."`
+	Places  *fair.Semaphore `kong:"-"` // places that the services of this process share; nil: the service's own
+
+	Log       *slog.Logger         `kong:"-"`
+	Telemetry *telemetry.Telemetry `kong:"-"` // nil: none
+	Now       func() time.Time     `kong:"-"` // nil: time.Now
 
 	// LogKeys are the keys that sign the public log, with the newest key first. All keys have the same name,
 	// which is the log's origin (docs/log.md, "Origin and keys"). Without keys the service makes no log.
-	LogKeys []translog.Key
+	LogKeys []translog.Key `kong:"-"`
 	// LogPolicy names the witnesses of the public log, with their addresses, and how many must cosign a
 	// checkpoint before it is published. Nil: the log has no witnesses.
-	LogPolicy *translog.Policy
+	LogPolicy *translog.Policy `kong:"-"`
 
 	// Changing may be nil. Otherwise it is called before a batch of assets is written, with the ids of these assets. It
 	// returns the function `done`, which the store calls as soon as the batch can write nothing more. Changing needs a
 	// Store in a file: a store of another kind also has writes of other processes, which do not call Changing.
-	Changing func(ids []string) (done func())
+	Changing func(ids []string) (done func()) `kong:"-"`
 
-	// Snapshot configures copies of all listed assets. The zero value makes none.
-	Snapshot Snapshot
+	// All services that share a store also share this directory. Without it, Snapshot does nothing.
+	SnapshotDir string `placeholder:"DIR" help:"Directory of snapshots; by default none are kept."`
+	Snapshot
 
-	// Webhooks says where webhooks may be sent.
-	Webhooks Webhooks
+	Webhooks Webhooks `embed:"" prefix:"webhook-"`
 
 	// Mirror makes the service a mirror, which serves a copy of another registry. A mirror has no Store, Auth
 	// or LogKeys. Nil: the service is no mirror.
-	Mirror *Mirror
+	Mirror *Mirror `kong:"-"`
 
-	// The following fields are for a store in MongoDB only.
-	StoreTimeout time.Duration // longest time of one operation of the store; 0: 2 s
-	StoreLease   time.Duration // a batch that stays open longer is fenced; 0: 3 s
-	FreshReads   bool          // reads see all acknowledged changes, also during an election of a primary
+	// The following fields are for a store in MongoDB only. A majority of MongoDB's members confirms each barrier, so
+	// a barrier costs about as much as a write.
+	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of MongoDB."`              // 0: 2 s
+	StoreLease   time.Duration `default:"3s" help:"With MongoDB, a batch that stays open longer is fenced."` // 0: 3 s
+
+	FreshReads bool `help:"Reads never go back in time while MongoDB elects a primary. They wait for a shared barrier."`
 
 	clocks *upstream.Clocks // the clocks of the services that this one calls; withDefaults sets it
 }
@@ -99,80 +120,48 @@ const (
 
 // Validate returns all faults of the configuration, joined; nil if it has no fault.
 func (c Config) Validate() error {
-	var faults []error
-	if c.Mirror == nil {
-		faults = append(faults, c.validateStore())
-	} else if c.Store != "" || c.Auth != nil || len(c.AuthURLs) > 0 || len(c.LogKeys) > 0 {
-		faults = append(faults, errors.New("a mirror has no store, no auth service and no keys of the log"))
-	}
-	if err := c.Secrets.Check(); err != nil {
-		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
-	}
-	if err := c.validateFiles(); err != nil {
-		faults = append(faults, err)
-	}
-	if slices.Contains(c.AssetTypes, "") {
-		faults = append(faults, errors.New("an asset type is empty"))
-	}
-	if k, err := c.kind(); c.Changing != nil && (err == nil && !k.announces || c.Mirror != nil) {
-		faults = append(faults, errors.New("writes are announced only of a store in a file that is no mirror's"))
-	}
-	if _, err := asset.ParseGroups(c.Hide); err != nil {
-		faults = append(faults, err)
-	}
-	if c.MaxBody < 0 {
-		faults = append(faults, errors.New("the body limit is negative"))
-	}
-	if c.Memory < 0 {
-		faults = append(faults, errors.New("the memory is negative"))
-	}
-	if c.Timeout < 0 {
-		faults = append(faults, errors.New("the time-out is negative"))
-	}
-	if c.StoreTimeout < 0 || c.StoreLease < 0 {
-		faults = append(faults, errors.New("the store's time-out or lease is negative"))
-	}
-	if err := checkLog(c.LogKeys, c.LogPolicy); err != nil {
-		faults = append(faults, err)
-	}
-	if err := c.Snapshot.validate(); err != nil {
-		faults = append(faults, err)
-	}
-	if c.Log == nil {
-		faults = append(faults, errors.New("the log is missing"))
-	}
-	if _, err := c.codeLists(); err != nil {
-		faults = append(faults, err)
-	}
-	return errors.Join(faults...)
+	_, badHide := asset.ParseGroups(c.Hide)
+	_, badLists := c.codeLists()
+	k, badKind := c.kind()
+	return errors.Join(
+		c.validateStore(),
+		errs.In(c.Secrets.Check(), "the registry's secret"),
+		c.validateFiles(),
+		errs.If(slices.Contains(c.AssetTypes, ""), "an asset type is empty"),
+		errs.If(c.Changing != nil && (badKind == nil && !k.announces || c.Mirror != nil),
+			"writes are announced only of a store in a file that is no mirror's"),
+		badHide,
+		errs.If(c.MaxBody < 0, "the body limit is negative"),
+		errs.If(c.Memory < 0, "the memory is negative"),
+		errs.If(c.Timeout < 0, "the time-out is negative"),
+		errs.If(c.StoreTimeout < 0 || c.StoreLease < 0, "the store's time-out or lease is negative"),
+		checkLog(c.LogKeys, c.LogPolicy),
+		c.Snapshot.validate(),
+		errs.If(c.Log == nil, "the log is missing"),
+		badLists,
+	)
 }
 
 // validateFiles checks the addresses of the file services.
 func (c Config) validateFiles() error {
-	var faults []error
-	if len(c.FilesURLs) > 0 {
-		if err := upstream.Check(c.FilesURLs); err != nil {
-			faults = append(faults, fmt.Errorf("file service: %w", err))
-		}
-		if c.BaseURL == "" {
-			faults = append(faults, errors.New("with a file service, the base URL must be set"))
-		}
+	if len(c.FilesURLs) == 0 {
+		return nil
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs.In(upstream.Check(c.FilesURLs), "file service"),
+		errs.If(c.BaseURL == "", "with a file service, the base URL must be set"))
 }
 
 // validateStore checks the settings that every service except a mirror needs.
 func (c Config) validateStore() error {
-	var faults []error
-	if _, err := c.kind(); err != nil {
-		faults = append(faults, err)
+	if c.Mirror != nil {
+		return errs.If(c.Store != "" || c.Auth != nil || len(c.AuthURLs)+len(c.LogKeys) > 0,
+			"a mirror has no store, no auth service and no keys of the log")
 	}
+	_, err := c.kind()
 	if c.Auth == nil {
-		if err := upstream.Check(c.AuthURLs); err != nil {
-			faults = append(faults, fmt.Errorf("auth service: %w", err))
-		}
+		err = errors.Join(err, errs.In(upstream.Check(c.AuthURLs), "auth service"))
 	}
-	return errors.Join(faults...)
+	return err
 }
 
 // hidden returns the groups in the field Hide. Validate has checked their names.
@@ -182,27 +171,17 @@ func (c Config) hidden() []asset.Group {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Zone == nil {
-		c.Zone = time.UTC
-	}
+	c.Zone = cmp.Or(c.Zone, time.UTC)
 	if len(c.AssetTypes) == 0 {
 		c.AssetTypes = []string{"bounce"}
 	}
-	if c.MaxBody == 0 {
-		c.MaxBody = DefaultMaxBody
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.Memory == 0 {
-		c.Memory = memory.Limit()
-	}
+	c.MaxBody = cmp.Or(c.MaxBody, DefaultMaxBody)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Memory = cmp.Or(c.Memory, memory.Limit())
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Telemetry == nil {
-		c.Telemetry = &telemetry.Telemetry{}
-	}
+	c.Telemetry = cmp.Or(c.Telemetry, &telemetry.Telemetry{})
 	if c.Places == nil {
 		c.Places = fair.NewPlaces()
 	}
@@ -291,7 +270,7 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 	s.live = live.New(assets, httpapi.PrintOffset(c.Zone), c.Memory/16, c.Log)
 	api := httpapi.New(assets, c.Zone, c.MaxBody, held)
 	api.Hide(c.hidden())
-	if c.Snapshot.Dir != "" {
+	if c.SnapshotDir != "" {
 		if s.snapshots, err = startSnapshots(s.store, c); err != nil {
 			return err
 		}

@@ -8,11 +8,13 @@ import (
 	"os"
 	"time"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/mongostore"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/identity"
 )
 
 const (
@@ -163,4 +165,81 @@ func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
 		return errors.New("the store is not a file: back up MongoDB with its own tools")
 	}
 	return store.Snapshot(to)
+}
+
+// sealedStore is a store that keeps token records of assets and seeds of webhooks, all sealed with the registry's
+// secret.
+type sealedStore interface {
+	registry.SealedStore
+	webhook.Store
+}
+
+// Resealed counts the token records and the webhooks that Reseal has read.
+type Resealed struct {
+	registry.Resealed
+	Webhooks webhook.Resealed
+}
+
+// Reseal lets the auth service seal the token records of all assets with the registry's current secret, and
+// seals the secrets of webhooks with the same secret. After that, the former secrets are no longer needed. No
+// service may have the file of an embedded store open. Reseal may be repeated.
+func Reseal(ctx context.Context, c Config) (found Resealed, err error) {
+	if err := c.Validate(); err != nil {
+		return found, fmt.Errorf("configure asset service: %w", err)
+	}
+	c = c.withDefaults()
+	signer, err := identity.NewSigner(c.Secrets, c.Now)
+	if err != nil {
+		return found, err
+	}
+	store, err := c.openStore(ctx)
+	if err != nil {
+		return found, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	sealed, ok := store.(sealedStore)
+	if !ok {
+		return found, errors.New("the store cannot replace what is sealed")
+	}
+	auth := c.Auth
+	if auth == nil {
+		pool, err := c.newAuthPool()
+		if err != nil {
+			return found, err
+		}
+		defer pool.Close()
+		auth = pool
+	}
+	found.Resealed, err = registry.Reseal(ctx, sealed, authapi.NewClient(auth, signer, "assetsvc"))
+	if err != nil {
+		return found, err
+	}
+	seals, err := webhook.NewSeals(c.Secrets)
+	if err != nil {
+		return found, err
+	}
+	found.Webhooks, err = webhook.Reseal(ctx, sealed, seals)
+	return found, err
+}
+
+// Check counts the assets of the embedded store in a file, and returns the faults that it finds in the file. No
+// service may have the file open. Check does not change the file.
+func Check(file string, secrets [][]byte) (assets int, faults []error) {
+	return boltstore.Check(file, secrets, func(r registry.Record) (number, owner string, err error) {
+		a, err := asset.Decode(r.Body)
+		return a.AssetID(), a.Owner(), err
+	})
+}
+
+// RepairLog repairs the public log in the embedded store in a file. It makes the damaged parts again from the
+// record of changes, and returns how many parts it made. No service may have the file open. If the record gives a
+// different log than the signed one, RepairLog changes nothing and returns an error.
+func RepairLog(file string, secrets [][]byte) (repaired int, err error) {
+	return boltstore.RepairLog(file, secrets)
+}
+
+// ownerOf returns the owner of a stored asset.
+func ownerOf(r registry.Record) (string, error) {
+	a, err := asset.Decode(r.Body)
+	return a.Owner(), err
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -17,6 +18,8 @@ import (
 	"asset-registry/assetsvc/internal/snapshot"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/logclient"
+	"asset-registry/shared/logkey"
+	"asset-registry/shared/telemetry"
 	"asset-registry/shared/translog"
 )
 
@@ -30,6 +33,25 @@ type store interface {
 	// Now returns the time of the clock from which positions are taken. A write that begins after the call gets
 	// no position below that time, unless the clock was set back by more than a second.
 	Now() time.Time
+}
+
+// LogFiles names the files of the public log. With the tags, the fields are settings of a command.
+type LogFiles struct {
+	LogKeyFile string `placeholder:"FILE" help:"Secret keys of the public log, one a line, the newest first."`
+	LogPolicy  string `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the witnesses of the public log."`
+}
+
+// Read returns the keys and the policy in the files. Those of a file without a name are nil.
+func (f LogFiles) Read() (keys []translog.Key, policy *translog.Policy, err error) {
+	if f.LogKeyFile != "" {
+		keys, err = logkey.Read(f.LogKeyFile)
+	}
+	if f.LogPolicy != "" {
+		var unreadable error
+		policy, unreadable = logclient.ReadPolicy(f.LogPolicy)
+		err = errors.Join(err, unreadable)
+	}
+	return keys, policy, err
 }
 
 // The faults of a configuration of the log.
@@ -192,31 +214,22 @@ func (w *logWriter) behind() time.Duration {
 
 // measure registers metrics of the log: the age of the oldest change that may lack a checkpoint, the size of the
 // log, and whether the log is damaged.
-func (w *logWriter) measure(meter metric.Meter, store store) error {
-	behind, err1 := meter.Float64ObservableGauge("registry.log.behind", metric.WithUnit("s"),
-		metric.WithDescription("Age of the oldest change that may lack a checkpoint of the public log."))
-	size, err2 := meter.Int64ObservableGauge("registry.log.size", metric.WithUnit("{leaf}"),
-		metric.WithDescription("Leaves of the public log; the same at every asset service."))
-	damaged, err3 := meter.Int64ObservableGauge("registry.log.damaged",
-		metric.WithDescription("1 if the stored public log does not fit together, else 0."))
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return fmt.Errorf("create metrics: %w", err)
-	}
-	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+func (w *logWriter) measure(meter metric.Meter, store store) (err error) {
+	observed := telemetry.Observe(meter)
+	behind := observed.Seconds("registry.log.behind",
+		"Age of the oldest change that may lack a checkpoint of the public log.")
+	size := observed.Gauge("registry.log.size", "{leaf}", "Leaves of the public log; the same at every asset service.")
+	damaged := observed.Gauge("registry.log.damaged", "", "1 if the stored public log does not fit together, else 0.")
+	w.silence, err = observed.Read(func(ctx context.Context, o metric.Observer) {
 		o.ObserveFloat64(behind, w.behind().Seconds())
 		o.ObserveInt64(damaged, int64(min(1, len(w.patrol.Damage()))))
 		head, err := store.LogHead(ctx)
 		if err != nil {
-			return nil // the writer of the log reports this error
+			return // the writer of the log reports this error
 		}
 		o.ObserveInt64(size, head.Tree.Size())
-		return nil
-	}, behind, size, damaged)
-	if err != nil {
-		return fmt.Errorf("create metrics: %w", err)
-	}
-	w.silence = registration.Unregister
-	return nil
+	})
+	return err
 }
 
 // close stops the writer and waits for its end.
@@ -228,4 +241,47 @@ func (w *logWriter) close() error {
 		w.witnesses.Close()
 	}
 	return w.silence()
+}
+
+// cosignatures counts, for each witness, how many of the requested cosignatures it gave, and how many it did not
+// give.
+type cosignatures struct {
+	count          metric.Int64Counter
+	given, missing map[string]metric.AddOption // labels of the counts; the keys are names of witnesses
+}
+
+// newCosignatures returns counts of 0 for each witness in the policy, if the witness has an address.
+func newCosignatures(meter metric.Meter, policy *translog.Policy) (*cosignatures, error) {
+	count, err := meter.Int64Counter("registry.log.cosignatures", metric.WithUnit("{cosignature}"),
+		metric.WithDescription("Cosignatures of checkpoints of the public log that witnesses were asked for."))
+	if err != nil {
+		return nil, fmt.Errorf("create metrics: %w", err)
+	}
+	c := &cosignatures{count, map[string]metric.AddOption{}, map[string]metric.AddOption{}}
+	for _, w := range policy.Witnesses {
+		if w.URL == "" {
+			continue
+		}
+		c.given[w.Name], c.missing[w.Name] = labels(w.Name, "given"), labels(w.Name, "missing")
+		count.Add(context.Background(), 0, c.given[w.Name])
+		count.Add(context.Background(), 0, c.missing[w.Name])
+	}
+	return c, nil
+}
+
+func labels(witness, result string) metric.AddOption {
+	return metric.WithAttributeSet(attribute.NewSet(
+		attribute.String("witness", witness), attribute.String("result", result)))
+}
+
+// note counts the results of one checkpoint. The map `faults` has an error for each witness that did not cosign the
+// checkpoint.
+func (c *cosignatures) note(ctx context.Context, faults map[string]error) {
+	for name, given := range c.given {
+		if faults[name] == nil {
+			c.count.Add(ctx, 1, given)
+		} else {
+			c.count.Add(ctx, 1, c.missing[name])
+		}
+	}
 }

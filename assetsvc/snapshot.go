@@ -12,14 +12,17 @@ import (
 	"asset-registry/assetsvc/internal/httpapi"
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/snapshot"
+	"asset-registry/shared/telemetry"
 )
 
-// Snapshot configures copies of all listed assets in files (docs/snapshot.md).
+// Snapshot configures copies of all listed assets in files (docs/snapshot.md). With the tags, the fields are settings
+// of a command.
 type Snapshot struct {
-	Dir      string        // directory of the files; services with one store share it; "": no snapshots
-	Interval time.Duration // time between snapshots; 0: they are made on demand only
-	Keep     int           // number of snapshots that are kept; 0: 2
-	Copies   bool          // make whole copies of each snapshot (docs/data.md)
+	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
+	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."` // 0: 2
+
+	// Whole copies (docs/data.md) take at least four times as much disk space as the snapshots.
+	WholeCopies bool `default:"true" negatable:"" help:"Make whole copies of each snapshot, for /data."`
 }
 
 // Made describes a snapshot.
@@ -37,7 +40,7 @@ func (m Made) String() string {
 var errNoDirectory = errors.New("no directory of snapshots is set")
 
 func (s Snapshot) validate() error {
-	if s.Interval < 0 || s.Keep < 0 {
+	if s.SnapshotInterval < 0 || s.SnapshotKeep < 0 {
 		return errors.New("the interval or the number of kept snapshots is negative")
 	}
 	return nil
@@ -46,10 +49,10 @@ func (s Snapshot) validate() error {
 // newKeeper returns the keeper of the snapshots of a store.
 func newKeeper(store store, c Config) (*snapshot.Keeper, error) {
 	return snapshot.New(store, snapshot.Options{
-		Dir:      c.Snapshot.Dir,
-		Interval: c.Snapshot.Interval,
-		Keep:     c.Snapshot.Keep,
-		Copies:   c.Snapshot.Copies,
+		Dir:      c.SnapshotDir,
+		Interval: c.SnapshotInterval,
+		Keep:     c.SnapshotKeep,
+		Copies:   c.WholeCopies,
 		Show:     httpapi.SnapshotLine(c.Zone, c.hidden()),
 		Hidden:   c.hidden(),
 		Now:      c.Now,
@@ -96,19 +99,20 @@ func startSnapshots(store store, c Config) (*snapshots, error) {
 // counter of failures.
 func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, error) {
 	begun := time.Now()
-	failures, err1 := meter.Int64Counter("registry.snapshot.failures", metric.WithUnit("{failure}"),
+	failures, err := meter.Int64Counter("registry.snapshot.failures", metric.WithUnit("{failure}"),
 		metric.WithDescription("Snapshots that this process could not make."))
-	age, err2 := meter.Float64ObservableGauge("registry.snapshot.age", metric.WithUnit("s"),
-		metric.WithDescription("Time since the newest snapshot was begun; without one, since this process began."))
-	interval, err3 := meter.Float64ObservableGauge("registry.snapshot.interval", metric.WithUnit("s"),
-		metric.WithDescription("Time between two snapshots; 0: they are made on demand only."))
-	disk, err4 := meter.Int64ObservableGauge("registry.snapshot.disk", metric.WithUnit("By"),
-		metric.WithDescription("Bytes of all snapshots in the directory; the same at every asset service."))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	observed := telemetry.Observe(meter)
+	age := observed.Seconds("registry.snapshot.age",
+		"Time since the newest snapshot was begun; without one, since this process began.")
+	interval := observed.Seconds("registry.snapshot.interval",
+		"Time between two snapshots; 0: they are made on demand only.")
+	disk := observed.Gauge("registry.snapshot.disk", "By",
+		"Bytes of all snapshots in the directory; the same at every asset service.")
+	if err != nil {
 		return nil, fmt.Errorf("create metrics: %w", err)
 	}
 	failures.Add(context.Background(), 0) // start the counter at zero: otherwise a rate misses the first event
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	s.silence, err = observed.Read(func(_ context.Context, o metric.Observer) {
 		since := time.Since(begun)
 		if newest, err := s.keeper.Newest(); err == nil {
 			if old := c.Now().Sub(newest.Time()); old >= 0 { // a time in the future comes from a wrong clock
@@ -116,17 +120,12 @@ func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, 
 			}
 		}
 		o.ObserveFloat64(age, since.Seconds())
-		o.ObserveFloat64(interval, c.Snapshot.Interval.Seconds())
+		o.ObserveFloat64(interval, c.SnapshotInterval.Seconds())
 		if bytes, err := s.keeper.Disk(); err == nil { // an error is ignored, because the next snapshot reports it
 			o.ObserveInt64(disk, bytes)
 		}
-		return nil
-	}, age, interval, disk)
-	if err != nil {
-		return nil, fmt.Errorf("create metrics: %w", err)
-	}
-	s.silence = registration.Unregister
-	return failures, nil
+	})
+	return failures, err
 }
 
 // close stops the maker and waits for its end.
@@ -150,10 +149,10 @@ func makeSnapshot(ctx context.Context, keeper *snapshot.Keeper) (Made, error) {
 }
 
 // MakeSnapshot makes a snapshot of a store in a directory, also while services run. It uses only Store,
-// StoreTimeout, Snapshot, Zone, Hide and Log of the configuration. No service may have the file of an embedded
-// store open.
+// StoreTimeout, SnapshotDir, Snapshot, Zone, Hide and Log of the configuration. No service may have the file of an
+// embedded store open.
 func MakeSnapshot(ctx context.Context, c Config) (made Made, err error) {
-	if c.Snapshot.Dir == "" {
+	if c.SnapshotDir == "" {
 		return Made{}, errNoDirectory
 	}
 	if _, err := asset.ParseGroups(c.Hide); err != nil {

@@ -1,19 +1,24 @@
 package assetsvc
 
 import (
-	"fmt"
 	"net/netip"
+	"strings"
 
 	"asset-registry/assetsvc/internal/httpapi"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/errs"
+	"asset-registry/shared/filelink"
+	"asset-registry/shared/filesapi"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/upstream"
 )
 
 // Webhooks configures where webhooks may be sent (docs/webhooks.md). The zero value allows public addresses
 // over https only.
 type Webhooks struct {
-	Networks []netip.Prefix // networks that are allowed although they are not public
-	HTTP     bool           // addresses may begin with "http://"
+	Networks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
+	HTTP     bool           `name:"http" help:"Webhooks may have addresses that begin with http."`
 }
 
 func (w Webhooks) policy() webhook.Policy { return webhook.Policy{Networks: w.Networks, HTTP: w.HTTP} }
@@ -45,8 +50,29 @@ func (s *Server) startWebhooks(api *httpapi.API, assets *registry.Registry, c Co
 		Log:    c.Log,
 		Meter:  c.Telemetry.Meter(),
 	})
-	if err != nil {
-		return fmt.Errorf("start the sender of webhooks: %w", err)
+	return errs.In(err, "start the sender of webhooks")
+}
+
+// bindFiles returns a registry whose documents may refer to files of the file service (docs/files.md,
+// "Binding"). Without a file service, it returns the given registry unchanged.
+func (s *Server) bindFiles(c Config, assets *registry.Registry, signer *identity.Signer) (*registry.Registry, error) {
+	transport := c.Files
+	if transport == nil && len(c.FilesURLs) == 0 {
+		return assets, nil
 	}
-	return nil
+	if transport == nil {
+		pool, err := upstream.New(upstream.Config{
+			Name: "filesvc", URLs: c.FilesURLs, Log: c.Log, Meter: c.Telemetry.Meter(), Clocks: c.clocks,
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.files, transport = pool, pool
+	}
+	links, err := filelink.NewSigner(c.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	base := filelink.Base(strings.TrimSuffix(c.BaseURL, "/"))
+	return assets.WithFiles(filesapi.NewClient(transport, signer, "assetsvc"), base, links, c.Now), nil
 }

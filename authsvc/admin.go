@@ -75,7 +75,9 @@ func (c Config) serveAdmin(
 	pages.Route(engine)
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- httpserver.Serve(ctx, c.Admin, edge{engine, c.AdminProxies}, c.Log, c.AdminServing) }()
+	go func() {
+		served <- httpserver.Serve(ctx, c.Admin, edge{engine, c.AdminTrustedProxies}, c.Log, c.AdminServing)
+	}()
 	c.Log.Info("admin API and console", "addr", c.Admin.Addr().String())
 	return func() error {
 		cancel()

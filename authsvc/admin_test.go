@@ -426,7 +426,7 @@ func TestTheAuditLogHasTheAddressThatTrustedProxiesTell(t *testing.T) {
 		"another network is trusted":        {other, "203.0.113.9", "127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, address, key := startAdminFor(t.Context(), t, Config{AdminProxies: c.trusted})
+			_, address, key := startAdminFor(t.Context(), t, Config{AdminTrustedProxies: c.trusted})
 			req, err := http.NewRequest("POST", address+"/brokers", strings.NewReader(`{"data":{"name":"acme"}}`))
 			if err != nil {
 				t.Fatal(err)

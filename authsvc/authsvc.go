@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"strings"
 	"time"
@@ -20,7 +21,6 @@ import (
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/httpapi"
 	"asset-registry/authsvc/internal/token"
-	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
@@ -29,27 +29,38 @@ import (
 )
 
 // Config is the configuration of the service. Store, Secrets and Log are required;
-// the other fields may be zero.
+// the other fields may be zero. The tags make fields settings of the command authsvc.
 type Config struct {
-	Store     string        // "file:" and a path, or the URL of a Redis server
-	Secrets   keyring.Ring  // sign identities and seal stored data; the same for all services
-	Sandbox   bool          // accept the sandbox keys
-	KeysFile  string        // YAML file with API keys; "": none
-	Admin     net.Listener  // listener for the admin API and its console; Close closes it; nil: neither is served
-	Timeout   time.Duration // longest time for a request; 0: 5 s
-	Log       *slog.Logger
-	Telemetry *telemetry.Telemetry // nil: none
-	Now       func() time.Time     // nil: time.Now
+	Store string `required:"" help:"file:PATH, redis://HOST:PORT/DB, redis+sentinel://HOST:PORT,.../NAME/DB."`
 
-	TransferLifetime time.Duration // how long the service keeps a transfer that nobody has claimed; 0: 90 days
+	// The command reads Secrets from the file.
+	SecretFile string       `required:"" help:"File with the services' secret, at least 32 bytes. Rotation: two lines."`
+	Secrets    keyring.Ring `kong:"-"` // sign identities and seal stored data; the same for all services
 
-	AdminProxies clientaddr.Proxies // proxies in front of the admin API whose X-Forwarded-For is trusted; nil: none
-	AssetsURLs   []string           // asset services, for the console's page about the log; nil: without this page
-	Assets       http.RoundTripper  // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
+	Sandbox  bool          `help:"Accept the well-known sandbox keys."`
+	KeysFile string        `help:"YAML file with API keys."`                 // "": none
+	Timeout  time.Duration `default:"5s" help:"Longest time for a request."` // 0: 5 s
 
-	BaseURL string // public address of the registry, for the console's examples; "": unknown
+	// 0: 90 days.
+	TransferLifetime time.Duration `default:"2160h" help:"How long the service keeps a new transfer that nobody claims."`
 
-	AdminServing httpserver.ServeOptions // of the admin API's server, which drains after the context of New is done
+	// From these services the console gets the public log and the history of assets.
+	AssetsURLs []string `name:"assets-url" help:"Addresses of the asset services. Without any, the console has no log."`
+
+	Assets http.RoundTripper `kong:"-"` // transport to the asset service, used instead of AssetsURLs; nil: not used
+
+	// The console shows a command with which an operator can try a new key at this address.
+	BaseURL string `name:"base-url" help:"Public address of the registry, for the console's examples."`
+
+	AdminTrustedProxies []netip.Prefix `help:"Networks of proxies before the admin API whose X-Forwarded-For counts."`
+
+	Admin net.Listener `kong:"-"` // of the admin API and its console; Close closes it; nil: neither is served
+
+	AdminServing httpserver.ServeOptions `kong:"-"` // its server drains after the context of New is done
+
+	Log       *slog.Logger         `kong:"-"`
+	Telemetry *telemetry.Telemetry `kong:"-"` // nil: none
+	Now       func() time.Time     `kong:"-"` // nil: time.Now
 }
 
 // The values that a Config uses for fields that are zero. The flags have the same defaults; a test compares

@@ -12,6 +12,7 @@ import (
 	"asset-registry/filesvc/internal/dirstore"
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/s3store"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/keyring"
 )
 
@@ -189,8 +190,5 @@ func copyBlob(ctx context.Context, from, to file.Bytes, f file.File) error {
 		return fmt.Errorf("file %s of %s: %w", f.ID, f.Broker, err)
 	}
 	defer blob.Close()
-	if err := to.Put(ctx, f.Blob, file.Verified(blob, f)); err != nil {
-		return fmt.Errorf("copy file %s of %s: %w", f.ID, f.Broker, err)
-	}
-	return nil
+	return errs.In(to.Put(ctx, f.Blob, file.Verified(blob, f)), "copy file %s of %s", f.ID, f.Broker)
 }

@@ -1,6 +1,7 @@
 package filesvc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ type Copies struct {
 
 // OpenCopies opens the copies in the directory c.Dir.
 func OpenCopies(c CopiesConfig) (*Copies, error) {
-	if c.MaxFile == 0 {
-		c.MaxFile = DefaultMaxFile
-	}
+	c.MaxFile = cmp.Or(c.MaxFile, DefaultMaxFile)
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the copies of files: %w", err)
 	}
@@ -150,36 +149,25 @@ func (c *Copies) Handler(secrets keyring.Ring, timeout time.Duration, log *slog.
 
 // Measure registers the metrics of the copies. The function `silence` unregisters them.
 func (c *Copies) Measure(meter metric.Meter) (silence func() error, err error) {
-	counter := func(name, unit, text string) (metric.Int64ObservableCounter, error) {
-		return meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
-	}
-	copied, err1 := counter("registry.mirror.files.copied", "{file}", "Files that a mirror has copied.")
-	bytes, err2 := counter("registry.mirror.files.bytes", "By", "Bytes of the files that a mirror has copied.")
-	refused, err3 := counter("registry.mirror.files.refused", "{answer}",
+	observed := telemetry.Observe(meter)
+	copied := observed.Counter("registry.mirror.files.copied", "{file}", "Files that a mirror has copied.")
+	bytes := observed.Counter("registry.mirror.files.bytes", "By", "Bytes of the files that a mirror has copied.")
+	refused := observed.Counter("registry.mirror.files.refused", "{answer}",
 		"Answers of the registry that were not the file that its document describes.")
-	removed, err4 := counter("registry.mirror.files.removed", "{file}",
+	removed := observed.Counter("registry.mirror.files.removed", "{file}",
 		"Removals of files that a mirror has learned from its registry.")
-	missing, err5 := meter.Int64ObservableGauge("registry.mirror.files.missing", metric.WithUnit("{file}"),
-		metric.WithDescription("Files that a mirror could not copy so far."))
-	unread, err6 := meter.Float64ObservableGauge("registry.mirror.files.unread", metric.WithUnit("s"),
-		metric.WithDescription("Time since a mirror last read the removals of files to their end."))
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
-		return nil, fmt.Errorf("create metrics: %w", err)
-	}
+	missing := observed.Gauge("registry.mirror.files.missing", "{file}", "Files that a mirror could not copy so far.")
+	unread := observed.Seconds("registry.mirror.files.unread",
+		"Time since a mirror last read the removals of files to their end.")
 	counts := &c.copier.Counts
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return observed.Read(func(_ context.Context, o metric.Observer) {
 		o.ObserveInt64(copied, counts.Copied.Load())
 		o.ObserveInt64(bytes, counts.Bytes.Load())
 		o.ObserveInt64(refused, counts.Refused.Load())
 		o.ObserveInt64(removed, counts.Removed.Load())
 		o.ObserveInt64(missing, int64(c.copier.Missing()))
 		o.ObserveFloat64(unread, c.Unread().Seconds())
-		return nil
-	}, copied, bytes, refused, removed, missing, unread)
-	if err != nil {
-		return nil, fmt.Errorf("create metrics: %w", err)
-	}
-	return registration.Unregister, nil
+	})
 }
 
 // Close closes the copies.

@@ -48,7 +48,6 @@ type page struct {
 	} `json:"data"`
 }
 
-// After implements file.Feed.
 func (f feed) After(ctx context.Context, position int64) (named []file.Named, next int64, err error) {
 	q := url.Values{"mode": {"_all_"}, "opt_fields": {"documents"}, "limit": {"100"}}
 	if position > 0 {
@@ -78,7 +77,6 @@ func (f feed) read(ctx context.Context, address string) (p page, err error) {
 	return p, err
 }
 
-// Complete implements file.Documents.
 func (f feed) Complete(ctx context.Context, asset string, of file.File) error {
 	text, err := json.Marshal(filesapi.Completion{
 		File: of.ID, SHA256: of.SHA256, Size: of.Size, Broker: of.Broker, KeyID: of.KeyID,

@@ -11,16 +11,20 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/httpapi"
 	"asset-registry/filesvc/internal/picture"
 	"asset-registry/filesvc/internal/s3store"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/filelink"
@@ -31,22 +35,31 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// Config configures a Server. Store, Bytes, Secrets, Log, and AssetsURLs or Assets are required.
+// Config configures a Server. Store, Bytes, Secrets, Log, and AssetsURLs or Assets are required. The tags make fields
+// settings of the command filesvc.
 type Config struct {
-	Store        string            // store of metadata: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
-	Bytes        string            // place of bytes: a directory, created if it does not exist, or s3+https://HOST/BUCKET
-	Spool        string            // directory of uploads on their way to a bucket; "": the system's temporary directory
-	AssetsURLs   []string          // addresses of the asset services
-	Assets       http.RoundTripper // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
-	Secrets      keyring.Ring      // secrets for signing identities and addresses; the same in all services
-	BaseURL      string            // public address of the registry; "": uploads are refused
-	Limits       Limits
-	Draw         []string      // command that runs the function Draw in another process; nil: no pictures are made
-	Timeout      time.Duration // limit for a request that transfers no file; 0: 10 s
-	StoreTimeout time.Duration // longest time for one operation of MongoDB; 0: 2 s
-	Log          *slog.Logger
-	Telemetry    *telemetry.Telemetry // nil: none
-	Now          func() time.Time     // nil: time.Now
+	Store string `required:"" help:"Store of the metadata: file:PATH, or the assets' MongoDB URL."`
+	Bytes string `name:"data" required:"" help:"Directory of the files, which it creates, or s3+https://HOST/BUCKET."`
+	Spool string `kong:"-"` // directory of uploads on their way to a bucket; "": the system's temporary directory
+
+	AssetsURLs []string `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services."`
+
+	Assets http.RoundTripper `kong:"-"` // transport to the asset service, used instead of AssetsURLs; nil: not used
+
+	// The command reads Secrets from the file.
+	SecretFile string       `required:"" help:"File with the services' secret, at least 32 bytes. Rotation: two lines."`
+	Secrets    keyring.Ring `kong:"-"` // secrets for signing identities and addresses; the same in all services
+
+	BaseURL string   `name:"base-url" help:"Public address of the registry; without it, uploads are refused."`
+	Draw    []string `kong:"-"` // command that runs the function Draw in another process; nil: no pictures are made
+
+	Timeout      time.Duration `default:"10s" help:"Longest time for a request that transfers no file."` // 0: 10 s
+	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of MongoDB."`          // 0: 2 s
+	Limits       Limits        `embed:""`
+
+	Log       *slog.Logger         `kong:"-"`
+	Telemetry *telemetry.Telemetry `kong:"-"` // nil: none
+	Now       func() time.Time     `kong:"-"` // nil: time.Now
 }
 
 // Limits has the limits of files and brokers. With the tags, the fields are flags of a command.
@@ -73,38 +86,23 @@ const (
 
 // Validate returns every fault of the configuration.
 func (c Config) Validate() error {
-	var faults []error
-	if _, err := c.kind(); err != nil {
-		faults = append(faults, err)
-	}
-	if err := CheckPlace(c.Bytes); err != nil {
-		faults = append(faults, err)
-	}
-	if IsBucket(c.Bytes) && c.Limits.MaxFile > s3store.MaxFile {
-		faults = append(faults, fmt.Errorf("a bucket takes no file with more than %d bytes", s3store.MaxFile))
-	}
+	_, badKind := c.kind()
+	var badAssets, badURL error
 	if c.Assets == nil {
-		if err := upstream.Check(c.AssetsURLs); err != nil {
-			faults = append(faults, fmt.Errorf("asset service: %w", err))
-		}
-	}
-	if err := c.Secrets.Check(); err != nil {
-		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
+		badAssets = errs.In(upstream.Check(c.AssetsURLs), "asset service")
 	}
 	if c.BaseURL != "" {
-		u, err := url.Parse(c.BaseURL)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-			const says = "the base URL must start with http:// or https:// and name a host, without a query"
-			faults = append(faults, errors.New(says)) // without the URL, because it may contain a password
-		}
+		badURL = upstream.CheckPublic("base URL", c.BaseURL)
 	}
-	if min(c.Limits.MaxFile, c.Limits.BrokerFiles, c.Limits.WaitingMost) < 0 || min(c.Timeout, c.StoreTimeout) < 0 {
-		faults = append(faults, errors.New("the limits of files and the timeout must not be negative"))
-	}
-	if c.Log == nil {
-		faults = append(faults, errors.New("the log is missing"))
-	}
-	return errors.Join(faults...)
+	return errors.Join(
+		badKind, CheckPlace(c.Bytes),
+		errs.If(IsBucket(c.Bytes) && c.Limits.MaxFile > s3store.MaxFile,
+			"a bucket takes no file with more than %d bytes", s3store.MaxFile),
+		badAssets, errs.In(c.Secrets.Check(), "the registry's secret"), badURL,
+		errs.If(min(c.Limits.MaxFile, c.Limits.BrokerFiles, c.Limits.WaitingMost) < 0 || min(c.Timeout, c.StoreTimeout) < 0,
+			"the limits of files and the timeout must not be negative"),
+		errs.If(c.Log == nil, "the log is missing"),
+	)
 }
 
 func (c Config) withDefaults() Config {
@@ -117,9 +115,7 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Telemetry == nil {
-		c.Telemetry = &telemetry.Telemetry{}
-	}
+	c.Telemetry = cmp.Or(c.Telemetry, &telemetry.Telemetry{})
 	return c
 }
 
@@ -317,4 +313,60 @@ func (s *Server) Close() error {
 		faults = append(faults, silence())
 	}
 	return errors.Join(append(faults, s.store.Close())...)
+}
+
+// measure registers the metrics of the service. Close unregisters them.
+func (s *Server) measure(meter metric.Meter) error {
+	observed := telemetry.Observe(meter)
+	behind := observed.Seconds("registry.files.behind",
+		"Time since the file service last read the feed of assets to its end.")
+	uploads := observed.Counter("registry.files.uploads", "{upload}",
+		"Uploads by their end: stored, refused, quota (of the broker), full (no room), failed.")
+	collected := observed.Counter("registry.files.collected", "{file}",
+		"Files that were removed because no document names them.")
+	removed := observed.Counter("registry.files.removed", "{file}",
+		"Files that an administrator has removed, and those with the same bytes.")
+	carried := observed.Counter("registry.files.bytes", "By", "Bytes of files that were stored (in) and sent (out).")
+	unread := observed.Counter("registry.files.unread", "{reading}",
+		"Readings of files that failed, because the bytes were missing, damaged or away.")
+	pictures := observed.Counter("registry.files.pictures", "{file}",
+		"Files of illustrations by result: made, none (no picture, or too much), or given-up.")
+	counts := &s.files.Counts
+	silence, err := observed.Read(func(_ context.Context, o metric.Observer) {
+		o.ObserveFloat64(behind, s.config.Now().Sub(*s.followed.Load()).Seconds())
+		o.ObserveInt64(collected, counts.Collected.Load())
+		o.ObserveInt64(removed, counts.Removed.Load())
+		o.ObserveInt64(unread, counts.Unread.Load())
+		for result, n := range map[string]int64{
+			"made": counts.Drawn.Load(), "none": counts.Undrawn.Load(), "given-up": counts.GivenUp.Load(),
+		} {
+			o.ObserveInt64(pictures, n, metric.WithAttributes(attribute.String("result", result)))
+		}
+		for direction, n := range map[string]int64{"in": counts.Received.Load(), "out": counts.Sent.Load()} {
+			o.ObserveInt64(carried, n, metric.WithAttributes(attribute.String("direction", direction)))
+		}
+		for result, n := range map[string]int64{
+			"stored": counts.Stored.Load(), "refused": counts.Refused.Load(), "quota": counts.Quota.Load(),
+			"full": counts.Full.Load(), "failed": counts.Failed.Load(),
+		} {
+			o.ObserveInt64(uploads, n, metric.WithAttributes(attribute.String("result", result)))
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("create metrics: %w", err)
+	}
+	s.silences = append(s.silences, silence)
+	silence, err = telemetry.MeasureStore(meter, "files", func(context.Context) telemetry.StoreUse {
+		use := telemetry.StoreUse{Size: s.kept.Load()}
+		var disk syscall.Statfs_t
+		if err := syscall.Statfs(s.config.Bytes, &disk); err == nil && !IsBucket(s.config.Bytes) {
+			use.DiskFree, use.DiskSize = int64(disk.Bavail)*int64(disk.Bsize), int64(disk.Blocks)*int64(disk.Bsize)
+		}
+		return use
+	})
+	if err != nil {
+		return err
+	}
+	s.silences = append(s.silences, silence)
+	return nil
 }

@@ -231,7 +231,6 @@ func TestABrokerMayUploadSoManyBytes(t *testing.T) {
 // zeros is a body without end.
 type zeros struct{}
 
-// Read implements io.Reader.
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestALimitOfBytesFitsTheLargestBody(t *testing.T) {

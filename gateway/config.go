@@ -10,14 +10,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
+	"net/netip"
 	"strings"
 	"time"
 
 	"asset-registry/gateway/internal/answers"
 	"asset-registry/gateway/internal/httpapi"
 	"asset-registry/gateway/internal/limits"
-	"asset-registry/shared/clientaddr"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
@@ -25,35 +25,46 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// Config configures a gateway. A field may be zero where its comment says so.
+// Config configures a gateway. A field may be zero where its comment says so. The tags make fields settings of the
+// command gateway.
 type Config struct {
-	AssetsURLs []string                       // addresses of the asset services, which share a store
-	Assets     http.Handler                   // an asset service in this process; replaces AssetsURLs
-	Warnings   func(context.Context) []string // warnings of the services in this process; nil: they have none
-	Answers    *Answers                       // remembered answers; Assets reports each write to them; nil: none
-	SearchURLs []string                       // addresses of the search services; empty: no search service
-	Search     http.Handler                   // a search service in this process; replaces SearchURLs
-	FilesURLs  []string                       // addresses of the file services; empty: no file service
-	Files      http.Handler                   // a file service in this process; replaces FilesURLs
-	AuthURLs   []string                       // addresses of the auth services, which share a store
-	Auth       http.RoundTripper              // transport to the auth service, used instead of AuthURLs; nil: not used
-	Secrets    keyring.Ring                   // secrets that sign identities; the same for all services
+	AssetsURLs []string     `name:"assets-url" default:"http://127.0.0.1:8081" help:"${assets_url}"`
+	Assets     http.Handler `kong:"-"` // an asset service in this process; replaces AssetsURLs
 
-	ServerID       string        // value of the cookie SERVER_ID; "": made from Secrets, which must then have one secret
-	BaseURL        string        // beginning of each link in answers; "": taken from the address of the request
-	OwnURL         string        // address of the listener, for examples if BaseURL is ""; "": http://127.0.0.1:8080
-	MaxBody        int64         // maximum number of bytes of a request body; 0: 1 MiB
-	Timeout        time.Duration // longest time for a request; 0: 10 s
-	Memory         int64         // bytes that the process may use; requests get parts of them; 0: memory.Limit
-	KeyTTL         time.Duration // how long a verified key is trusted; 0: 5 s
-	Settings       Settings
-	Limits         Limits             // zero: no rate limits
-	Mirror         *Mirror            // settings of the gateway of a mirror; nil: this is not a mirror
-	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is trusted; empty: none
-	Places         *fair.Semaphore    // places that the services of this process share; nil: the gateway's own
-	Log            *slog.Logger
-	Telemetry      *telemetry.Telemetry // nil: none
-	Now            func() time.Time     // nil: time.Now
+	Warnings func(context.Context) []string `kong:"-"` // warnings of the services in this process; nil: they have none
+	Answers  *Answers                       `kong:"-"` // remembered answers; Assets reports each write to them; nil: none
+
+	AuthURLs   []string          `name:"auth-url" default:"http://127.0.0.1:8082" help:"${auth_url}"`
+	Auth       http.RoundTripper `kong:"-"` // transport to the auth service, used instead of AuthURLs; nil: not used
+	SearchURLs []string          `name:"search-url" help:"${search_url}"`
+	Search     http.Handler      `kong:"-"` // a search service in this process; replaces SearchURLs
+	FilesURLs  []string          `name:"files-url" help:"${files_url}"`
+	Files      http.Handler      `kong:"-"` // a file service in this process; replaces FilesURLs
+
+	// The command reads Secrets from the file.
+	SecretFile string       `required:"" help:"${secret_file}"`
+	Secrets    keyring.Ring `kong:"-"` // secrets that sign identities; the same for all services
+
+	ServerID string `name:"server-id" help:"${server_id}"` // "": made from Secrets, which must then have one secret
+	BaseURL  string `name:"base-url" help:"${base_url}"`
+	OwnURL   string `kong:"-"` // address of the listener, for examples if BaseURL is ""; "": http://127.0.0.1:8080
+
+	// A zero stands for the default, in Memory for memory.Limit.
+	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
+	Memory  int64         `help:"${memory}"`
+	KeyTTL  time.Duration `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
+
+	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For is believed."`
+
+	Limits   Limits   `embed:""` // zero: no rate limits
+	Settings Settings `embed:""`
+
+	Mirror    *Mirror              `kong:"-"` // settings of the gateway of a mirror; nil: this is not a mirror
+	Places    *fair.Semaphore      `kong:"-"` // places that the services of this process share; nil: the gateway's own
+	Log       *slog.Logger         `kong:"-"`
+	Telemetry *telemetry.Telemetry `kong:"-"` // nil: none
+	Now       func() time.Time     `kong:"-"` // nil: time.Now
 }
 
 // Limits are the settings of the rate limits. The zero value sets no limits.
@@ -93,55 +104,38 @@ const (
 
 // Validate returns every fault of the configuration.
 func (c Config) Validate() error {
-	faults := []error{c.validateServices()}
+	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
+	var badURL error
 	if c.BaseURL != "" {
-		faults = append(faults, checkURL("base URL", c.BaseURL))
+		badURL = upstream.CheckPublic("base URL", c.BaseURL)
 	}
-	if strings.Trim(c.ServerID, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "" {
-		faults = append(faults, errors.New("the server id may contain letters, digits, - and _"))
-	}
-	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 || c.Memory < 0 {
-		faults = append(faults, errors.New("the body limit, the timeout, the key TTL and the memory must not be negative"))
-	}
-	faults = append(faults, c.Limits.Validate(cmp.Or(c.MaxBody, DefaultMaxBody)), c.Settings.Validate())
-	if c.Log == nil {
-		faults = append(faults, errors.New("the log is missing"))
-	}
-	return errors.Join(faults...)
+	return errors.Join(
+		c.validateServices(), badURL,
+		errs.If(strings.Trim(c.ServerID, letters) != "", "the server id may contain letters, digits, - and _"),
+		errs.If(c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 || c.Memory < 0,
+			"the body limit, the timeout, the key TTL and the memory must not be negative"),
+		c.Limits.Validate(cmp.Or(c.MaxBody, DefaultMaxBody)), c.Settings.Validate(),
+		errs.If(c.Log == nil, "the log is missing"),
+	)
 }
 
 // validateServices checks the addresses of the services and the secrets that
 // they share.
 func (c Config) validateServices() error {
-	var faults []error
-	if c.Assets == nil {
-		faults = append(faults, checkService("asset service", c.AssetsURLs))
-	} else if len(c.AssetsURLs) > 0 {
-		faults = append(faults, errors.New("the asset service is in process or at an address, not both"))
-	}
-	if c.Answers != nil && (c.Assets == nil || c.Mirror != nil) {
-		faults = append(faults, errors.New("answers are kept only beside the asset service that writes the assets"))
-	}
-	if len(c.SearchURLs) > 0 {
-		faults = append(faults, checkService("search service", c.SearchURLs))
-	}
-	if c.Search != nil && len(c.SearchURLs) > 0 {
-		faults = append(faults, errors.New("the search service is in process or at an address, not both"))
-	}
-	if len(c.FilesURLs) > 0 {
-		faults = append(faults, checkService("file service", c.FilesURLs))
-	}
-	if c.Files != nil && len(c.FilesURLs) > 0 {
-		faults = append(faults, errors.New("the file service is in process or at an address, not both"))
+	faults := []error{
+		checkService("asset service", c.Assets != nil, true, c.AssetsURLs),
+		errs.If(c.Answers != nil && (c.Assets == nil || c.Mirror != nil),
+			"answers are kept only beside the asset service that writes the assets"),
+		checkService("search service", c.Search != nil, false, c.SearchURLs),
+		checkService("file service", c.Files != nil, false, c.FilesURLs),
 	}
 	if c.Mirror != nil {
 		faults = append(faults, c.Mirror.validate(c))
 	} else if c.Auth == nil {
-		faults = append(faults, checkService("auth service", c.AuthURLs))
+		faults = append(faults, checkService("auth service", false, true, c.AuthURLs))
 	}
-	if err := c.Secrets.Check(); err != nil {
-		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
-	} else if len(c.Secrets) > 1 && c.ServerID == "" {
+	faults = append(faults, errs.In(c.Secrets.Check(), "the registry's secret"))
+	if len(c.Secrets) > 1 && c.ServerID == "" && c.Secrets.Check() == nil {
 		faults = append(faults, fmt.Errorf("with %d secrets the server id must be set to the value that clients have: "+
 			"%q if the first secret is the old one, %q if the second is",
 			len(c.Secrets), ServerIDOf(c.Secrets[0]), ServerIDOf(c.Secrets[1])))
@@ -149,20 +143,12 @@ func (c Config) validateServices() error {
 	return errors.Join(faults...)
 }
 
-func checkService(name string, urls []string) error {
-	if err := upstream.Check(urls); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+// checkService checks the addresses of a service, which may be in process instead. Some services may be missing.
+func checkService(name string, inProcess, needed bool, urls []string) error {
+	if !inProcess && (needed || len(urls) > 0) {
+		return errs.In(upstream.Check(urls), "%s", name)
 	}
-	return nil
-}
-
-func checkURL(name, text string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		// The error does not quote the URL, because a URL may contain a password.
-		return fmt.Errorf("the %s must start with http:// or https:// and name a host, without a query", name)
-	}
-	return nil
+	return errs.If(inProcess && len(urls) > 0, "the %s is in process or at an address, not both", name)
 }
 
 func (c Config) withDefaults() Config {
@@ -172,18 +158,12 @@ func (c Config) withDefaults() Config {
 	c.Settings.ClientStreams = cmp.Or(c.Settings.ClientStreams, DefaultClientStreams)
 	c.Settings.ClientSegments = cmp.Or(c.Settings.ClientSegments, DefaultClientSegments)
 	c.Settings.MaxConcurrent = cmp.Or(c.Settings.MaxConcurrent, DefaultMaxConcurrent)
-	if c.Memory == 0 {
-		c.Memory = memory.Limit()
-	}
+	c.Memory = cmp.Or(c.Memory, memory.Limit())
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Telemetry == nil {
-		c.Telemetry = &telemetry.Telemetry{}
-	}
-	if c.ServerID == "" {
-		c.ServerID = ServerIDOf(c.Secrets.Current())
-	}
+	c.Telemetry = cmp.Or(c.Telemetry, &telemetry.Telemetry{})
+	c.ServerID = cmp.Or(c.ServerID, ServerIDOf(c.Secrets.Current()))
 	if c.Places == nil {
 		c.Places = fair.NewPlaces()
 	}

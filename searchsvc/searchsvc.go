@@ -30,27 +30,29 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// Config configures a service. A field may be zero only if its comment says so.
+// Config configures a service. A field may be zero only if its comment says so. The tags make fields settings of the
+// command searchsvc.
 type Config struct {
-	Of        string            // address of the registry, or of a mirror
-	Transport http.RoundTripper // for requests to the registry; nil: http.DefaultTransport
-	Dir       string            // directory of the index; nothing else may use it
-	Synonyms  string            // file with further synonyms (docs/search.md); empty: none
-	CodeLists string            // directory with names of codes (docs/search.md); empty: none
+	Of        string            `default:"http://127.0.0.1:8080" placeholder:"URL" help:"${of}"`
+	Transport http.RoundTripper `kong:"-"` // for requests to the registry; nil: http.DefaultTransport
 
-	Timeout   time.Duration // longest time of a search; 0: DefaultTimeout
-	MaxBehind time.Duration // how far the index may be behind before /readyz fails; 0: no limit
-	Memory    int64         // bytes that the process may use, a quarter of them for answers; 0: memory.Limit
+	// Nothing else may use the directory. docs/search.md describes the files of synonyms and names.
+	Dir       string `name:"data" default:"./search" help:"Directory of the index; created if it does not exist."`
+	Synonyms  string `placeholder:"FILE" help:"File of further words of one meaning; by default none."`
+	CodeLists string `placeholder:"DIR" help:"Directory of names of codes: CPV.uk.json and others."`
 
-	Links Links // templates of links from pages to other sites
+	Timeout   time.Duration `default:"2s" help:"Longest time for a search."` // 0: DefaultTimeout
+	LogKeys   []string      `name:"public-key" sep:"none" placeholder:"KEY" help:"${public_key}"`
+	MaxBehind time.Duration `default:"5m" help:"/readyz fails while the index is further behind; 0: never for that."`
 
-	// LogKeys are public keys of the public log, with which browsers check records. Without a key, pages name
-	// the commands that check a record.
-	LogKeys []string
+	// Answers take at most a quarter of the memory.
+	Memory int64 `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
 
-	Places    *fair.Semaphore // places that the services of this process share; nil: the service's own
-	Log       *slog.Logger
-	Telemetry *telemetry.Telemetry // nil: none
+	Links Links `embed:""` // templates of links from pages to other sites
+
+	Places    *fair.Semaphore      `kong:"-"` // places that the services of this process share; nil: the service's own
+	Log       *slog.Logger         `kong:"-"`
+	Telemetry *telemetry.Telemetry `kong:"-"` // nil: none
 }
 
 // DefaultTimeout is the longest time of a search if the Config names none.
@@ -151,29 +153,21 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 	if err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}
-	behind, err1 := meter.Float64ObservableGauge("registry.search.behind", metric.WithUnit("s"),
-		metric.WithDescription("Time since the index was last as new as the registry."))
-	assets, err2 := meter.Int64ObservableGauge("registry.search.assets", metric.WithUnit("{asset}"),
-		metric.WithDescription("Assets that can be found."))
-	refused, err3 := meter.Int64ObservableCounter("registry.search.refused", metric.WithUnit("{search}"),
-		metric.WithDescription("Searches refused because too many were under way."))
-	rebuilt, err4 := meter.Int64ObservableCounter("registry.search.rebuilt", metric.WithUnit("{index}"),
-		metric.WithDescription("Indexes that were removed to be built anew."))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return fmt.Errorf("create metrics: %w", err)
-	}
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	observed := telemetry.Observe(meter)
+	behind := observed.Seconds("registry.search.behind", "Time since the index was last as new as the registry.")
+	assets := observed.Gauge("registry.search.assets", "{asset}", "Assets that can be found.")
+	refused := observed.Counter("registry.search.refused", "{search}", "Searches refused because too many were under way.")
+	rebuilt := observed.Counter("registry.search.rebuilt", "{index}", "Indexes that were removed to be built anew.")
+	s.unregister, err = observed.Read(func(_ context.Context, o metric.Observer) {
 		state := s.State()
 		o.ObserveFloat64(behind, state.Behind.Seconds())
 		o.ObserveInt64(assets, state.Assets)
 		o.ObserveInt64(refused, s.refused.Load())
 		o.ObserveInt64(rebuilt, s.keeper.rebuilt.Load())
-		return nil
-	}, behind, assets, refused, rebuilt)
+	})
 	if err != nil {
-		return fmt.Errorf("create metrics: %w", err)
+		return err
 	}
-	s.unregister = registration.Unregister
 	s.silence, err = memory.Measure(meter, map[string]memory.Limiter{"search": s.answers})
 	return err
 }

@@ -90,18 +90,18 @@ var adminRefusals = []refusal{
 }
 
 // Admin returns the document of the admin API.
-func Admin() (Document, error) {
+func Admin() ([]byte, error) {
 	var p adminProse
 	if err := yaml.UnmarshalWithOptions(adminFile, &p, yaml.Strict()); err != nil {
-		return Document{}, fmt.Errorf("read admin.yaml: %w", err)
+		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
 	paths, err := p.paths()
 	if err != nil {
-		return Document{}, err
+		return nil, err
 	}
 	schemas, err := p.schemas()
 	if err != nil {
-		return Document{}, err
+		return nil, err
 	}
 	var shared object
 	for _, r := range adminRefusals {

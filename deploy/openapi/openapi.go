@@ -13,8 +13,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/goccy/go-yaml"
-
 	"asset-registry/shared/routes"
 )
 
@@ -63,36 +61,29 @@ func (o object) with(name string, value any) object {
 	return append(o[:len(o):len(o)], member{name, value})
 }
 
-// Document is one OpenAPI document, as JSON and as YAML.
-type Document struct{ JSON, YAML []byte }
-
-// encode returns a document as JSON and as YAML.
-func encode(o object) (Document, error) {
+// encode returns a document as JSON.
+func encode(o object) ([]byte, error) {
 	text, err := marshal(o)
 	if err != nil {
-		return Document{}, fmt.Errorf("encode the document: %w", err)
+		return nil, fmt.Errorf("encode the document: %w", err)
 	}
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, text, "", "  "); err != nil {
-		return Document{}, fmt.Errorf("indent the document: %w", err)
+		return nil, fmt.Errorf("indent the document: %w", err)
 	}
 	indented.WriteByte('\n')
-	asYAML, err := yaml.JSONToYAML(text)
-	if err != nil {
-		return Document{}, fmt.Errorf("turn the document into YAML: %w", err)
-	}
-	return Document{JSON: indented.Bytes(), YAML: asYAML}, nil
+	return indented.Bytes(), nil
 }
 
 // licence is the licence in LICENSE.
 var licence = object{{"name", "Apache License 2.0"}, {"identifier", "Apache-2.0"}}
 
 // Public returns the document for a version of the public API.
-func Public(version string) (Document, error) {
+func Public(version string) ([]byte, error) {
 	w := newWriter(version)
 	paths, err := w.paths()
 	if err != nil {
-		return Document{}, err
+		return nil, err
 	}
 	common, own := split(headers())
 	if hasSearch(version) {

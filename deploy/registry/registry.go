@@ -33,7 +33,6 @@ import (
 	"asset-registry/shared/fair"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
-	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/private"
@@ -60,9 +59,8 @@ type Config struct {
 	Sandbox   bool   `help:"Accept the well-known sandbox keys."`
 	KeysFile  string `help:"YAML file that lists API keys (see: registry new-key)."`
 
-	// By default the file is log.key in the data directory. The first start creates it.
-	LogKeyFile string `placeholder:"FILE" help:"Secret keys of the public log, one a line, the newest first."`
-	LogPolicy  string `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the witnesses of the public log."`
+	// By default the file of keys is log.key in the data directory. The first start creates it.
+	assetsvc.LogFiles
 
 	// By default the id is derived from the secret. A new id makes synchronisers start over.
 	ServerID string `name:"server-id" help:"Cookie SERVER_ID. Change it after you restored older data."`
@@ -89,9 +87,7 @@ type Config struct {
 	TransferLifetime time.Duration `default:"2160h" help:"How long an unused transfer is kept."`
 
 	// Snapshots are kept in the data directory.
-	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
-	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
-	WholeCopies      bool          `default:"true" negatable:"" help:"Make whole copies of each snapshot, for /data."`
+	assetsvc.Snapshot
 
 	// Files of documents are kept in the data directory, or in a bucket (MoveFiles).
 	Files filesvc.Limits `embed:""`
@@ -105,8 +101,7 @@ type Config struct {
 	Links searchsvc.Links `embed:""`
 
 	// The registry sends webhooks only to public addresses, and uses no proxy.
-	WebhookNetworks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
-	WebhookHTTP     bool           `name:"webhook-http" help:"Webhooks may have addresses that begin with http."`
+	Webhooks assetsvc.Webhooks `embed:"" prefix:"webhook-"`
 
 	// All requests together may hold a part of this memory. 0 stands for the smallest of three limits: GOMEMLIMIT,
 	// the limit of the control group, and the memory of the machine.
@@ -136,7 +131,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err != nil {
 		return err
 	}
-	policy, givenKeys, err := c.readLog()
+	givenKeys, policy, err := c.LogFiles.Read()
 	if err != nil {
 		return err
 	}
@@ -236,20 +231,6 @@ func (c Config) filesURL(addr string) string {
 	}
 }
 
-// readLog reads the files of the public log that the operator names. If the operator names no file with keys, it
-// returns none. Then the keys are in the data directory, and a start makes a key if that directory has none.
-func (c Config) readLog() (policy *translog.Policy, keys []translog.Key, err error) {
-	if c.LogPolicy != "" {
-		if policy, err = logclient.ReadPolicy(c.LogPolicy); err != nil {
-			return nil, nil, err
-		}
-	}
-	if c.LogKeyFile != "" {
-		keys, err = logkey.Read(c.LogKeyFile)
-	}
-	return policy, keys, err
-}
-
 // closers has the functions that close everything that Run has opened, in the order of opening.
 type closers []func() error
 
@@ -307,7 +288,8 @@ func (on listeners) close() {
 // even if it then returns an error.
 func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (*gateway.Server, error) {
 	authConfig := c.auth(p)
-	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminServing = admin, c.TrustedProxies, c.Serving(nil, nil)
+	authConfig.Admin, authConfig.AdminTrustedProxies = admin, c.TrustedProxies
+	authConfig.AdminServing = c.Serving(nil, nil)
 	forConsole := &later{}
 	authConfig.Assets = httpserver.InProcess(forConsole)
 	auth, err := authsvc.New(ctx, authConfig)
@@ -506,11 +488,10 @@ func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
 		Places:     p.places,
 		Log:        p.log.With("service", "assetsvc"),
 		Telemetry:  p.telemetry,
-		Snapshot: assetsvc.Snapshot{
-			Dir: filepath.Join(c.Data, snapshotDirectory), Interval: c.SnapshotInterval, Keep: c.SnapshotKeep,
-			Copies: c.WholeCopies,
-		},
-		Webhooks: assetsvc.Webhooks{Networks: c.WebhookNetworks, HTTP: c.WebhookHTTP},
+		Webhooks:   c.Webhooks,
+		Snapshot:   c.Snapshot,
+
+		SnapshotDir: filepath.Join(c.Data, snapshotDirectory),
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"asset-registry/shared/errs"
 )
 
 // Set is a list of conditions. An asset meets the set if it meets all of them. The zero value has no conditions, so
@@ -31,10 +33,8 @@ func Decode(text string) (values map[Name][]string, err error) {
 	if text == "" {
 		return nil, nil
 	}
-	if err := json.Unmarshal([]byte(text), &values); err != nil {
-		return nil, fmt.Errorf("read filters: %w", err)
-	}
-	return values, nil
+	err = json.Unmarshal([]byte(text), &values)
+	return values, errs.In(err, "read filters")
 }
 
 // Parse returns the set for a text that Encode has returned. Another version of the program may have stored a filter

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
@@ -66,65 +67,50 @@ func (c *Client) VerifyKey(ctx context.Context, keyHash string) (Key, error) {
 // IssueTokens returns the tokens of a new asset.
 func (c *Client) IssueTokens(ctx context.Context, r IssueTokensRequest) (IssueTokensResponse, error) {
 	var answer IssueTokensResponse
-	if err := c.call(ctx, IssueTokensPath, r, &answer); err != nil {
-		return IssueTokensResponse{}, fmt.Errorf("issue tokens: %w", err)
-	}
-	return answer, nil
+	err := c.call(ctx, IssueTokensPath, r, &answer)
+	return answer, errs.In(err, "issue tokens")
 }
 
 // VerifyToken verifies whether a token makes its bearer the owner of an asset.
 func (c *Client) VerifyToken(ctx context.Context, r VerifyTokenRequest) (VerifyTokenResponse, error) {
 	var answer VerifyTokenResponse
-	if err := c.call(ctx, VerifyTokenPath, r, &answer); err != nil {
-		return VerifyTokenResponse{}, fmt.Errorf("verify token: %w", err)
-	}
-	return answer, nil
+	err := c.call(ctx, VerifyTokenPath, r, &answer)
+	return answer, errs.In(err, "verify token")
 }
 
 // CreateTransfer creates a transfer for a broker.
 func (c *Client) CreateTransfer(ctx context.Context, broker string) (CreateTransferResponse, error) {
 	var answer CreateTransferResponse
-	if err := c.call(ctx, CreateTransferPath, CreateTransferRequest{Broker: broker}, &answer); err != nil {
-		return CreateTransferResponse{}, fmt.Errorf("create transfer: %w", err)
-	}
-	return answer, nil
+	err := c.call(ctx, CreateTransferPath, CreateTransferRequest{Broker: broker}, &answer)
+	return answer, errs.In(err, "create transfer")
 }
 
 // ReadTransfer returns a transfer, or a fault of kind NotFound.
 func (c *Client) ReadTransfer(ctx context.Context, r ReadTransferRequest) (TransferResponse, error) {
 	var answer TransferResponse
-	if err := c.call(ctx, ReadTransferPath, r, &answer); err != nil {
-		return TransferResponse{}, fmt.Errorf("read transfer: %w", err)
-	}
-	return answer, nil
+	err := c.call(ctx, ReadTransferPath, r, &answer)
+	return answer, errs.In(err, "read transfer")
 }
 
 // ChangeOwner claims a transfer for an asset. docs/contract.md, "Ownership", lists
 // its faults.
 func (c *Client) ChangeOwner(ctx context.Context, r ChangeOwnerRequest) (ChangeOwnerResponse, error) {
 	var answer ChangeOwnerResponse
-	if err := c.call(ctx, ChangeOwnerPath, r, &answer); err != nil {
-		return ChangeOwnerResponse{}, fmt.Errorf("change owner: %w", err)
-	}
-	return answer, nil
+	err := c.call(ctx, ChangeOwnerPath, r, &answer)
+	return answer, errs.In(err, "change owner")
 }
 
 // RecoverTokens returns new tokens of an asset. Package upstream does not retry the call, because each call makes an
 // entry of the audit log.
 func (c *Client) RecoverTokens(ctx context.Context, r RecoverTokensRequest) (RecoverTokensResponse, error) {
 	var answer RecoverTokensResponse
-	if err := c.send(ctx, RecoverPath, r, &answer, false); err != nil {
-		return RecoverTokensResponse{}, fmt.Errorf("recover tokens: %w", err)
-	}
-	return answer, nil
+	err := c.send(ctx, RecoverPath, r, &answer, false)
+	return answer, errs.In(err, "recover tokens")
 }
 
 // NoteRemoval writes to the audit log that a file was taken down.
 func (c *Client) NoteRemoval(ctx context.Context, r NoteRemovalRequest) error {
-	if err := c.send(ctx, NoteRemovalPath, r, &struct{}{}, false); err != nil {
-		return fmt.Errorf("note the removal of a file: %w", err)
-	}
-	return nil
+	return errs.In(c.send(ctx, NoteRemovalPath, r, &struct{}{}, false), "note the removal of a file")
 }
 
 // Ready returns nil if the auth service can store changes.

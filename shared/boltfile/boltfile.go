@@ -8,6 +8,7 @@
 package boltfile
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 
 	"asset-registry/shared/dataformat"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 )
 
 const (
@@ -105,10 +107,7 @@ func Open(path string, o Options) (*File, error) {
 		}
 	}
 	f, err := open(path, o)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
-	}
-	return f, nil
+	return f, errs.In(err, "open %s", path)
 }
 
 // createTries is the maximum number of times that create tries to make the file.
@@ -340,6 +339,22 @@ func (o Options) fill(tx *bbolt.Tx) error {
 		return err
 	}
 	return putSecret(meta, o.Secrets)
+}
+
+// ViewIn is View, unless ctx has ended.
+func (f *File) ViewIn(ctx context.Context, read func(*bbolt.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return f.View(read)
+}
+
+// UpdateIn is Update, unless ctx has ended.
+func (f *File) UpdateIn(ctx context.Context, change func(*bbolt.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return f.Update(change)
 }
 
 // View runs a read-only transaction. It returns an error that wraps ErrDamaged if the function `read` meets a damaged

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"asset-registry/shared/errs"
 )
 
 // Usage is the exit code of a program that cannot do its task.
@@ -33,8 +35,5 @@ func Main(name string, run func(ctx context.Context, args []string) error, code 
 // Listen listens on a TCP address. The error names the flag that has the address.
 func Listen(flag, addr string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	return listener, nil
+	return listener, errs.In(err, "%s", flag)
 }

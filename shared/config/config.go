@@ -14,6 +14,8 @@ import (
 	"slices"
 
 	"github.com/alecthomas/kong"
+
+	"asset-registry/shared/errs"
 )
 
 // Parse fills dst, a pointer to a struct with kong tags (HelpTexts has the long
@@ -82,10 +84,8 @@ type settings struct {
 }
 
 func (s *settings) from(r io.Reader) (kong.Resolver, error) {
-	if err := ReadYAML(r, &s.values); err != nil {
-		return nil, fmt.Errorf("config file: %w", err)
-	}
-	return s, nil
+	err := ReadYAML(r, &s.values)
+	return s, errs.In(err, "config file")
 }
 
 // Validate does nothing. kong calls Validate only if it has found no fault, so Parse

@@ -28,7 +28,6 @@ func NewReplaceable(s Service) *Replaceable {
 	return &Replaceable{current: &generation{service: s, handler: s.Handler()}}
 }
 
-// ServeHTTP implements http.Handler.
 func (r *Replaceable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.RLock()
 	g := r.current

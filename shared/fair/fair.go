@@ -236,3 +236,163 @@ func (s *Semaphore) Size() int64 { return s.size }
 
 // Refused returns how often Acquire failed.
 func (s *Semaphore) Refused() int64 { return s.refused.Load() }
+
+// Answer is an answer that is being sent.
+type Answer interface {
+	// Waits returns the time for which the client has not taken what was written last; 0: it has taken everything.
+	Waits() time.Duration
+	// Cut ends the answer. It does not wait.
+	Cut()
+}
+
+// patience is the time that a client has to take what was written, however many others need what its answer holds.
+const patience = time.Second
+
+// Held knows what answers hold until they are sent, such as places or bytes. If others need it, answers end whose
+// clients take nothing. The zero value is ready. It is safe for concurrent use.
+type Held struct {
+	mu      sync.Mutex
+	all     map[*holder]struct{}
+	callers map[string]int // number of answers of each caller
+}
+
+type holder struct {
+	by     string
+	answer Answer
+	give   func()
+}
+
+// Add notes that the answer to a caller holds something. The function `give` gives it back. The caller of Add must call
+// the function `end` before the answer's handler returns.
+func (h *Held) Add(by string, answer Answer, give func()) (end func()) {
+	one := &holder{by, answer, give}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.all == nil {
+		h.all, h.callers = map[*holder]struct{}{}, map[string]int{}
+	}
+	h.all[one] = struct{}{}
+	h.callers[by]++
+	return func() { h.end(one) }
+}
+
+// end gives back what an answer holds, unless Take has done so.
+func (h *Held) end(one *holder) {
+	h.mu.Lock()
+	_, holds := h.all[one]
+	h.forget(one)
+	h.mu.Unlock()
+	if holds {
+		one.give()
+	}
+}
+
+func (h *Held) forget(one *holder) {
+	if _, known := h.all[one]; !known {
+		return
+	}
+	delete(h.all, one)
+	if h.callers[one.by]--; h.callers[one.by] == 0 {
+		delete(h.callers, one.by)
+	}
+}
+
+// Take cuts an answer whose client has taken nothing for a second, and gives back what the answer held. It chooses the
+// caller with the most answers, and of these the one that has waited longest. It returns false if there is none.
+func (h *Held) Take() bool {
+	h.mu.Lock()
+	var worst *holder
+	var longest time.Duration
+	for one := range h.all {
+		waits := one.answer.Waits()
+		more := worst == nil || h.callers[one.by] > h.callers[worst.by]
+		if waits >= patience && (more || h.callers[one.by] == h.callers[worst.by] && waits > longest) {
+			worst, longest = one, waits
+		}
+	}
+	if worst != nil {
+		h.forget(worst)
+		worst.answer.Cut() // its handler cannot have returned, because `end` waits for h.mu
+	}
+	h.mu.Unlock()
+	if worst != nil {
+		worst.give()
+	}
+	return worst != nil
+}
+
+type turnKey struct{}
+
+// turn is an amount that a request holds. The request gives it back while it waits for another server.
+type turn struct {
+	from *Semaphore
+	by   string
+	n    int64
+
+	mu      sync.Mutex
+	release func() // nil while the request rests, and after its end
+	ended   bool
+}
+
+// Take is Acquire for work that may wait for other servers. Rest gives the amount back while work with the returned
+// context waits.
+func (s *Semaphore) Take(ctx context.Context, by string, n int64) (inside context.Context, end func(), err error) {
+	release, err := s.Acquire(ctx, by, n)
+	if err != nil {
+		return ctx, nil, err
+	}
+	t := &turn{from: s, by: by, n: n, release: release}
+	return context.WithValue(ctx, turnKey{}, t), t.end, nil
+}
+
+// Rest calls the function `wait`, which asks another server. Meanwhile the amount that ctx has from Take is free for
+// others. Rest returns the error of `wait`, or ErrFull or the context's error if it cannot get the amount again.
+func Rest(ctx context.Context, wait func() error) error {
+	t, _ := ctx.Value(turnKey{}).(*turn)
+	if t == nil || !t.pause() {
+		return wait()
+	}
+	if err := wait(); err != nil {
+		return err // the work ends
+	}
+	release, err := t.from.Acquire(ctx, t.by, t.n)
+	if err != nil {
+		return err
+	}
+	t.resume(release)
+	return nil
+}
+
+// pause gives the amount back. It returns false if the request does not hold it now.
+func (t *turn) pause() bool {
+	release := t.take()
+	if release == nil {
+		return false
+	}
+	release()
+	return true
+}
+
+func (t *turn) take() (release func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	release, t.release = t.release, nil
+	return release
+}
+
+func (t *turn) resume(release func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		release()
+		return
+	}
+	t.release = release
+}
+
+func (t *turn) end() {
+	t.mu.Lock()
+	t.ended = true
+	t.mu.Unlock()
+	t.pause()
+}

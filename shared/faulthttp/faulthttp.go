@@ -144,7 +144,6 @@ func Decode(resp *http.Response, most int64, into any) error {
 // present is true for a member of an object that is not null.
 type present bool
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (p *present) UnmarshalJSON(text []byte) error {
 	*p = string(text) != "null"
 	return nil

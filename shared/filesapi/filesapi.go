@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"net/http"
 	"time"
 
@@ -97,4 +98,12 @@ func (c *Client) Claim(ctx context.Context, id string, claim Claim) (answer Clai
 	}
 	defer resp.Body.Close()
 	return answer, faulthttp.Decode(resp, maxAnswer, &answer)
+}
+
+// FormBoundary returns the boundary of a body that is a form in which files can be sent (multipart/form-data).
+// isForm is false if the header has no boundary.
+func FormBoundary(h http.Header) (boundary string, isForm bool) {
+	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	boundary = params["boundary"]
+	return boundary, err == nil && media == "multipart/form-data" && boundary != ""
 }

@@ -2,16 +2,22 @@ package httpserver
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/identity"
 )
 
 // StatusClientGone is the status in the log for a request whose client left before the answer. No standard defines
@@ -86,4 +92,143 @@ func JSON(c *gin.Context, status int, value any) error {
 	}
 	c.Data(status, "application/json", append(body, '\n'))
 	return nil
+}
+
+// internalPrefix starts the names of headers that only our own services may
+// send.
+const internalPrefix = "X-Registry-"
+
+// SanitizeExternal removes internal headers from a request that comes from outside the registry. It returns the
+// request's id. This is the client's X-Request-ID if it is safe to log. Otherwise it is a new id, which
+// SanitizeExternal also sets in the request.
+func SanitizeExternal(r *http.Request) (id string) {
+	for name := range r.Header {
+		if strings.HasPrefix(name, internalPrefix) {
+			delete(r.Header, name)
+		}
+	}
+	if id = r.Header.Get(RequestIDHeader); !isRequestID(id) {
+		id = newRequestID()
+		r.Header[RequestIDHeader] = []string{id}
+	}
+	return id
+}
+
+// newRequestID returns a random UUID (RFC 9562, version 4). It does not use random bytes of the operating system. The
+// id need not be secret, and these bytes would cost more than the rest of this function.
+func newRequestID() string {
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:8], rand.Uint64())
+	binary.BigEndian.PutUint64(id[8:], rand.Uint64())
+	id[6] = id[6]&0x0f | 4<<4
+	id[8] = id[8]&0x3f | 2<<6
+	return id.String()
+}
+
+const requestIDCharacters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_."
+
+// isRequestID reports whether a client's request id is safe to log.
+func isRequestID(id string) bool {
+	return id != "" && len(id) <= 64 && strings.Trim(id, requestIDCharacters) == ""
+}
+
+const identityKey = "identity"
+
+// Identify returns middleware that refuses requests without an identity that a
+// service of this registry has signed. It stores the identity for Caller.
+func Identify(signer *identity.Signer) gin.HandlerFunc {
+	return Handle(func(c *gin.Context) error {
+		caller, err := signer.Verify(c.GetHeader(identity.Header))
+		if err != nil {
+			return fault.New(fault.Unauthorized, fault.Header, identity.Header, "%v", err)
+		}
+		c.Set(identityKey, caller)
+		SetTenant(c, string(caller.Role))
+		return nil
+	})
+}
+
+// Caller returns the identity of the caller. It panics unless the request passed
+// Identify.
+func Caller(c *gin.Context) identity.Identity { return c.MustGet(identityKey).(identity.Identity) }
+
+// requestContext is the context of a request. It has the request's id, and ends at a deadline if the request has a
+// deadline. It makes its timer only when other code waits for its end or derives a context from it. A request that is
+// answered immediately needs no timer.
+type requestContext struct {
+	context.Context // the context of the connection
+	id              string
+	end             time.Time // zero: there is no deadline
+	work            *work     // of the outermost request in this process
+	ownWork         work
+
+	mu     sync.Mutex
+	over   bool            // the request has been answered
+	timed  context.Context // the context with the timer; nil: not needed so far
+	cancel context.CancelFunc
+}
+
+func (c *requestContext) Deadline() (time.Time, bool) {
+	if end, within := c.Context.Deadline(); within && (c.end.IsZero() || end.Before(c.end)) {
+		return end, true
+	}
+	return c.end, !c.end.IsZero()
+}
+
+func (c *requestContext) Done() <-chan struct{} { return c.withTimer().Done() }
+
+func (c *requestContext) Err() error {
+	c.mu.Lock()
+	isEarly := c.timed == nil && !c.over && (c.end.IsZero() || time.Now().Before(c.end))
+	c.mu.Unlock()
+	if isEarly {
+		return c.Context.Err()
+	}
+	return c.withTimer().Err()
+}
+
+func (c *requestContext) Value(key any) any {
+	if key == (requestIDKey{}) {
+		return c.id
+	}
+	if key == (workKey{}) {
+		return c.work
+	}
+	c.mu.Lock()
+	below := c.timed
+	c.mu.Unlock()
+	if below == nil {
+		below = c.Context
+	}
+	// Package context asks the parent of a derived context for Done, and then for a value with a private key. Both must
+	// come from the context in the field `timed`. Otherwise package context starts a goroutine for the derived context.
+	return below.Value(key)
+}
+
+// withTimer returns a context that ends when the request does.
+func (c *requestContext) withTimer() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timed != nil {
+		return c.timed
+	}
+	if c.end.IsZero() {
+		c.timed, c.cancel = context.WithCancel(c.Context)
+	} else {
+		c.timed, c.cancel = context.WithDeadline(c.Context, c.end)
+	}
+	if c.over {
+		c.cancel()
+	}
+	return c.timed
+}
+
+// finish ends the context: the request has been answered.
+func (c *requestContext) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	if c.cancel != nil {
+		c.cancel()
+	}
 }

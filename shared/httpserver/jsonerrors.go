@@ -192,7 +192,6 @@ func (c *jsonConn) CloseWrite() error {
 	return nil
 }
 
-// Write implements net.Conn.
 func (c *jsonConn) Write(p []byte) (int, error) {
 	if c.phase.Load() != awaiting {
 		return c.Conn.Write(p)

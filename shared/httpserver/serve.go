@@ -9,6 +9,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -146,4 +149,82 @@ func (d *drainHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	d.next.ServeHTTP(w, r)
+}
+
+// readiness logs when a service stops being ready, and when it is ready again.
+type readiness struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	since time.Time // when the service stopped being ready; zero while it is ready
+	times int       // number of failed checks since then
+}
+
+// note records the result of a check. It ignores an error if the caller has left, because the caller's leaving may
+// have caused the error.
+func (r *readiness) note(ctx context.Context, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch ready := r.since.IsZero(); {
+	case err != nil && errors.Is(ctx.Err(), context.Canceled):
+	case err != nil:
+		if r.times++; ready {
+			r.since = time.Now()
+			r.log.Warn("not ready", "error", err)
+		}
+	case !ready:
+		r.log.Info("ready again", "times", r.times, "seconds", time.Since(r.since).Seconds())
+		r.since, r.times = time.Time{}, 0
+	}
+}
+
+// Scheme returns the scheme of addresses at a listener with this certificate.
+func (c Certificate) Scheme() string {
+	if c.Cert != "" {
+		return "https"
+	}
+	return "http"
+}
+
+// OwnURL returns the URL at which programs on the same machine reach a listener. It returns "" for an address that is
+// not a host and a port, and for an address with a zone.
+func OwnURL(scheme, addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return ""
+	}
+	switch own, err := netip.ParseAddr(host); {
+	case host == "" || err == nil && own.IsUnspecified():
+		host = "127.0.0.1"
+	case own.Zone() != "":
+		return ""
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// socketListener keeps the kernel's memory for connections small. It limits unsent bytes,
+// and drops them when a client is cut off. It ends connections whose peer has vanished.
+type socketListener struct{ net.Listener }
+
+func (l socketListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return conn, err
+	}
+	tune(tcp)
+	return socket{tcp}, nil
+}
+
+// socket is a connection. Its Close resets the connection if the client was too slow.
+type socket struct{ *net.TCPConn }
+
+// Write writes to the connection. If the client was too slow, a later Close resets the connection. Otherwise the
+// kernel would keep the bytes that the client has not read.
+func (s socket) Write(p []byte) (int, error) {
+	n, err := s.TCPConn.Write(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		_ = s.SetLinger(0) // fails if the connection is gone
+	}
+	return n, err
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"asset-registry/shared/errs"
 	"asset-registry/shared/translog"
 )
 
@@ -21,8 +22,5 @@ func ReadPolicy(file string) (*translog.Policy, error) {
 		return nil, fmt.Errorf("read the policy of the log: %w", err)
 	}
 	policy, err := translog.ParsePolicy(text)
-	if err != nil {
-		return nil, fmt.Errorf("read the policy of the log: %s: %w", file, err)
-	}
-	return policy, nil
+	return policy, errs.In(err, "read the policy of the log: %s", file)
 }

@@ -18,7 +18,6 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// ReadPart implements translog.PartReader.
 func (l *testLog) ReadPart(_ context.Context, tile translog.Tile) ([]byte, error) {
 	if data, ok := l.parts[tile.Path()]; ok {
 		return data, nil

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/translog"
 )
 
@@ -134,10 +135,7 @@ func Create(file, origin string) error {
 	if err == nil {
 		err = durable.Create(file, format([]translog.Key{key}))
 	}
-	if err != nil {
-		return fmt.Errorf("make the log's key: %w", err)
-	}
-	return nil
+	return errs.In(err, "make the log's key")
 }
 
 // Rotate makes a new key with the same name as the others, and puts it in front of them. The file is replaced
@@ -167,8 +165,5 @@ func Retire(file string) error {
 }
 
 func replace(file string, keys []translog.Key) error {
-	if err := durable.Replace(file, format(keys)); err != nil {
-		return fmt.Errorf("write the log's keys: %w", err)
-	}
-	return nil
+	return errs.In(durable.Replace(file, format(keys)), "write the log's keys")
 }

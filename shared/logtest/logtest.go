@@ -13,7 +13,6 @@ type Log struct {
 	text strings.Builder
 }
 
-// Write implements io.Writer.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -100,7 +100,6 @@ func (f *fake) snapshot(t *testing.T, date string) []string {
 	return paths
 }
 
-// ServeHTTP implements http.Handler.
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	reading := f.reading

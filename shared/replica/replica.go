@@ -13,6 +13,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/errs"
 )
 
 // FileName is the name of a copy's file in its directory.
@@ -109,10 +110,8 @@ func stateOf(tx *bbolt.Tx) (s State, err error) {
 	if text == nil {
 		return s, nil
 	}
-	if err := json.Unmarshal(text, &s); err != nil {
-		return s, fmt.Errorf("%w: its state: %w", ErrUnsound, err)
-	}
-	return s, nil
+	err = json.Unmarshal(text, &s)
+	return s, errs.In(err, "%w: its state", ErrUnsound)
 }
 
 // Change is a change of a copy that is applied completely or not at all.

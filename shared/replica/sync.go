@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -8,9 +9,9 @@ import (
 	"math"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"asset-registry.example/client"
+	"go.etcd.io/bbolt"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -248,5 +249,105 @@ func (r *run) store(c Change) error {
 	r.done.Segments += len(c.Segments)
 	r.done.Position = c.State.Position.Offset
 	r.tell(r.done)
+	return nil
+}
+
+// Bounds of the changes that Follow stores together. A store needs about as long for a few changes as for one, so a
+// follower that stored each change alone would fall behind.
+const (
+	mostGathered = 16 << 20               // bytes of text, without the last page; pageLimit is the bound of the entries
+	gatherFor    = 250 * time.Millisecond // the longest time that a change waits for others
+)
+
+// gather passes pages on, and joins those that arrive while the receiver is busy, or within gatherFor of the page that
+// it passed on before. So a change after a quiet time goes on at once. When the sender closes its channel, gather
+// passes on the rest.
+func gather(ctx context.Context, in <-chan client.Page, out chan<- client.Page) error {
+	var joined client.Page
+	size, due, open := 0, false, true
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	for some := false; open || some; some = joined.Next != (client.Position{}) {
+		full := len(joined.Raw) >= pageLimit || size >= mostGathered
+		from, to := in, out
+		if full || !open {
+			from = nil
+		}
+		if !some || open && !full && !due {
+			to = nil
+		}
+		select {
+		case page, more := <-from:
+			if open = more; more {
+				joined.Raw, joined.Next = append(joined.Raw, page.Raw...), page.Next
+				size += sizeOf(page)
+			}
+		case to <- joined:
+			joined, size, due = client.Page{}, 0, false
+			rest.Reset(gatherFor)
+		case <-rest.C:
+			due = true
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func sizeOf(page client.Page) (bytes int) {
+	for _, text := range page.Raw {
+		bytes += len(text)
+	}
+	return bytes
+}
+
+// heal removes entries whose position is too far in the future. An earlier version accepted such entries, and no
+// later state of their assets could replace them (K3). If heal finds such an entry, or if the position of the copy
+// itself is too far in the future, it marks the copy, and CatchUp then loads the newest snapshot again over
+// the existing data.
+func (r *Replica) heal() error {
+	latest, removed := Latest(), 0
+	upto, err := r.state.Upto()
+	if err != nil {
+		return err
+	}
+	err = r.file.View(func(tx *bbolt.Tx) error {
+		b := bucketsOf(tx)
+		for _, feed := range []*bbolt.Bucket{b.real, b.test} {
+			if last, _ := feed.Cursor().Last(); bytes.Compare(last, positionKey(latest)) > 0 {
+				removed++
+			}
+		}
+		return nil
+	})
+	if err != nil || removed == 0 && upto <= latest {
+		return err
+	}
+	state := State{Origin: r.state.Origin, Position: client.Position{ServerID: r.state.Position.ServerID}, Loading: true}
+	var sound error
+	err = r.file.Update(func(tx *bbolt.Tx) error {
+		sound = errors.Join(bucketsOf(tx).cut(latest), Change{State: state}.put(tx))
+		return sound
+	})
+	if sound != nil {
+		return sound
+	}
+	if err != nil {
+		return notStored(err)
+	}
+	r.state = state
+	return nil
+}
+
+// cut removes all entries of the feeds after a position, and the assets of these entries.
+func (b buckets) cut(after int64) error {
+	for _, feed := range []*bbolt.Bucket{b.real, b.test} {
+		cursor := feed.Cursor()
+		for at, id := cursor.Seek(positionKey(after + 1)); at != nil; at, id = cursor.Seek(positionKey(after + 1)) {
+			if err := errors.Join(b.assets.Delete(id), feed.Delete(at)); err != nil {
+				return fmt.Errorf("remove asset %x: %w", id, err)
+			}
+		}
+	}
 	return nil
 }

@@ -7,10 +7,13 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/goccy/go-yaml"
 
 	"asset-registry/shared/httpserver"
 )
@@ -33,6 +36,19 @@ func New(contentType, cache string, content []byte) *File {
 		contentType: contentType, cache: cache, tag: hex.EncodeToString(sum[:8]), plain: content,
 		compressed: sync.OnceValue(func() []byte { return compress(content) }), pace: httpserver.DefaultPace,
 	}
+}
+
+// NewYAML returns a file that has a JSON document as YAML. It makes the YAML at the first request, because that takes
+// some tenths of a second.
+func NewYAML(cache string, document []byte) http.Handler {
+	made := sync.OnceValue(func() *File {
+		text, err := yaml.JSONToYAML(document)
+		if err != nil {
+			panic(fmt.Sprintf("turn a document of the program into YAML: %v", err))
+		}
+		return New("application/yaml", cache, text)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { made().ServeHTTP(w, r) })
 }
 
 func compress(content []byte) []byte {

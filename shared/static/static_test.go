@@ -17,7 +17,7 @@ import (
 
 const content = "some text that is the same for everybody"
 
-func ask(f *static.File, method string, headers map[string]string) *http.Response {
+func ask(f http.Handler, method string, headers map[string]string) *http.Response {
 	r := httptest.NewRequest(method, "/", nil)
 	for name, value := range headers {
 		r.Header.Set(name, value)
@@ -95,5 +95,18 @@ func TestAClientThatReadsNothingIsCutOff(t *testing.T) {
 	case <-ended:
 	case <-time.After(30 * time.Second):
 		t.Fatal("got an answer that does not end, want the client cut off")
+	}
+}
+
+// TestYAMLIsMadeOfTheDocument asks twice for a document as YAML, whose members must keep their order.
+func TestYAMLIsMadeOfTheDocument(t *testing.T) {
+	f := static.NewYAML("no-cache", []byte(`{"z": ["a: b", 1.0, null, true], "a": {"є": "two\nlines", "version": "2.5"}}`))
+	const want = "z:\n- \"a: b\"\n- 1.0\n- null\n- true\na:\n  є: |-\n    two\n    lines\n  version: \"2.5\"\n"
+	for range 2 {
+		answer := ask(f, "GET", nil)
+		got, err := io.ReadAll(answer.Body)
+		if kind := answer.Header.Get("Content-Type"); err != nil || kind != "application/yaml" || string(got) != want {
+			t.Errorf("got %q of type %s (%v), want %q of type application/yaml", got, kind, err, want)
+		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"asset-registry/shared/errs"
 )
 
 // maxHashes is the maximum number of hashes that a proof may have.
@@ -145,10 +147,7 @@ func CheckInclusion(c Checkpoint, index int64, entry tlog.Hash, path []tlog.Hash
 	if c.Size > MaxSize || len(path) > maxHashes {
 		return ErrIncluded
 	}
-	if err := tlog.CheckRecord(path, c.Size, c.Root, index, entry); err != nil {
-		return fmt.Errorf("%w: %w", ErrIncluded, err)
-	}
-	return nil
+	return errs.In(tlog.CheckRecord(path, c.Size, c.Root, index, entry), "%w", ErrIncluded)
 }
 
 // ErrConsistency is the cause of every error about a checkpoint that does not
@@ -169,10 +168,7 @@ func CheckConsistency(older, newer Checkpoint, proof []tlog.Hash) error {
 		}
 		return nil
 	}
-	if err := tlog.CheckTree(proof, newer.Size, newer.Root, older.Size, older.Root); err != nil {
-		return fmt.Errorf("%w: %w", ErrConsistency, err)
-	}
-	return nil
+	return errs.In(tlog.CheckTree(proof, newer.Size, newer.Root, older.Size, older.Root), "%w", ErrConsistency)
 }
 
 // PartReader reads the parts of a log. It reads at most MaxBundle bytes of a part. For a part that it does not

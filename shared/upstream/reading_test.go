@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,4 +103,22 @@ func FuzzParseAnswer(f *testing.F) {
 			t.Errorf("%q: net/http (-), this package (+):\n%s", b, diff)
 		}
 	})
+}
+
+// TestABodyThatFailsEndsItsRequest sends bodies that end too early. Each request must return an error.
+func TestABodyThatFailsEndsItsRequest(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	t.Cleanup(s.Close)
+	p := newPool(t, s.URL)
+	for range 2 { // each request needs a new connection, because the failed one is closed
+		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://service/", io.NopCloser(strings.NewReader("12")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = 3
+		if resp, err := p.RoundTrip(r); err == nil {
+			resp.Body.Close()
+			t.Errorf("got the answer %d, want an error", resp.StatusCode)
+		}
+	}
 }

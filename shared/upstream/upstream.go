@@ -44,6 +44,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -56,6 +57,9 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/shared/errs"
+	"asset-registry/shared/telemetry"
 )
 
 // ErrNoServer is returned when the circuit breakers of all servers are open.
@@ -83,6 +87,14 @@ func Check(urls []string) error {
 		}
 	}
 	return nil
+}
+
+// CheckPublic returns an error if the public address with this name is not made up of http or https, a host and perhaps
+// a path. The error does not quote the address, because an address may contain a password.
+func CheckPublic(name, text string) error {
+	u, err := url.Parse(text)
+	return errs.If(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" ||
+		u.Fragment != "", "the %s must start with http:// or https:// and name a host, without a query", name)
 }
 
 // isBare reports whether a URL has nothing but a scheme and a host.
@@ -158,9 +170,7 @@ func parseSource(text string) (source, error) {
 	if u.Scheme == "https" {
 		from.tls = &tls.Config{ServerName: from.host, MinVersion: tls.VersionTLS12}
 	}
-	if from.port == "" {
-		from.port = u.Scheme
-	}
+	from.port = cmp.Or(from.port, u.Scheme)
 	return from, nil
 }
 
@@ -180,26 +190,18 @@ func (p *Pool) measure(meter metric.Meter) (err error) {
 	// event.
 	p.retries.Add(context.Background(), 0, p.attributes)
 	p.opened.Add(context.Background(), 0, p.attributes)
-	servers, err := meter.Int64ObservableGauge("registry.upstream.servers",
-		metric.WithDescription("Servers of another service, by state: ready or unready."))
-	if err != nil {
-		return err
-	}
+	observed := telemetry.Observe(meter)
+	servers := observed.Gauge("registry.upstream.servers", "", "Servers of another service, by state: ready or unready.")
 	state := func(name string) metric.MeasurementOption {
 		return metric.WithAttributes(
 			attribute.String("registry.upstream", p.name), attribute.String("registry.upstream.state", name))
 	}
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	p.stopMetrics, err = observed.Read(func(_ context.Context, o metric.Observer) {
 		ready, all := p.Ready()
 		o.ObserveInt64(servers, int64(ready), state("ready"))
 		o.ObserveInt64(servers, int64(all-ready), state("unready"))
-		return nil
-	}, servers)
-	if err != nil {
-		return err
-	}
-	p.stopMetrics = registration.Unregister
-	return nil
+	})
+	return err
 }
 
 // Name returns the name of the service.

@@ -17,7 +17,7 @@ func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	args := []string{"--secret-file", "x", "--store", "file:x"}
 	expect.Get(config.Parse(&c, "assetsvc", "", "ASSETSVC_TEST", args))(t)
 	s := c.Serve
-	got := []any{s.MaxBody, s.Timeout, s.StoreTimeout, s.StoreLease}
+	got := []any{s.Service.MaxBody, s.Service.Timeout, s.Service.StoreTimeout, s.Service.StoreLease}
 	want := []any{int64(assetsvc.DefaultMaxBody), assetsvc.DefaultTimeout, assetsvc.DefaultStoreTimeout,
 		assetsvc.DefaultStoreLease}
 	expect.NoDiff(t, cmp.Diff(want, got), "the defaults differ")

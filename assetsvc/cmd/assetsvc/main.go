@@ -6,21 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
-	"time"
 
 	"asset-registry/assetsvc"
 	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/keyring"
-	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/private"
 	"asset-registry/shared/probe"
 	"asset-registry/shared/telemetry"
-	"asset-registry/shared/translog"
 )
 
 // commands are the commands of the program.
@@ -59,54 +55,19 @@ type logKey struct {
 type settings struct {
 	daemon.Process
 
-	Addr  string `default:"127.0.0.1:8081" help:"Address to listen on."`
-	Store string `required:"" help:"Store of the assets: file:PATH, or mongodb://HOST:PORT,.../DATABASE?replicaSet=NAME."`
+	Addr string `default:"127.0.0.1:8081" help:"Address to listen on."`
 
-	// If a host name has several addresses, each of them counts as an auth service.
-	AuthURL []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
+	// Without the file of keys the service makes no log.
+	assetsvc.LogFiles
 
-	// Documents may name files of these services. The addresses of the files begin with the base URL.
-	FilesURL []string `name:"files-url" help:"Addresses of the file services; by default there are none."`
-	BaseURL  string   `name:"base-url" help:"Public address of the registry, with which addresses of files begin."`
-
-	SecretFile string `required:"" help:"File of secrets, one a line, at least 32 bytes each; the first signs and seals."`
-
-	// Without the file the service makes no log.
-	LogKeyFile string `placeholder:"FILE" help:"Secret keys of the public log, one a line, the newest first."`
-	LogPolicy  string `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the witnesses of the public log."`
-
-	Zone       string   `default:"+00:00" help:"Constant offset of printed timestamps."`
-	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."`
-	Sandbox    bool     `help:"Accept sandboxParameters."`
-
-	// Codes of a scheme without a list are checked by their form.
-	CodeLists string `placeholder:"DIR" help:"Directory of lists of codes: CPV.txt, identifier-schemes.txt and others."`
-
-	// All services that share a store must hide the same fields. The command snapshot must hide them too.
-	Hide []string `help:"Fields that only callers with an API key see: contacts, addresses, locations."`
-
-	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
-	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
-	Memory  int64         `help:"Bytes that the process may use; 0: the least of GOMEMLIMIT, control group and machine."`
-
-	// All services that share a store also share this directory.
-	SnapshotDir      string        `placeholder:"DIR" help:"Directory of snapshots; by default none are kept."`
-	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
-	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
-
-	// Whole copies take at least four times as much disk space as the snapshots.
-	WholeCopies bool `default:"true" negatable:"" help:"Make whole copies of each snapshot, for /data."`
+	Zone string `default:"+00:00" help:"Constant offset of printed timestamps."`
 
 	// The sender of webhooks needs direct connections to the receivers: it uses no proxy.
-	WebhookNetworks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
-	WebhookHTTP     bool           `name:"webhook-http" help:"Webhooks may have addresses that begin with http."`
-
-	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of MongoDB."`
-	StoreLease   time.Duration `default:"3s" help:"With MongoDB, a batch that stays open longer is fenced."`
-
-	// A majority of MongoDB's members confirms each barrier, so a barrier costs about as much as a write.
-	FreshReads bool `help:"Reads never go back in time while MongoDB elects a primary. They wait for a shared barrier."`
+	Service flags `embed:""`
 }
+
+// flags are the settings of the service, without the method Validate, which kong would call before the secret is read.
+type flags assetsvc.Config
 
 func main() { command.Main("assetsvc", run, nil) }
 
@@ -124,7 +85,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		read, err := c.Serve.config()
 		read.Log = slog.New(slog.DiscardHandler)
-		open := private.Print(os.Stderr, c.Serve.Store, c.Serve.SnapshotDir)
+		open := private.Print(os.Stderr, read.Store, read.SnapshotDir)
 		return errors.Join(err, read.Validate(), open)
 	}
 	chosen, err := config.Parse(&c, "assetsvc", help, "ASSETSVC", args)
@@ -164,7 +125,8 @@ func (m makeNow) run(ctx context.Context) error {
 	}
 	made, err := assetsvc.MakeSnapshot(ctx, assetsvc.Config{
 		Store: m.Store, Zone: zone, Hide: m.Hide, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
-		Snapshot: assetsvc.Snapshot{Dir: m.SnapshotDir, Keep: m.SnapshotKeep, Copies: m.WholeCopies},
+		SnapshotDir: m.SnapshotDir,
+		Snapshot:    assetsvc.Snapshot{SnapshotKeep: m.SnapshotKeep, WholeCopies: m.WholeCopies},
 	})
 	if err == nil {
 		fmt.Println(made)
@@ -194,43 +156,13 @@ func (r reseal) run(ctx context.Context) error {
 }
 
 // config returns the configuration of the service. The error lists every file that cannot be read.
-func (s settings) config() (assetsvc.Config, error) {
-	zone, badZone := config.Zone(s.Zone)
-	secrets, badSecret := keyring.Read(s.SecretFile)
-	var logKeys []translog.Key
-	var badKeys, badPolicy error
-	if s.LogKeyFile != "" {
-		logKeys, badKeys = logkey.Read(s.LogKeyFile)
-	}
-	var logPolicy *translog.Policy
-	if s.LogPolicy != "" {
-		logPolicy, badPolicy = logclient.ReadPolicy(s.LogPolicy)
-	}
-	return assetsvc.Config{
-		Store:        s.Store,
-		AuthURLs:     s.AuthURL,
-		FilesURLs:    s.FilesURL,
-		BaseURL:      s.BaseURL,
-		Secrets:      secrets,
-		LogKeys:      logKeys,
-		LogPolicy:    logPolicy,
-		Zone:         zone,
-		AssetTypes:   s.AssetTypes,
-		CodeLists:    s.CodeLists,
-		Sandbox:      s.Sandbox,
-		Hide:         s.Hide,
-		MaxBody:      s.MaxBody,
-		Timeout:      s.Timeout,
-		Memory:       s.Memory,
-		StoreTimeout: s.StoreTimeout,
-		StoreLease:   s.StoreLease,
-		FreshReads:   s.FreshReads,
-		Snapshot: assetsvc.Snapshot{
-			Dir: s.SnapshotDir, Interval: s.SnapshotInterval, Keep: s.SnapshotKeep,
-			Copies: s.WholeCopies,
-		},
-		Webhooks: assetsvc.Webhooks{Networks: s.WebhookNetworks, HTTP: s.WebhookHTTP},
-	}, errors.Join(badZone, badSecret, badKeys, badPolicy)
+func (s settings) config() (c assetsvc.Config, err error) {
+	var badZone, badSecret, badLog error
+	c = assetsvc.Config(s.Service)
+	c.Zone, badZone = config.Zone(s.Zone)
+	c.Secrets, badSecret = keyring.Read(c.SecretFile)
+	c.LogKeys, c.LogPolicy, badLog = s.LogFiles.Read()
+	return c, errors.Join(badZone, badSecret, badLog)
 }
 
 func (s settings) run(ctx context.Context) error {
@@ -243,6 +175,6 @@ func (s settings) run(ctx context.Context) error {
 		c.Log, c.Telemetry = log, t
 		return assetsvc.New(ctx, c)
 	}
-	s.Budget, s.Places = s.Memory, []string{s.Store, s.SnapshotDir}
+	s.Budget, s.Places = read.Memory, []string{read.Store, read.SnapshotDir}
 	return daemon.Run(ctx, s.Addr, s.Process, open)
 }

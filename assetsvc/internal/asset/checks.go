@@ -1,10 +1,15 @@
 package asset
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/isotime"
 )
 
 // checkClassification checks the id of an item's classification. The id must be a code of the scheme, and must name a
@@ -150,4 +155,149 @@ func anyOf(l record.List, name, value string) bool {
 		object, _ := element.(record.Object)
 		return object.Text(name) == value
 	})
+}
+
+// Kinds of text that must match a form. All of them accept the empty string.
+var (
+	webAddress      = textThat(urlForm, shownURL, notURL).upTo(addressLength)
+	documentAddress = textThat(documentForm, shownURL, notURL).upTo(addressLength)
+	emailAddress    = textThat(emailForm, shownEmail, "Not a well formed email address.").upTo(codeLength)
+	mediaType       = textThat(mediaForm, mediaForm.String(), noMatch).upTo(codeLength)
+)
+
+// The forms that the description of the fields shows. They accept more than urlForm and emailForm, which use
+// classes of letters that many validators do not know.
+const (
+	shownURL   = `^[hH][tT][tT][pP][sS]?://[^\s/?#]+([/?#]\S*)?$`
+	shownEmail = `^[^@\s]+@[^@\s]+\.[^@\s]+$`
+)
+
+const notURL = "Not a well formed URL."
+
+// The forms that the rules use. They list letters in both cases, because (?i:s) would also accept ſ. Host names
+// may have letters of any script.
+var (
+	urlForm      = regexp.MustCompile(`^` + web + `(?:` + publicHost + `)` + afterHost + `$`)
+	documentForm = regexp.MustCompile(`^` + web + `(?:` + publicHost + `|` + innerHost + `)` + afterHost + `$`)
+
+	emailForm = regexp.MustCompile(`^[^@\s\pC]{1,64}@` + domain + `$`)
+	mediaForm = regexp.MustCompile(`^[a-zA-Z0-9!#$&^_.+-]+/[a-zA-Z0-9!#$&^_.+-]+$`)
+)
+
+// Parts of the forms. The address of a document may also have a host in a private network (innerHost): a name
+// without a dot, or an IPv6 address.
+const (
+	web        = `[hH][tT][tT][pP][sS]?://`
+	domain     = `(?:[\pL\pN](?:[\pL\pN-]{0,61}[\pL\pN])?\.)+[\pL][\pL\pN-]{0,61}[\pL\pN]`
+	publicHost = domain + `\.?` +
+		`|[lL][oO][cC][aA][lL][hH][oO][sS][tT]` +
+		`|(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)`
+	innerHost = `(?:\pN[\pL\pN_-]{0,31})?\pL(?:[\pL\pN_-]{0,61}[\pL\pN])?|\[[0-9a-fA-F:.]{2,45}\]`
+	afterHost = `(?::\d{1,5})?(?:[/?#][^\s\pC]*)?`
+)
+
+// The bounds of decimals (docs/contract.md, "Numbers").
+const (
+	decimalDigits  = 34  // maximum number of digits of a decimal in plain notation
+	decimalLength  = 200 // maximum number of characters of a decimal that a client sends
+	quantityPlaces = 4   // fraction digits of a quantity
+)
+
+// decimalForm is the form of a decimal that a client may send. parseDecimal also limits the size of the number,
+// because a short text such as 1e999999999 may stand for a huge number.
+var decimalForm = regexp.MustCompile(`^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?$`)
+
+// parseDecimal returns a decimal in plain notation, without trailing zeros. The decimal is rounded half-up; the
+// argument `places` is the number of fraction digits that remain. parseDecimal returns false for a text that is
+// not a decimal or exceeds the bounds.
+func parseDecimal(written string, places int) (record.Number, bool) {
+	if len(written) > decimalLength || !decimalForm.MatchString(written) {
+		return "", false
+	}
+	d, err := decimal.NewFromString(written)
+	if err != nil {
+		return "", false
+	}
+	// The first digit has the place value 10^(magnitude-1). The magnitude is checked first, because Round and
+	// String would write out a huge number.
+	switch magnitude := d.NumDigits() + int(d.Exponent()); {
+	case d.IsZero() || magnitude < -places:
+		return "0", true
+	case magnitude > decimalDigits:
+		return "", false
+	}
+	plain := d.Round(int32(places)).String()
+	if digits := len(strings.Trim(plain, "-")) - strings.Count(plain, "."); digits > decimalDigits {
+		return "", false
+	}
+	return record.Number(plain), true
+}
+
+// timeForm is the form in which timestamps are printed (docs/contract.md, "Timestamps"). It always has six fraction
+// digits. So if texts of timestamps with the same offset are sorted, the times are sorted too.
+const timeForm = "2006-01-02T15:04:05.000000-07:00"
+
+// FormatTime returns the time t as a timestamp in a zone, with microseconds.
+func FormatTime(t time.Time, zone *time.Location) string {
+	return string(AppendTime(make([]byte, 0, len(timeForm)), t, zone))
+}
+
+// AppendTime appends t in the form of FormatTime. It is faster than time.Time.AppendFormat. A page of the feed
+// has a timestamp for each asset, so AppendFormat would take a fifth of the time for the page.
+func AppendTime(dst []byte, t time.Time, zone *time.Location) []byte {
+	t = t.In(zone)
+	year, month, day := t.Date()
+	if year < 0 || year > 9999 {
+		return t.AppendFormat(dst, timeForm)
+	}
+	hour, minute, second := t.Clock()
+	micro := t.Nanosecond() / 1000
+	dst = appendTwo(dst, year/100, year%100)
+	dst = appendTwo(append(dst, '-'), int(month))
+	dst = appendTwo(append(dst, '-'), day)
+	dst = appendTwo(append(dst, 'T'), hour)
+	dst = appendTwo(append(dst, ':'), minute)
+	dst = appendTwo(append(dst, ':'), second)
+	dst = appendTwo(append(dst, '.'), micro/10_000, micro/100%100, micro%100)
+	_, offset := t.Zone()
+	sign := byte('+')
+	if offset < 0 {
+		sign, offset = '-', -offset
+	}
+	dst = appendTwo(append(dst, sign), offset/3600)
+	return appendTwo(append(dst, ':'), offset/60%60)
+}
+
+// appendTwo appends each number as two digits.
+func appendTwo(dst []byte, numbers ...int) []byte {
+	for _, n := range numbers {
+		dst = append(dst, byte('0'+n/10), byte('0'+n%10))
+	}
+	return dst
+}
+
+// ParseTime is an alias of isotime.Parse.
+func ParseTime(text string, zone *time.Location) (time.Time, error) { return isotime.Parse(text, zone) }
+
+// ParseOffset reads an offset in the feed (docs/contract.md, "Offsets"). An offset without a zone is in UTC.
+func ParseOffset(text string) (time.Time, error) { return isotime.ParseOffset(text, time.UTC) }
+
+// The errors of ParseTime and ParseOffset.
+var (
+	ErrTimeForm  = isotime.ErrForm
+	ErrTimeRange = isotime.ErrRange
+)
+
+// excerptLength is the maximum number of characters of a sent value that an error quotes.
+const excerptLength = 64
+
+// excerpt returns the beginning of a text, for an error to quote.
+func excerpt(text string) string {
+	n := 0
+	for i := range text {
+		if n++; n > excerptLength {
+			return text[:i] + "…"
+		}
+	}
+	return text
 }

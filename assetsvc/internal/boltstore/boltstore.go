@@ -10,7 +10,7 @@
 // The record is one bucket that maps a position to a change. Each transaction writes the changes together with
 // their assets, so the promises R1 and R2 hold too.
 //
-// The lists of brokers and the references are further buckets (owners.go, references.go).
+// The lists of brokers and the references are further buckets (owners.go, write.go).
 //
 // The feed is two buckets that map a position to an id: one for real assets and one for test assets. bbolt is a
 // B+tree, so a page of the feed costs one seek and the reads of its entries, for any number of assets. New keys
@@ -22,12 +22,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/boltfile"
 )
@@ -50,7 +53,7 @@ var (
 	censusBucket  = []byte("census")  // state -> number of assets
 	brokerBucket  = []byte("brokers") // broker, a 0 byte and position -> id and facts (owners.go)
 
-	referenceBucket = []byte("references") // key of a reference -> id (references.go)
+	referenceBucket = []byte("references") // key of a reference -> id (write.go)
 
 	lastKey = []byte("last") // in stateBucket: the newest position
 )
@@ -149,10 +152,7 @@ func (s *Store) Look(
 	if !ok {
 		return r, registry.ErrNotFound
 	}
-	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		value := tx.Bucket(assetBucket).Get(key)
 		if value == nil {
 			return registry.ErrNotFound
@@ -198,4 +198,104 @@ func (s *Store) Close() error {
 		s.err = errors.Join(s.silence(), s.file.Close())
 	})
 	return s.err
+}
+
+// tally has, for each state, the number of assets that enter the state minus the number of assets that leave it.
+type tally registry.Census
+
+// save adds the tally to the census.
+func (c tally) save(census *bbolt.Bucket) error {
+	for state, more := range c {
+		if state == "" || more == 0 {
+			continue
+		}
+		if value := census.Get([]byte(state)); value != nil {
+			more += positionOf(value)
+		}
+		if err := census.Put([]byte(state), positionKey(more)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// census returns the number of assets in each state, or nil if the file cannot be read.
+func (s *Store) census(context.Context) registry.Census {
+	counted := registry.Census{}
+	err := s.file.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(censusBucket).ForEach(func(key, value []byte) error {
+			counted[asset.Status(key)] = positionOf(value)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil
+	}
+	return counted
+}
+
+// measure reports the census and the size of the file to meter until the caller calls silence. If meter is nil,
+// it reports nothing.
+func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
+	if meter == nil {
+		meter = noop.NewMeterProvider().Meter("")
+	}
+	assets, err := registry.MeasureCensus(meter, s.census)
+	if err != nil {
+		return nil, err
+	}
+	file, err := s.file.Measure(meter, "assets")
+	if err != nil {
+		return nil, errors.Join(err, assets())
+	}
+	return func() error { return errors.Join(assets(), file()) }, nil
+}
+
+// numbers gives out the numbers of assets, which count from 1 on each day. A number becomes durable with the next
+// write, so the number of a stored asset is always durable. Numbers that no stored asset has may be given out
+// again after the process ends.
+type numbers struct {
+	mu    sync.Mutex
+	given map[string]int // day -> newest number given out, for days whose newest number is not durable yet
+}
+
+// The method `next` returns the number after the newest one of the day. If n.given does not have the day, the newest
+// durable number comes from the function `stored`.
+func (n *numbers) next(day string, stored func() (int, error)) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	number, known := n.given[day]
+	if !known {
+		var err error
+		if number, err = stored(); err != nil {
+			return 0, err
+		}
+	}
+	if n.given == nil {
+		n.given = map[string]int{}
+	}
+	n.given[day] = number + 1
+	return number + 1, nil
+}
+
+// save writes the numbers that were given out into a transaction, and returns them. The caller passes them to the
+// method `forget` later.
+func (n *numbers) save(bucket *bbolt.Bucket) (map[string]int, error) {
+	n.mu.Lock()
+	saved := maps.Clone(n.given)
+	n.mu.Unlock()
+	for day, number := range saved {
+		if err := bucket.Put([]byte(day), positionKey(int64(number))); err != nil {
+			return nil, err
+		}
+	}
+	return saved, nil
+}
+
+// forget removes the days for which no number was given out since save. Call it once the transaction of save is
+// durable.
+func (n *numbers) forget(saved map[string]int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.given, func(day string, number int) bool { return number == saved[day] })
 }

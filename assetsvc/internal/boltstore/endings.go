@@ -9,6 +9,7 @@ import (
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/errs"
 )
 
 // endingBucket has the endings of keys: id -> JSON.
@@ -18,18 +19,12 @@ func decodeEnding(text []byte) (e authapi.Ending, err error) {
 	if text == nil {
 		return e, nil
 	}
-	if err := json.Unmarshal(text, &e); err != nil {
-		return e, fmt.Errorf("%w: decode ending: %w", boltfile.ErrDamaged, err)
-	}
-	return e, nil
+	err = json.Unmarshal(text, &e)
+	return e, errs.In(err, "%w: decode ending", boltfile.ErrDamaged)
 }
 
-// KeepEndings implements endings.Store.
 func (s *Store) KeepEndings(ctx context.Context, endings []authapi.Ending) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.file.Update(func(tx *bbolt.Tx) error {
+	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(endingBucket)
 		for _, e := range endings {
 			standing, err := decodeEnding(bucket.Get([]byte(e.ID)))
@@ -51,24 +46,16 @@ func (s *Store) KeepEndings(ctx context.Context, endings []authapi.Ending) error
 	})
 }
 
-// Ending implements endings.Store.
 func (s *Store) Ending(ctx context.Context, id string) (e authapi.Ending, err error) {
-	if err := ctx.Err(); err != nil {
-		return e, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		e, err = decodeEnding(tx.Bucket(endingBucket).Get([]byte(id)))
 		return err
 	})
 	return e, err
 }
 
-// Endings implements endings.Store.
 func (s *Store) Endings(ctx context.Context, after string, limit int) (found []authapi.Ending, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(endingBucket).Cursor()
 		for id, text := cursor.Seek([]byte(after + "\x00")); id != nil && len(found) < limit; id, text = cursor.Next() {
 			e, err := decodeEnding(text)

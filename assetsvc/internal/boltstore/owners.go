@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -72,9 +73,7 @@ func ownPlaces(tx *bbolt.Tx, q registry.Query) (next func() boltfile.Place) {
 	if q.Descending {
 		step = cursor.Prev
 		end := q.Offset
-		if end == 0 {
-			end = math.MaxInt64
-		}
+		end = cmp.Or(end, math.MaxInt64)
 		if key, _ = cursor.Seek(enlistedAt(q.Owner, end)); key == nil {
 			key, value = cursor.Last()
 		} else {

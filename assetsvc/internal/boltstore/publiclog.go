@@ -45,28 +45,20 @@ func OpenLog(path string, log *slog.Logger) (*PublicLog, error) {
 // Close closes the file.
 func (l *PublicLog) Close() error { return l.file.Close() }
 
-// LogHead implements publiclog.Store.
 func (l logFile) LogHead(ctx context.Context) (head publiclog.Head, err error) {
-	if err := ctx.Err(); err != nil {
-		return head, err
-	}
-	err = l.file.View(func(tx *bbolt.Tx) error {
+	err = l.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		head, err = decodeHead(tx.Bucket(stateBucket).Get(headKey))
 		return err
 	})
 	return head, err
 }
 
-// ExtendLog implements publiclog.Store.
 func (l logFile) ExtendLog(ctx context.Context, head publiclog.Head, parts []translog.Part) (stored bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
 	value, err := encodeHead(head)
 	if err != nil {
 		return false, err
 	}
-	err = l.file.Update(func(tx *bbolt.Tx) error {
+	err = l.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		state, tiles := tx.Bucket(stateBucket), tx.Bucket(tileBucket)
 		now, err := decodeHead(state.Get(headKey))
 		if err != nil {
@@ -85,12 +77,8 @@ func (l logFile) ExtendLog(ctx context.Context, head publiclog.Head, parts []tra
 	return stored && err == nil, err
 }
 
-// LogPart implements publiclog.Store.
 func (l logFile) LogPart(ctx context.Context, tile translog.Tile) (data []byte, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = l.file.View(func(tx *bbolt.Tx) error {
+	err = l.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		value := tx.Bucket(tileBucket).Get(tileKey(tile))
 		if value == nil {
 			return publiclog.ErrNoPart

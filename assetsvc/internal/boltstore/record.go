@@ -119,10 +119,7 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 	if !ok {
 		return nil, registry.ErrNotFound
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		value := tx.Bucket(assetBucket).Get(key)
 		if value == nil {
 			return registry.ErrNotFound
@@ -165,10 +162,7 @@ func seekBefore(cursor *bbolt.Cursor, id []byte, before int64) []byte {
 
 // Changes returns changes of all assets, in the order of their positions.
 func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page registry.ChangesPage, err error) {
-	if err := ctx.Err(); err != nil {
-		return page, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		if last := tx.Bucket(stateBucket).Get(lastKey); last != nil {
 			page.Upto = positionOf(last)
 		}
@@ -191,7 +185,6 @@ func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page regi
 	return page, err
 }
 
-// Rewrite implements registry.Store.
 func (s *Store) Rewrite(ctx context.Context, old registry.Revision, change, whole []byte) (done bool, err error) {
 	key, ok := registry.ParseID(old.ID)
 	if err := ctx.Err(); err != nil || !ok {

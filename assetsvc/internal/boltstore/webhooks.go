@@ -82,16 +82,12 @@ func inMillis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond)
 // owned returns the key of an endpoint in ownedBucket.
 func owned(broker, id string) []byte { return []byte(broker + "\x00" + id) }
 
-// Endpoints implements webhook.Store.
 func (s *Store) Endpoints(ctx context.Context, broker, after string, limit int) (found []webhook.Endpoint, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	bucket, prefix := webhookBucket, []byte(nil)
 	if broker != "" {
 		bucket, prefix = ownedBucket, owned(broker, "")
 	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(bucket).Cursor()
 		start := slices.Concat(prefix, []byte(after))
 		key, _ := cursor.Seek(start)
@@ -111,13 +107,9 @@ func (s *Store) Endpoints(ctx context.Context, broker, after string, limit int) 
 	return found, err
 }
 
-// Endpoint implements webhook.Store.
 func (s *Store) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
-	if err := ctx.Err(); err != nil {
-		return webhook.Endpoint{}, err
-	}
 	var found endpoint
-	err := s.file.View(func(tx *bbolt.Tx) (err error) {
+	err := s.file.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
 		found, err = findEndpoint(tx, id)
 		return err
 	})
@@ -133,15 +125,11 @@ func findEndpoint(tx *bbolt.Tx, id string) (endpoint, error) {
 	return decodeEndpoint([]byte(id), value)
 }
 
-// Put implements webhook.Store.
 func (s *Store) Put(ctx context.Context, e webhook.Endpoint) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if strings.Contains(e.Broker, "\x00") {
 		return fmt.Errorf("store webhook %s: the broker's name has a zero byte", e.ID)
 	}
-	return s.file.Update(func(tx *bbolt.Tx) error {
+	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		now, err := findEndpoint(tx, e.ID)
 		switch fresh := e.Generation == 0; {
 		case err == webhook.ErrNotFound && fresh:
@@ -208,12 +196,8 @@ func stateNumber(tx *bbolt.Tx, key []byte) int64 {
 	return 0
 }
 
-// Remove implements webhook.Store.
 func (s *Store) Remove(ctx context.Context, id string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.file.Update(func(tx *bbolt.Tx) error {
+	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		e, err := findEndpoint(tx, id)
 		if err != nil {
 			return err
@@ -264,14 +248,10 @@ func (s *Store) Lead(
 	return term, held && err == nil, err
 }
 
-// Release implements webhook.Store.
 func (s *Store) Release(ctx context.Context, term int64) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	s.sender.mu.Lock()
 	defer s.sender.mu.Unlock()
-	return s.file.View(func(tx *bbolt.Tx) error {
+	return s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		if stateNumber(tx, termKey) == term {
 			s.sender.holder, s.sender.until = "", time.Time{}
 		}
@@ -279,12 +259,8 @@ func (s *Store) Release(ctx context.Context, term int64) error {
 	})
 }
 
-// Save implements webhook.Store.
 func (s *Store) Save(ctx context.Context, term int64, steps []webhook.Step) (stale []string, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = s.file.Update(func(tx *bbolt.Tx) error {
+	err = s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		stale = nil
 		if stateNumber(tx, termKey) > term {
 			return webhook.ErrTermOver

@@ -67,7 +67,6 @@ func bodyOf(a Asset) ([]byte, error) {
 	return append(append(head, '"'), rest[end+1:]...), nil
 }
 
-// Page implements registry.Store.
 func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
 	if err := ctx.Err(); err != nil {
 		return page, err
@@ -106,7 +105,6 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 	return page, nil
 }
 
-// Range implements snapshot.Store.
 func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry.RangePage, err error) {
 	if err := ctx.Err(); err != nil {
 		return page, err
@@ -129,7 +127,6 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 	return page, errors.Join(err, fault)
 }
 
-// Get implements registry.Store.
 func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record, err error) {
 	var body []byte
 	r, err = s.Look(ctx, id, most, func(text []byte) error {
@@ -140,7 +137,6 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 	return r, err
 }
 
-// Look implements registry.Store.
 func (s *Store) Look(
 	ctx context.Context, id string, most int, see func(body []byte) error,
 ) (r registry.Record, err error) {
@@ -192,28 +188,22 @@ func (s *Store) Ready(ctx context.Context) error { return s.copied.Ready(ctx) }
 // Close implements registry.Store. It does not close the copy.
 func (s *Store) Close() error { return nil }
 
-// Create implements registry.Store.
 func (s *Store) Create(context.Context, registry.Record) (int64, error) { return 0, ErrReadOnly }
 
-// Replace implements registry.Store.
 func (s *Store) Replace(context.Context, registry.Record) (int64, error) { return 0, ErrReadOnly }
 
-// Log implements registry.Store.
 func (s *Store) Log(context.Context, string, registry.LogQuery) ([]registry.Revision, error) {
 	return nil, ErrReadOnly
 }
 
-// Changes implements registry.Store.
 func (s *Store) Changes(context.Context, registry.ChangesQuery) (registry.ChangesPage, error) {
 	return registry.ChangesPage{}, ErrReadOnly
 }
 
-// Rewrite implements registry.Store.
 func (s *Store) Rewrite(context.Context, registry.Revision, []byte, []byte) (bool, error) {
 	return false, ErrReadOnly
 }
 
-// ClaimReference implements registry.Store.
 func (s *Store) ClaimReference(context.Context, string, string, string) (string, error) {
 	return "", ErrReadOnly
 }
@@ -221,7 +211,6 @@ func (s *Store) ClaimReference(context.Context, string, string, string) (string,
 // Now returns the time of this machine's clock.
 func (s *Store) Now() time.Time { return time.Now() }
 
-// NextNumber implements registry.Store.
 func (s *Store) NextNumber(context.Context, string) (int, error) { return 0, ErrReadOnly }
 
 var _ registry.Store = (*Store)(nil)

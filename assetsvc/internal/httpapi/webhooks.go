@@ -252,13 +252,11 @@ type Positions struct{ registry *registry.Registry }
 // NewPositions returns Positions that read a registry.
 func NewPositions(r *registry.Registry) Positions { return Positions{r} }
 
-// Horizon implements webhook.Positions.
 func (p Positions) Horizon(ctx context.Context) (int64, error) {
 	page, err := p.registry.List(ctx, registry.HorizonQuery())
 	return page.Upto, err
 }
 
-// Next implements webhook.Positions.
 func (p Positions) Next(ctx context.Context, mode string, after int64) (next int64, err error) {
 	page, err := p.registry.List(ctx, registry.Query{Offset: after, Limit: 1, Mode: modeOf(mode)})
 	if len(page.Entries) > 0 {

@@ -16,6 +16,7 @@ import (
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/telemetry"
 )
 
@@ -177,10 +178,7 @@ func (c *census) take(ctx context.Context) error {
 		bson.E{Key: "diskFree", Value: use.DiskFree},
 		bson.E{Key: "diskSize", Value: use.DiskSize},
 	))
-	if err != nil {
-		return fmt.Errorf("write census: %w", err)
-	}
-	return nil
+	return errs.In(err, "write census")
 }
 
 // restAfter returns the time until the next census after one that took a time and counted some assets.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 )
 
 // endingDoc is the document of an ending.
@@ -20,7 +20,6 @@ type endingDoc struct {
 	Text string `bson:"text"` // the JSON of the ending
 }
 
-// KeepEndings implements endings.Store.
 func (s *Store) KeepEndings(ctx context.Context, endings []authapi.Ending) error {
 	err := s.db.do(ctx, func(ctx context.Context) error {
 		for _, e := range endings {
@@ -38,13 +37,9 @@ func (s *Store) KeepEndings(ctx context.Context, endings []authapi.Ending) error
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("keep endings: %w", err)
-	}
-	return nil
+	return errs.In(err, "keep endings")
 }
 
-// Ending implements endings.Store.
 func (s *Store) Ending(ctx context.Context, id string) (e authapi.Ending, err error) {
 	var found endingDoc
 	err = s.db.do(ctx, func(ctx context.Context) error { return s.db.endings.FindOne(ctx, withID(id)).Decode(&found) })
@@ -54,13 +49,9 @@ func (s *Store) Ending(ctx context.Context, id string) (e authapi.Ending, err er
 	if err == nil {
 		err = json.Unmarshal([]byte(found.Text), &e)
 	}
-	if err != nil {
-		return e, fmt.Errorf("load an ending: %w", err)
-	}
-	return e, nil
+	return e, errs.In(err, "load an ending")
 }
 
-// Endings implements endings.Store.
 func (s *Store) Endings(ctx context.Context, after string, limit int) (found []authapi.Ending, err error) {
 	var documents []endingDoc
 	err = s.db.do(ctx, func(ctx context.Context) error {
@@ -77,8 +68,5 @@ func (s *Store) Endings(ctx context.Context, after string, limit int) (found []a
 			found = append(found, e)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list endings: %w", err)
-	}
-	return found, nil
+	return found, errs.In(err, "list endings")
 }

@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/errs"
 )
 
 const (
@@ -108,10 +109,7 @@ func (d *database) readFormat(ctx context.Context) (string, error) {
 		Format string `bson:"format"`
 	}
 	err := d.clocks.FindOne(ctx, withID(clockID), options.FindOne().SetProjection(only("format"))).Decode(&found)
-	if err != nil {
-		return "", fmt.Errorf("read the format of the database: %w", err)
-	}
-	return found.Format, nil
+	return found.Format, errs.In(err, "read the format of the database")
 }
 
 // feedStore implements feed.Store on the database.
@@ -181,7 +179,6 @@ func (f feedStore) take(ctx context.Context, writer string, b feed.Batch) (now f
 	return now, opened, err
 }
 
-// Close implements feed.Store.
 func (f feedStore) Close(ctx context.Context, writer string, first int64) error {
 	batch := bson.D{{Key: "open." + writer, Value: ""}, {Key: "ids." + writer, Value: ""}}
 	return f.do(ctx, func(ctx context.Context) error {

@@ -36,6 +36,7 @@
 package mongostore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -93,9 +94,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	if o.Lease == 0 {
 		o.Lease = DefaultLease
 	}

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/translog"
 )
 
@@ -32,7 +33,6 @@ type logPart struct {
 	Data []byte `bson:"data"`
 }
 
-// LogHead implements publiclog.Store.
 func (s *Store) LogHead(ctx context.Context) (head publiclog.Head, err error) {
 	var found logHead
 	err = s.db.do(ctx, func(ctx context.Context) error {
@@ -48,7 +48,6 @@ func (s *Store) LogHead(ctx context.Context) (head publiclog.Head, err error) {
 	return head, head.Tree.UnmarshalBinary(found.Tree)
 }
 
-// ExtendLog implements publiclog.Store.
 func (s *Store) ExtendLog(ctx context.Context, head publiclog.Head, parts []translog.Part) (stored bool, err error) {
 	tree, err := head.Tree.MarshalBinary()
 	if err != nil {
@@ -62,10 +61,7 @@ func (s *Store) ExtendLog(ctx context.Context, head publiclog.Head, parts []tran
 		stored, err = s.db.replaceHead(ctx, next)
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("store the log: %w", err)
-	}
-	return stored, nil
+	return stored, errs.In(err, "store the log")
 }
 
 // addParts stores full parts. Parts that are in the store already stay unchanged.
@@ -101,7 +97,6 @@ func (d *database) replaceHead(ctx context.Context, next logHead) (stored bool, 
 	return result.MatchedCount == 1, nil
 }
 
-// LogPart implements publiclog.Store.
 func (s *Store) LogPart(ctx context.Context, tile translog.Tile) ([]byte, error) {
 	var found logPart
 	err := s.db.do(ctx, func(ctx context.Context) error {

@@ -2,12 +2,12 @@ package mongostore
 
 import (
 	"context"
-	"fmt"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/errs"
 )
 
 // Range returns listed assets in the order of their ids. It first reads the sizes of the next q.Limit documents,
@@ -40,10 +40,7 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 		}
 		return err
 	})
-	if err != nil {
-		return registry.RangePage{}, fmt.Errorf("read assets by id: %w", err)
-	}
-	return page, nil
+	return page, errs.In(err, "read assets by id")
 }
 
 // byID returns some fields of the first documents, in the order of their ids. The parameter `limit` is the largest

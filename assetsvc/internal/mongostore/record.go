@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/errs"
 )
 
 // batchRecord is the record of a batch (package feed), or one imported change.
@@ -101,14 +102,10 @@ func (d *database) show(ctx context.Context, id string) error {
 		if err == nil && result.MatchedCount == 0 {
 			err = errNoRecord
 		}
-		if err != nil {
-			return fmt.Errorf("show the record of a batch: %w", err)
-		}
-		return nil
+		return errs.In(err, "show the record of a batch")
 	})
 }
 
-// Settle implements feed.Store.
 func (f feedStore) Settle(ctx context.Context, writer string, first int64) (map[string]bool, error) {
 	id := recordID(writer, first)
 	if err := f.note(ctx, batchRecord{ID: id, At: first, IDs: []string{}, Changes: map[string]noted{}}); err != nil {
@@ -130,10 +127,7 @@ func (f feedStore) Settle(ctx context.Context, writer string, first int64) (map[
 		if err == nil && result.MatchedCount == 0 {
 			err = errNoRecord
 		}
-		if err != nil {
-			return fmt.Errorf("settle the record of a batch: %w", err)
-		}
-		return nil
+		return errs.In(err, "settle the record of a batch")
 	})
 	return landed, err
 }
@@ -277,10 +271,7 @@ func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page regi
 		page, err = s.db.readRecord(ctx, q, now.batches().Horizon())
 		return err
 	})
-	if err != nil {
-		return registry.ChangesPage{}, fmt.Errorf("read the record: %w", err)
-	}
-	return page, nil
+	return page, errs.In(err, "read the record")
 }
 
 // recordBatch is the largest number of records in one answer of the database.
@@ -333,7 +324,6 @@ func (c clock) records() []string {
 	return open
 }
 
-// Rewrite implements registry.Store.
 func (s *Store) Rewrite(ctx context.Context, old registry.Revision, change, whole []byte) (done bool, err error) {
 	if _, ok := registry.ParseID(old.ID); !ok {
 		return false, nil
@@ -359,8 +349,5 @@ func (s *Store) Rewrite(ctx context.Context, old registry.Revision, change, whol
 		}
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("rewrite a change: %w", err)
-	}
-	return done, nil
+	return done, errs.In(err, "rewrite a change")
 }

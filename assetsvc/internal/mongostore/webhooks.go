@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/errs"
 )
 
 // hook is the stored form of a webhook.Endpoint.
@@ -85,7 +86,6 @@ func ofBroker(broker string) bson.D {
 	return bson.D{{Key: "broker", Value: broker}, {Key: "byAdmin", Value: false}}
 }
 
-// Endpoints implements webhook.Store.
 func (s *Store) Endpoints(ctx context.Context, broker, after string, limit int) ([]webhook.Endpoint, error) {
 	filter := bson.D{afterID(after)}
 	if broker != "" {
@@ -117,7 +117,6 @@ func (d *database) findHooks(
 	return found, cursor.All(ctx, &found)
 }
 
-// Endpoint implements webhook.Store.
 func (s *Store) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
 	var found hook
 	err := s.db.do(ctx, func(ctx context.Context) error {
@@ -154,10 +153,7 @@ func (s *Store) Put(ctx context.Context, e webhook.Endpoint) error {
 			return refusal
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("store webhook: %w", err)
-	}
-	return nil
+	return errs.In(err, "store webhook")
 }
 
 // createHook stores a new endpoint, or returns an error if the limit of endpoints is reached.
@@ -270,7 +266,6 @@ func fieldsOf(document any, without ...string) (fields bson.D, err error) {
 	return fields, nil
 }
 
-// Remove implements webhook.Store.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	err := s.db.do(ctx, func(ctx context.Context) error {
 		result, err := s.db.hooks.DeleteOne(ctx, withID(id))
@@ -331,7 +326,6 @@ func (d *database) countHookChange(ctx context.Context) error {
 	}
 }
 
-// Lead implements webhook.Store.
 func (s *Store) Lead(
 	ctx context.Context, holder string, now, until time.Time,
 ) (term webhook.Term, held bool, err error) {
@@ -381,17 +375,13 @@ func (d *database) lead(
 	return found, false, d.senders.FindOne(ctx, withID(senderID)).Decode(&found)
 }
 
-// Release implements webhook.Store.
 func (s *Store) Release(ctx context.Context, term int64) error {
 	err := s.db.do(ctx, func(ctx context.Context) error {
 		_, err := s.db.senders.UpdateOne(ctx, append(withID(senderID), bson.E{Key: "number", Value: term}),
 			set(bson.E{Key: "holder", Value: ""}, bson.E{Key: "until", Value: time.UnixMilli(0)}))
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("release the term of the sender: %w", err)
-	}
-	return nil
+	return errs.In(err, "release the term of the sender")
 }
 
 // Save implements webhook.Store. A later term may begin during the call. Even then, the guard of each document keeps

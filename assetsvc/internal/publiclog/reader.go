@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/translog"
 )
 
@@ -90,10 +91,7 @@ type moment struct {
 // The method `now` reads the head of the log.
 func (r *Reader) now(ctx context.Context) (moment, error) {
 	head, err := r.store.LogHead(ctx)
-	if err != nil {
-		return moment{}, fmt.Errorf("read the head of the log: %w", err)
-	}
-	return moment{Reader: r, head: head}, nil
+	return moment{Reader: r, head: head}, errs.In(err, "read the head of the log")
 }
 
 // ReadPart returns the same as Reader.Part. A part that the tree of the head does not have is a beginning of a full
@@ -112,10 +110,8 @@ func (m moment) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error
 // Parts lets a Reader be used as a translog.Source.
 type Parts struct{ *Reader }
 
-// ReadCheckpoint implements translog.Source.
 func (p Parts) ReadCheckpoint(ctx context.Context) ([]byte, error) { return p.Checkpoint(ctx) }
 
-// ReadPart implements translog.PartReader.
 func (p Parts) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error) {
 	return p.Part(ctx, tile)
 }

@@ -2,6 +2,7 @@ package publiclog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,9 +31,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Every == 0 {
-		o.Every = 75 * time.Millisecond // and a reading may be registry.Recently old: a change is seen within 200 ms
-	}
+	// A reading may be registry.Recently old, too: a change is seen within 200 ms.
+	o.Every = cmp.Or(o.Every, 75*time.Millisecond)
 	if o.Signed == 0 {
 		o.Signed = 600 * time.Millisecond
 	}

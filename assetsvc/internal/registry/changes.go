@@ -1,12 +1,17 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/errs"
+	"asset-registry/shared/sleep"
 )
 
 // maxPatch is the largest size in bytes of a patch that Change.Patch keeps. MaxRevisions patches of this size
@@ -141,10 +146,7 @@ func (r Revision) read() (c change, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &c)
 	}
-	if err != nil {
-		return change{}, fmt.Errorf("decode revision %d of asset %s: %w", r.Revision, r.ID, err)
-	}
-	return c, nil
+	return c, errs.In(err, "decode revision %d of asset %s", r.Revision, r.ID)
 }
 
 // decode returns the change in the form for callers of Registry.
@@ -166,4 +168,101 @@ func (r Revision) decode() (Change, error) {
 // which may be a fault that is meant for clients.
 func damaged(r Revision, cause error) error {
 	return fmt.Errorf("decode revision %d of asset %s: %v", r.Revision, r.ID, cause)
+}
+
+// The pauses between two reads of the horizon have these limits.
+const (
+	firstListPause = 5 * time.Millisecond
+	mostListPause  = 80 * time.Millisecond
+)
+
+// awaitList waits until the list has an asset that entered the list at the given position. It waits for the horizon
+// to reach this position, because then no process has an unfinished change at a lower position. From then on, each
+// walk over the whole list has the asset. If awaitList cannot read the horizon, or ctx ends, it returns a fault of
+// kind Unavailable; the asset is changed nevertheless.
+func (r *Registry) awaitList(ctx context.Context, position int64) error {
+	for pause := firstListPause; ; pause = min(2*pause, mostListPause) {
+		page, err := r.store.Page(ctx, HorizonQuery())
+		switch {
+		case err != nil:
+			return Unavailable("wait until the list has the asset", err)
+		case page.Upto >= position:
+			return nil
+		case !sleep.For(ctx, pause):
+			return Unavailable("wait until the list has the asset", context.Cause(ctx))
+		}
+	}
+}
+
+// mostFormer is the maximum number of former bodies on a page. Each of these bodies takes a few reads of the
+// record.
+const mostFormer = 16
+
+// withFormer adds bodies to the entries of assets that have moved. Each body is the asset as it was at the entry's
+// position. If a page needs more than mostFormer such bodies, it ends earlier.
+func (r *Registry) withFormer(ctx context.Context, page FeedPage) (FeedPage, error) {
+	made := 0
+	for i := range page.Entries {
+		e := &page.Entries[i]
+		if !e.Moved {
+			continue
+		}
+		if made++; made > mostFormer {
+			page.Entries, page.Upto = page.Entries[:i], page.Entries[i-1].Position
+			break
+		}
+		var err error
+		if e.Body, err = r.former(ctx, e.ID, e.Position); err != nil {
+			return FeedPage{}, err
+		}
+	}
+	return page, nil
+}
+
+// former returns the body of an asset as it was at a position. If this body was erased from the record, or is too
+// large to read, the result is the newest body.
+func (r *Registry) former(ctx context.Context, id string, position int64) ([]byte, error) {
+	past, err := r.Past(ctx, id, position)
+	switch {
+	case err == nil:
+		return record.Append(nil, past), nil
+	case !errors.Is(err, ErrNoCopy) && !errors.Is(err, ErrLarge):
+		return nil, err
+	}
+	newest, err := r.store.Get(ctx, id, AnySize)
+	if err != nil {
+		return nil, Unavailable("list assets", err)
+	}
+	return newest.Body, nil
+}
+
+// RangeQuery asks for listed assets in the order of their ids.
+type RangeQuery struct {
+	From  string // lowest id, 32 lowercase hex characters; "" starts at the first asset
+	Limit int    // maximum number of assets to look at, at least 1; assets that are not listed count, too
+	Bytes int    // maximum number of bytes of all bodies together; the first body may have more
+}
+
+// RangePage is a part of the listed assets, in the order of their ids.
+type RangePage struct {
+	Entries []Entry // with bodies; may be empty although more pages follow
+	Next    string  // lowest id after the page; "" at the end
+}
+
+// NextID returns the next higher id after an id, or "" after the highest.
+func NextID(id string) string {
+	next := []byte(id)
+	for i := len(next) - 1; i >= 0; i-- {
+		switch next[i] {
+		case 'f':
+			next[i] = '0'
+		case '9':
+			next[i] = 'a'
+			return string(next)
+		default:
+			next[i]++
+			return string(next)
+		}
+	}
+	return ""
 }

@@ -19,6 +19,7 @@ import (
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 )
@@ -138,10 +139,8 @@ func decodeOrigin(id, text string) (o origin, err error) {
 	if text == "" {
 		return o, nil
 	}
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		return origin{}, fmt.Errorf("decode origin of asset %s: %w", id, err)
-	}
-	return o, nil
+	err = json.Unmarshal([]byte(text), &o)
+	return o, errs.In(err, "decode origin of asset %s", id)
 }
 
 // originAfter returns the encoded origin for the next revision of an asset.

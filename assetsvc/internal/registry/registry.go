@@ -17,6 +17,7 @@ import (
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 )
@@ -187,10 +188,7 @@ func (r *Registry) numberAndTokens(
 	both.Go(func() (err error) {
 		request := authapi.IssueTokensRequest{AssetID: id, Broker: by.Broker, Seed: b.tokens}
 		tokens, err = r.tokens.IssueTokens(ctx, request)
-		if err != nil {
-			return fmt.Errorf("issue tokens of asset %s: %w", id, err)
-		}
-		return nil
+		return errs.In(err, "issue tokens of asset %s", id)
 	})
 	err = both.Wait()
 	return assetID, tokens, err
@@ -265,10 +263,7 @@ func (r *Registry) Change(
 
 func decode(stored Record) (asset.Asset, error) {
 	a, err := asset.Decode(stored.Body)
-	if err != nil {
-		return asset.Asset{}, fmt.Errorf("decode asset %s: %w", stored.ID, err)
-	}
-	return a, nil
+	return a, errs.In(err, "decode asset %s", stored.ID)
 }
 
 // List returns one page of the feed. If q.Owner is set, it returns a page of this owner's assets instead.

@@ -282,7 +282,6 @@ func (k *Keeper) newCopyFile(form export.Form) (*copyFile, error) {
 	return f, nil
 }
 
-// Write implements io.Writer.
 func (f *copyFile) Write(p []byte) (int, error) {
 	n, err := f.file.Write(p)
 	f.sum.Write(p[:n]) // Write of a hash never fails

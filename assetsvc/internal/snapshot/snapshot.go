@@ -3,6 +3,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,9 +105,7 @@ type Keeper struct {
 
 // New returns a keeper, and creates the directory of the keeper if it does not exist.
 func New(store Store, o Options) (*Keeper, error) {
-	if o.Keep == 0 {
-		o.Keep = defaultKeep
-	}
+	o.Keep = cmp.Or(o.Keep, defaultKeep)
 	k := &Keeper{store: store, o: o, pause: rest, newest: map[string]Manifest{}}
 	for _, dir := range []string{k.manifests(), k.segments(), k.copies()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -570,7 +570,6 @@ func TestASnapshotThatStaysDueIsNotMadeAtOnce(t *testing.T) {
 // writer calls the function for each line of a log.
 type writer func(line string)
 
-// Write implements io.Writer.
 func (w writer) Write(p []byte) (int, error) {
 	w(string(p))
 	return len(p), nil

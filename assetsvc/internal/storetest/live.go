@@ -19,7 +19,6 @@ type counted struct {
 	bodies atomic.Int64
 }
 
-// List implements live.Feed.
 func (c *counted) List(ctx context.Context, q registry.Query) (registry.FeedPage, error) {
 	page, err := c.Page(ctx, q)
 	for _, e := range page.Entries {

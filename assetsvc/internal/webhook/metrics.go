@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/shared/telemetry"
 )
 
 // metrics are the metrics of a Sender.
@@ -20,40 +22,35 @@ type metrics struct {
 // failing is the state that metrics show for an active endpoint whose last attempt has failed.
 const failing = "failing"
 
-func newMetrics(meter metric.Meter, s *Sender) (*metrics, error) {
-	m := &metrics{}
-	var errs [4]error
-	m.messages, errs[0] = meter.Int64Counter("registry.webhooks.messages", metric.WithUnit("{message}"),
+func newMetrics(meter metric.Meter, s *Sender) (m *metrics, err error) {
+	m = &metrics{}
+	var err1, err2 error
+	m.messages, err1 = meter.Int64Counter("registry.webhooks.messages", metric.WithUnit("{message}"),
 		metric.WithDescription("Messages and challenges to webhooks by result: ok, failed, or refused for the address."))
-	m.delay, errs[1] = meter.Float64Histogram("registry.webhooks.delay", metric.WithUnit("s"),
+	m.delay, err2 = meter.Float64Histogram("registry.webhooks.delay", metric.WithUnit("s"),
 		metric.WithDescription("Time from the oldest change of a message to its acknowledgement, "+
 			"by a receiver that was at the end of the feed."),
 		metric.WithExplicitBucketBoundaries(.025, .05, .1, .2, .3, .4, .5, .6, .8, 1, 1.5, 2.5, 5, 10, 20))
-	endpoints, err2 := meter.Int64ObservableGauge("registry.webhooks.endpoints", metric.WithUnit("{webhook}"),
-		metric.WithDescription("Webhooks by state; only the process that sends reports them."))
-	behind, err3 := meter.Float64ObservableGauge("registry.webhooks.behind", metric.WithUnit("s"),
-		metric.WithDescription("Time that the oldest change waits for the sender, at a webhook without failures; "+
-			"or the time since this process could ask who sends."))
-	errs[2], errs[3] = err2, err3
-	if err := errors.Join(errs[:]...); err != nil {
+	observed := telemetry.Observe(meter)
+	endpoints := observed.Gauge("registry.webhooks.endpoints", "{webhook}",
+		"Webhooks by state; only the process that sends reports them.")
+	behind := observed.Seconds("registry.webhooks.behind",
+		"Time that the oldest change waits for the sender, at a webhook without failures; or the time since "+
+			"this process could ask who sends.")
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("create metrics: %w", err)
 	}
 	for _, result := range []string{"ok", "failed", "refused"} { // start at 0, so that rates count the first event too
 		m.messages.Add(context.Background(), 0, resultOf(result))
 	}
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	m.silence, err = observed.Read(func(_ context.Context, o metric.Observer) {
 		counts, late := s.observe()
 		for state, n := range counts {
 			o.ObserveInt64(endpoints, n, metric.WithAttributes(attribute.String("state", state)))
 		}
 		o.ObserveFloat64(behind, late.Seconds())
-		return nil
-	}, endpoints, behind)
-	if err != nil {
-		return nil, fmt.Errorf("create metrics: %w", err)
-	}
-	m.silence = registration.Unregister
-	return m, nil
+	})
+	return m, err
 }
 
 func resultOf(result string) metric.MeasurementOption {

@@ -214,7 +214,6 @@ func (w *world) data(c change) []byte {
 	return fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, c.number, strings.Repeat("x", w.large[c.number]))
 }
 
-// Follow implements Feed.
 func (w *world) Follow(s Selection) (*follow.Ring, func(), error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -247,7 +246,6 @@ func (w *world) Follow(s Selection) (*follow.Ring, func(), error) {
 	}, nil
 }
 
-// Page implements Feed.
 func (w *world) Page(_ context.Context, s Selection, filters assetfilter.Set, after int64) (Page, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -303,7 +301,6 @@ func (w *world) Find(_ context.Context, mode string, filters assetfilter.Set, af
 	return f, nil
 }
 
-// Offset implements Feed.
 func (w *world) Offset(position int64) string { return strconv.FormatInt(position, 10) }
 
 // RoundTrip plays the receivers: it answers a request in the way that the receiver's conduct says.

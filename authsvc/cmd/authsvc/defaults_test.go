@@ -17,7 +17,7 @@ func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	if _, err := config.Parse(&c, "authsvc", "", "AUTHSVC_TEST", args); err != nil {
 		t.Fatal(err)
 	}
-	got := []any{c.Serve.Timeout, c.Serve.TransferLifetime}
+	got := []any{c.Serve.Service.Timeout, c.Serve.Service.TransferLifetime}
 	if diff := cmp.Diff([]any{authsvc.DefaultTimeout, authsvc.DefaultTransferLifetime}, got); diff != "" {
 		t.Errorf("the defaults differ (-want +got):\n%s", diff)
 	}

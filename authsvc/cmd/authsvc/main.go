@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"os"
-	"time"
 
 	"asset-registry/authsvc"
 	"asset-registry/shared/command"
@@ -29,18 +26,26 @@ type commands struct {
 	AdminKey adminKey `cmd:"" help:"Create a key of the admin API and print it. First stop a service on a file."`
 }
 
-// adminKey are the flags of the command admin-key.
-type adminKey struct {
+// place has the flags of a command that works on the store.
+type place struct {
 	Store      string `required:"" help:"Store of the service: file:PATH or the URL of a Redis server."`
 	SecretFile string `required:"" help:"File with the secret that the services share."`
-	Name       string `required:"" help:"Name of the key's holder, for the audit log."`
+}
+
+// config returns the configuration of the service at the place.
+func (p place) config() (authsvc.Config, error) {
+	secrets, err := keyring.Read(p.SecretFile)
+	return authsvc.Config{Store: p.Store, Secrets: secrets, Log: newLog()}, err
+}
+
+// adminKey are the flags of the command admin-key.
+type adminKey struct {
+	place
+	Name string `required:"" help:"Name of the key's holder, for the audit log."`
 }
 
 // accept are the flags of the command accept-keys.
-type accept struct {
-	Store      string `required:"" help:"Store of the service: file:PATH or the URL of a Redis server."`
-	SecretFile string `required:"" help:"File with the secret that the services share."`
-}
+type accept struct{ place }
 
 // Help returns the last part of the help of the command accept-keys.
 func (accept) Help() string {
@@ -49,10 +54,7 @@ func (accept) Help() string {
 }
 
 // reseal are the flags of the command reseal.
-type reseal struct {
-	Store      string `required:"" help:"Store of the service: file:PATH or the URL of a Redis server."`
-	SecretFile string `required:"" help:"File with the secret that the services share."`
-}
+type reseal struct{ place }
 
 // Help returns the last part of the help of the command reseal.
 func (reseal) Help() string {
@@ -64,23 +66,9 @@ func (reseal) Help() string {
 type settings struct {
 	daemon.Process
 
-	Addr       string        `default:"127.0.0.1:8082" help:"Address to listen on."`
-	AdminAddr  string        `help:"Address of the admin API; default none. A network as host: the own address in it."`
-	Store      string        `required:"" help:"file:PATH, redis://HOST:PORT/DB, redis+sentinel://HOST:PORT,.../NAME/DB."`
-	SecretFile string        `required:"" help:"File with the services' secret, at least 32 bytes. Rotation: two lines."`
-	Sandbox    bool          `help:"Accept the well-known sandbox keys."`
-	KeysFile   string        `help:"YAML file with API keys."`
-	Timeout    time.Duration `default:"5s" help:"Longest time for a request."`
-
-	TransferLifetime time.Duration `default:"2160h" help:"How long the service keeps a new transfer that nobody claims."`
-
-	// From these services the console gets the public log and the history of assets.
-	AssetsURL []string `name:"assets-url" help:"Addresses of the asset services. Without any, the console has no log."`
-
-	// The console shows a command with which an operator can try a new key at this address.
-	BaseURL string `name:"base-url" help:"Public address of the registry, for the console's examples."`
-
-	AdminTrustedProxies []netip.Prefix `help:"Networks of proxies before the admin API whose X-Forwarded-For counts."`
+	Addr      string `default:"127.0.0.1:8082" help:"Address to listen on."`
+	AdminAddr string `help:"Address of the admin API; default none. A network as host: the own address in it."`
+	Service   flags  `embed:""`
 }
 
 // Help returns the last part of the help of the command serve.
@@ -89,6 +77,9 @@ func (settings) Help() string {
 		"machine's own address in it. While the secret is rotated, the secret file has two lines: first the secret " +
 		"that signs and seals, then the other one. A changed --transfer-lifetime holds for new transfers."
 }
+
+// flags are the settings of the service, without the method Validate, which kong would call before the secret is read.
+type flags authsvc.Config
 
 func main() { command.Main("authsvc", run, nil) }
 
@@ -106,9 +97,9 @@ func run(ctx context.Context, args []string) error {
 		if err := config.Check(&c, "authsvc", "AUTHSVC", "serve", args[1:], os.Stdout); err != nil {
 			return err
 		}
-		secrets, err := keyring.Read(c.Serve.SecretFile)
-		invalid := c.Serve.config(secrets, newLog(), nil).Validate()
-		return errors.Join(err, invalid, private.Print(os.Stderr, c.Serve.Store))
+		read, err := c.Serve.config()
+		read.Log = newLog()
+		return errors.Join(err, read.Validate(), private.Print(os.Stderr, read.Store))
 	}
 	chosen, err := config.Parse(&c, "authsvc", description, "AUTHSVC", args)
 	if err != nil {
@@ -130,11 +121,11 @@ func run(ctx context.Context, args []string) error {
 func newLog() *slog.Logger { return slog.New(slog.NewJSONHandler(os.Stderr, nil)) }
 
 func (r reseal) run(ctx context.Context) error {
-	secrets, err := keyring.Read(r.SecretFile)
+	c, err := r.config()
 	if err != nil {
 		return err
 	}
-	entries, err := authsvc.Reseal(ctx, authsvc.Config{Store: r.Store, Secrets: secrets, Log: newLog()})
+	entries, err := authsvc.Reseal(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -144,11 +135,11 @@ func (r reseal) run(ctx context.Context) error {
 }
 
 func (a accept) run(ctx context.Context) error {
-	secrets, err := keyring.Read(a.SecretFile)
+	c, err := a.config()
 	if err != nil {
 		return err
 	}
-	if err := authsvc.AcceptKeys(ctx, authsvc.Config{Store: a.Store, Secrets: secrets, Log: newLog()}); err != nil {
+	if err := authsvc.AcceptKeys(ctx, c); err != nil {
 		return err
 	}
 	fmt.Println("The keys are accepted as they are. The audit log has an entry about it.")
@@ -156,11 +147,11 @@ func (a accept) run(ctx context.Context) error {
 }
 
 func (k adminKey) run(ctx context.Context) error {
-	secrets, err := keyring.Read(k.SecretFile)
+	c, err := k.config()
 	if err != nil {
 		return err
 	}
-	key, err := authsvc.AdminKey(ctx, authsvc.Config{Store: k.Store, Secrets: secrets, Log: newLog()}, k.Name)
+	key, err := authsvc.AdminKey(ctx, c, k.Name)
 	if err != nil {
 		return err
 	}
@@ -169,50 +160,36 @@ func (k adminKey) run(ctx context.Context) error {
 }
 
 func (s settings) run(ctx context.Context) error {
-	secrets, err := keyring.Read(s.SecretFile)
+	c, err := s.config()
 	if err != nil {
 		return err
 	}
-	s.Places = []string{s.Store}
+	s.Places = []string{c.Store}
 	serve := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
-		return s.newService(ctx, secrets, log, t)
+		c.Log, c.Telemetry = log, t
+		return newService(ctx, c, s.AdminAddr)
 	}
 	return daemon.Run(ctx, s.Addr, s.Process, serve)
 }
 
 // config returns the configuration of the service, without its listener for the admin API.
-func (s settings) config(secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry) authsvc.Config {
-	return authsvc.Config{
-		Store:            s.Store,
-		Secrets:          secrets,
-		Sandbox:          s.Sandbox,
-		KeysFile:         s.KeysFile,
-		Timeout:          s.Timeout,
-		TransferLifetime: s.TransferLifetime,
-		Log:              log,
-		Telemetry:        t,
-		AdminProxies:     s.AdminTrustedProxies,
-		AssetsURLs:       s.AssetsURL,
-		BaseURL:          s.BaseURL,
-		AdminServing:     s.Serving(nil, nil),
-	}
+func (s settings) config() (c authsvc.Config, err error) {
+	c = authsvc.Config(s.Service)
+	c.AdminServing = s.Serving(nil, nil)
+	c.Secrets, err = keyring.Read(c.SecretFile)
+	return c, err
 }
 
-func (s settings) newService(
-	ctx context.Context, secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry,
-) (daemon.Service, error) {
-	var admin net.Listener
-	if s.AdminAddr != "" {
-		var err error
-		if admin, err = listen(s.AdminAddr); err != nil {
+// newService starts the service, with the admin API at an address; "": without it.
+func newService(ctx context.Context, c authsvc.Config, adminAddr string) (_ daemon.Service, err error) {
+	if adminAddr != "" {
+		if c.Admin, err = listen(adminAddr); err != nil {
 			return nil, err
 		}
 	}
-	c := s.config(secrets, log, t)
-	c.Admin = admin
 	service, err := authsvc.New(ctx, c)
-	if err != nil && admin != nil {
-		err = errors.Join(err, admin.Close())
+	if err != nil && c.Admin != nil {
+		err = errors.Join(err, c.Admin.Close())
 	}
 	return service, err
 }

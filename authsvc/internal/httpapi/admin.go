@@ -39,7 +39,7 @@ func NewAdmin(service *admin.Service, log *audit.Checker, operators *admin.Authe
 func (a *Admin) Route(engine *gin.Engine) {
 	documents := engine.Group(adminapi.Prefix)
 	documents.GET("/openapi.json", gin.WrapH(static.New("application/json", "no-cache", openapi.JSON())))
-	documents.GET("/openapi.yaml", gin.WrapH(static.New("application/yaml", "no-cache", openapi.YAML())))
+	documents.GET("/openapi.yaml", gin.WrapH(static.NewYAML("no-cache", openapi.JSON())))
 	handlers := map[string]func(*gin.Context) error{
 		"GET /brokers": a.listBrokers, "POST /brokers": a.createBroker,
 		"GET /brokers/:name": a.readBroker, "PATCH /brokers/:name": a.changeBroker,

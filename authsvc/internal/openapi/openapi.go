@@ -9,11 +9,5 @@ import _ "embed" // embeds the document
 //go:embed admin.json
 var asJSON []byte
 
-//go:embed admin.yaml
-var asYAML []byte
-
 // JSON returns the document.
 func JSON() []byte { return asJSON }
-
-// YAML returns the document as YAML.
-func YAML() []byte { return asYAML }

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -30,27 +29,20 @@ func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	finished, err := meter.Float64ObservableGauge("registry.backup.finished", metric.WithUnit("s"),
-		metric.WithDescription("End of the last complete backup, since the Unix epoch; 0: there is none."))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make metrics: %w", err), memory())
-	}
-	refusing, err := meter.Int64ObservableGauge("registry.store.refusing",
-		metric.WithDescription("1 while Redis of the tokens refuses writes, else 0."))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make metrics: %w", err), memory())
-	}
-	own, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+	observed := telemetry.Observe(meter)
+	finished := observed.Seconds("registry.backup.finished",
+		"End of the last complete backup, since the Unix epoch; 0: there is none.")
+	refusing := observed.Gauge("registry.store.refusing", "", "1 while Redis of the tokens refuses writes, else 0.")
+	own, err := observed.Read(func(ctx context.Context, o metric.Observer) {
 		o.ObserveInt64(refusing, telemetry.Flag(s.refuses() != nil))
 		if at, known := s.lastBackup(ctx); known {
 			o.ObserveFloat64(finished, at)
 		}
-		return nil
-	}, finished, refusing)
+	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make metrics: %w", err), memory())
+		return nil, errors.Join(err, memory())
 	}
-	return func() error { return errors.Join(memory(), own.Unregister()) }, nil
+	return func() error { return errors.Join(memory(), own()) }, nil
 }
 
 // memory returns how much memory Redis uses, and how much it may use. It returns zeros if Redis does not

@@ -153,25 +153,24 @@ func newTransport() http.RoundTripper {
 // measure registers metrics: how far the copy is behind, and what the comparison with the log finds. The
 // function `silence` ends their callback.
 func (m *mirror) measure(meter metric.Meter) (silence func() error, err error) {
-	behind, err1 := meter.Float64ObservableGauge("registry.mirror.behind", metric.WithUnit("s"),
-		metric.WithDescription("Time since the copy was last as new as the registry."))
-	differing, err2 := meter.Int64ObservableGauge("registry.mirror.differing", metric.WithUnit("{asset}"),
-		metric.WithDescription("Assets of the copy that differ from the public log, as far as they are known."))
-	checked, err3 := meter.Int64Counter("registry.mirror.checked", metric.WithUnit("{asset}"),
+	observed := telemetry.Observe(meter)
+	behind := observed.Seconds("registry.mirror.behind", "Time since the copy was last as new as the registry.")
+	differing := observed.Gauge("registry.mirror.differing", "{asset}",
+		"Assets of the copy that differ from the public log, as far as they are known.")
+	checked, err := meter.Int64Counter("registry.mirror.checked", metric.WithUnit("{asset}"),
 		metric.WithDescription("Comparisons of assets of the copy with the public log."))
-	registration, err4 := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	silence, failed := observed.Read(func(_ context.Context, o metric.Observer) {
 		o.ObserveFloat64(behind, m.fresh.Behind().Seconds())
 		o.ObserveInt64(differing, int64(m.differing()))
-		return nil
-	}, behind, differing)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	})
+	if err := errors.Join(err, failed); err != nil {
 		return nil, fmt.Errorf("create metrics: %w", err)
 	}
 	m.count = func(found outcome) {
 		result := metric.WithAttributes(attribute.String("result", string(found)))
 		checked.Add(context.Background(), 1, result)
 	}
-	return registration.Unregister, nil
+	return silence, nil
 }
 
 // differing returns how many assets of the copy are known to differ from the public log.

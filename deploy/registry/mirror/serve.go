@@ -144,25 +144,24 @@ func (k *keeper) newAssets(ctx context.Context, zone string, secrets keyring.Rin
 	if err != nil {
 		return nil, err
 	}
-	snapshots := assetsvc.Snapshot{
-		Dir: filepath.Join(c.Data, snapshotDirectory), Interval: c.SnapshotInterval, Keep: c.SnapshotKeep,
-	}
-	if c.SnapshotInterval == 0 {
-		snapshots = assetsvc.Snapshot{}
+	snapshots := ""
+	if c.SnapshotInterval > 0 {
+		snapshots = filepath.Join(c.Data, snapshotDirectory)
 	}
 	return assetsvc.New(ctx, assetsvc.Config{
 		Mirror: &assetsvc.Mirror{
 			Copy: k.copied, LogFile: filepath.Join(c.Data, logFile), LogSource: source, LogPolicy: k.policy,
 			CheckLog: k.copied.compare, LogReport: k.heard,
 		},
-		Secrets:   secrets,
-		Zone:      location,
-		Memory:    c.Memory,
-		Timeout:   c.Timeout,
-		Snapshot:  snapshots,
-		Places:    places,
-		Log:       k.mirror.log.With("service", "assetsvc"),
-		Telemetry: k.telemetry,
+		Secrets:     secrets,
+		Zone:        location,
+		Memory:      c.Memory,
+		Timeout:     c.Timeout,
+		SnapshotDir: snapshots,
+		Snapshot:    assetsvc.Snapshot{SnapshotInterval: c.SnapshotInterval, SnapshotKeep: c.SnapshotKeep},
+		Places:      places,
+		Log:         k.mirror.log.With("service", "assetsvc"),
+		Telemetry:   k.telemetry,
 	})
 }
 

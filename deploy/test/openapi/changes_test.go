@@ -24,7 +24,7 @@ func TestNoPublishedDocumentBreaks(t *testing.T) {
 	changelog := expect.Get(os.ReadFile("../../../CHANGELOG.md"))(t)
 	for _, version := range append(routes.Targets(), "admin") {
 		old := expect.Get(os.ReadFile(filepath.Join(publishedDir, version+".json")))(t)
-		breaks := expect.Get(Breaks(old, current(t, version).JSON))(t)
+		breaks := expect.Get(Breaks(old, current(t, version)))(t)
 		for _, change := range breaks {
 			if !isNamed(string(changelog), change) {
 				t.Errorf("version %s breaks clients: %s. Undo it, or name it in CHANGELOG.md as `%s`", version, change, change)
@@ -46,9 +46,9 @@ func isNamed(changelog, change string) bool {
 }
 
 // current returns the document that this source tree has for an API version.
-func current(t *testing.T, version string) openapi.Document {
+func current(t *testing.T, version string) []byte {
 	t.Helper()
-	var d openapi.Document
+	var d []byte
 	var err error
 	if version == "admin" {
 		d, err = openapi.Admin()

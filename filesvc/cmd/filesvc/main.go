@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"time"
 
 	"asset-registry/filesvc"
 	"asset-registry/shared/command"
@@ -23,17 +22,12 @@ import (
 type settings struct {
 	daemon.Process
 
-	Addr       string   `default:"127.0.0.1:8084" help:"Address to listen on."`
-	Store      string   `required:"" help:"Store of the metadata: file:PATH, or the assets' MongoDB URL."`
-	Data       string   `required:"" help:"Directory of the files, which it creates, or s3+https://HOST/BUCKET."`
-	AssetsURL  []string `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services."`
-	SecretFile string   `required:"" help:"File with the services' secret, at least 32 bytes. Rotation: two lines."`
-	BaseURL    string   `name:"base-url" help:"Public address of the registry; without it, uploads are refused."`
-
-	Timeout      time.Duration  `default:"10s" help:"Longest time for a request that transfers no file."`
-	StoreTimeout time.Duration  `default:"2s" help:"Longest time for one operation of MongoDB."`
-	Limits       filesvc.Limits `embed:""`
+	Addr    string `default:"127.0.0.1:8084" help:"Address to listen on."`
+	Service flags  `embed:""`
 }
+
+// flags are the settings of the service, without the method Validate, which kong would call before the secret is read.
+type flags filesvc.Config
 
 func main() {
 	if filesvc.IsDrawing(os.Args[1:]) {
@@ -64,12 +58,12 @@ func run(ctx context.Context, args []string) error {
 		}
 		c, err := s.config()
 		c.Log = slog.New(slog.DiscardHandler)
-		return errors.Join(err, c.Validate(), private.Print(os.Stderr, s.Store, s.Data))
+		return errors.Join(err, c.Validate(), private.Print(os.Stderr, c.Store, c.Bytes))
 	}
 	if _, err := config.Parse(&s, "filesvc", help, "FILESVC", args); err != nil {
 		return err
 	}
-	s.Places = []string{s.Store, s.Data}
+	s.Places = []string{s.Service.Store, s.Service.Bytes}
 	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
 		c, err := s.config()
 		if err != nil {
@@ -82,12 +76,11 @@ func run(ctx context.Context, args []string) error {
 }
 
 // config returns the configuration of the service. The error is about the secret file.
-func (s settings) config() (filesvc.Config, error) {
-	secrets, err := keyring.Read(s.SecretFile)
-	return filesvc.Config{
-		Store: s.Store, Bytes: s.Data, AssetsURLs: s.AssetsURL, Secrets: secrets, BaseURL: s.BaseURL,
-		Limits: s.Limits, Timeout: s.Timeout, StoreTimeout: s.StoreTimeout, Draw: filesvc.DrawCommand(),
-	}, err
+func (s settings) config() (c filesvc.Config, err error) {
+	c = filesvc.Config(s.Service)
+	c.Draw = filesvc.DrawCommand()
+	c.Secrets, err = keyring.Read(c.SecretFile)
+	return c, err
 }
 
 // copying has the flags of the command `copy`.

@@ -193,7 +193,6 @@ func usage(tx *bbolt.Tx, broker string) (u file.Usage) {
 	return u
 }
 
-// Create implements file.Files.
 func (s *Store) Create(ctx context.Context, f file.File) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error {
 		if tx.Bucket(filesBucket).Get([]byte(f.ID)) != nil {
@@ -203,24 +202,18 @@ func (s *Store) Create(ctx context.Context, f file.File) error {
 	})
 }
 
-// Get implements file.Files.
 func (s *Store) Get(ctx context.Context, id string) (f file.File, err error) {
-	if err := ctx.Err(); err != nil {
-		return f, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) (err error) {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
 		f, err = get(tx, id)
 		return err
 	})
 	return f, err
 }
 
-// Replace implements file.Files.
 func (s *Store) Replace(ctx context.Context, f file.File) error {
 	return s.guarded(ctx, f.ID, f.Revision-1, f)
 }
 
-// Delete implements file.Files.
 func (s *Store) Delete(ctx context.Context, f file.File) error {
 	return s.guarded(ctx, f.ID, f.Revision, file.File{})
 }
@@ -249,12 +242,8 @@ func (s *Store) change(ctx context.Context, change func(*bbolt.Tx) error) error 
 	return s.file.Batch(ctx, change)
 }
 
-// Page implements file.Files.
 func (s *Store) Page(ctx context.Context, after string, limit int) (found []file.File, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(filesBucket).Cursor()
 		id, value := cursor.Seek([]byte(after))
 		if bytes.Equal(id, []byte(after)) {
@@ -272,12 +261,8 @@ func (s *Store) Page(ctx context.Context, after string, limit int) (found []file
 	return found, err
 }
 
-// Own implements file.Files.
 func (s *Store) Own(ctx context.Context, broker, after string, limit int) (found []file.File, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		prefix, from := ownKey(broker, ""), ownKey(broker, after)
 		cursor := tx.Bucket(ownBucket).Cursor()
 		for key, _ := cursor.Seek(from); bytes.HasPrefix(key, prefix) && len(found) < limit; key, _ = cursor.Next() {
@@ -298,36 +283,24 @@ func (s *Store) Own(ctx context.Context, broker, after string, limit int) (found
 // Recount implements file.Files. A transaction changes a file and its count, so there is nothing to do.
 func (s *Store) Recount(context.Context) error { return nil }
 
-// Usage implements file.Files.
 func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err error) {
-	if err := ctx.Err(); err != nil {
-		return u, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		u = usage(tx, broker)
 		return nil
 	})
 	return u, err
 }
 
-// IsRemoved implements file.Files.
 func (s *Store) IsRemoved(ctx context.Context, sha256 string) (is bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		is = tx.Bucket(goneBucket).Get([]byte(sha256)) != nil
 		return nil
 	})
 	return is, err
 }
 
-// Reading implements file.Readings.
 func (s *Store) Reading(ctx context.Context) (r file.Reading, err error) {
-	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) (err error) {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
 		r, err = reading(tx)
 		return err
 	})
@@ -345,7 +318,6 @@ func reading(tx *bbolt.Tx) (r file.Reading, err error) {
 	return r, nil
 }
 
-// SetReading implements file.Readings.
 func (s *Store) SetReading(ctx context.Context, r file.Reading) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error {
 		next, err := reading(tx)
@@ -360,7 +332,6 @@ func (s *Store) SetReading(ctx context.Context, r file.Reading) error {
 	})
 }
 
-// PassHour implements file.Readings.
 func (s *Store) PassHour(ctx context.Context, hours int64) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error {
 		next, err := reading(tx)
@@ -382,22 +353,16 @@ func putReading(tx *bbolt.Tx, r file.Reading) error {
 
 func awaitKey(n file.Naming) []byte { return []byte(n.File + "/" + n.Asset) }
 
-// Await implements file.Awaited.
 func (s *Store) Await(ctx context.Context, n file.Naming) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error { return tx.Bucket(awaitBucket).Put(awaitKey(n), []byte{}) })
 }
 
-// Settle implements file.Awaited.
 func (s *Store) Settle(ctx context.Context, n file.Naming) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error { return tx.Bucket(awaitBucket).Delete(awaitKey(n)) })
 }
 
-// Awaiting implements file.Awaited.
 func (s *Store) Awaiting(ctx context.Context, after file.Naming, limit int) (found []file.Naming, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(awaitBucket).Cursor()
 		key, _ := cursor.Seek(awaitKey(after))
 		if bytes.Equal(key, awaitKey(after)) {

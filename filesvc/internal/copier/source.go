@@ -96,7 +96,6 @@ func (s Source) ask(ctx context.Context, path string, query url.Values) (*answer
 	return a, nil
 }
 
-// Read implements io.Reader.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.Body.Read(p)
 	if a.came += n; a.came >= a.pace.Bytes {
@@ -179,7 +178,6 @@ type exact struct {
 	left int64
 }
 
-// Read implements io.Reader.
 func (e *exact) Read(p []byte) (int, error) {
 	n, err := e.from.Read(p[:min(int64(len(p)), e.left+1)])
 	switch e.left -= int64(n); {

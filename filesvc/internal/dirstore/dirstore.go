@@ -76,7 +76,6 @@ func (s *Store) path(name string) (string, error) {
 	return filepath.Join(s.dir, name[:shardDigits], name), nil
 }
 
-// Put implements file.Bytes.
 func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 	path, err := s.path(name)
 	if err != nil {
@@ -137,7 +136,6 @@ func (s *Store) Open(ctx context.Context, name string) (file.Blob, error) {
 	return f, nil
 }
 
-// Remove implements file.Bytes.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	path, err := s.path(name)
 	if err != nil {
@@ -179,7 +177,6 @@ func (s *Store) list(ctx context.Context, dir string) ([]fs.DirEntry, error) {
 	return disk.Do(ctx, s.disk, func() ([]fs.DirEntry, error) { return os.ReadDir(filepath.Join(s.dir, dir)) })
 }
 
-// IsBefore implements file.Bytes.
 func (s *Store) IsBefore(ctx context.Context, name string, at time.Time) (bool, error) {
 	path, err := s.path(name)
 	if err != nil {
@@ -192,7 +189,6 @@ func (s *Store) IsBefore(ctx context.Context, name string, at time.Time) (bool, 
 	return err == nil && info.ModTime().Before(at), err
 }
 
-// Tidy implements file.Bytes.
 func (s *Store) Tidy(ctx context.Context, before time.Time) error {
 	entries, err := s.list(ctx, unfinished)
 	if err != nil {
@@ -219,7 +215,6 @@ func (s *Store) Tidy(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// NoteRemoval implements file.Bytes.
 func (s *Store) NoteRemoval(ctx context.Context, f file.File) error {
 	if !filelink.IsID(f.ID) {
 		return fmt.Errorf("%q is no id of a file", f.ID)
@@ -241,7 +236,6 @@ func (s *Store) NoteRemoval(ctx context.Context, f file.File) error {
 	return err
 }
 
-// Removals implements file.Bytes.
 func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 	ids, err := s.Removed(ctx, "", math.MaxInt)
 	if err != nil {
@@ -253,7 +247,6 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 	})
 }
 
-// Removed implements file.Bytes.
 func (s *Store) Removed(ctx context.Context, after string, limit int) (ids []string, err error) {
 	entries, err := s.list(ctx, removals)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

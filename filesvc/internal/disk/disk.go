@@ -137,10 +137,8 @@ type Reading struct {
 	disk *Disk
 }
 
-// Read implements io.Reader.
 func (r *Reading) Read(p []byte) (int, error) { return r.file.Read(p) }
 
-// Seek implements io.Seeker.
 func (r *Reading) Seek(offset int64, whence int) (int64, error) { return r.file.Seek(offset, whence) }
 
 // File returns the open file, which a connection can send without a copy.
@@ -162,7 +160,6 @@ type Writer struct {
 	written int
 }
 
-// Write implements io.Writer.
 func (w *Writer) Write(p []byte) (int, error) {
 	return Do(w.Context, w.Disk, func() (int, error) {
 		n, err := w.File.Write(p)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/filelink"
 	"asset-registry/shared/identity"
@@ -84,10 +85,8 @@ func (s *Service) create(ctx context.Context, by identity.Identity, md5 string) 
 		ID: random(idBytes), Broker: by.Broker, KeyID: by.KeyID, MD5: md5,
 		State: Registered, Touched: s.time(), Revision: 1,
 	}
-	if err := s.files.Create(ctx, f); err != nil {
-		return File{}, fmt.Errorf("register file: %w", err)
-	}
-	return f, nil
+	err := s.files.Create(ctx, f)
+	return f, errs.In(err, "register file")
 }
 
 // checkQuota returns a fault if a broker would exceed its quota with the given numbers of additional waiting
@@ -128,10 +127,7 @@ func (s *Service) find(ctx context.Context, id string) (File, error) {
 	if errors.Is(err, ErrNotFound) {
 		return File{}, notFound()
 	}
-	if err != nil {
-		return File{}, fmt.Errorf("get file: %w", err)
-	}
-	return f, nil
+	return f, errs.In(err, "get file")
 }
 
 func notFound() error { return fault.New(fault.NotFound, fault.URL, "doc_id", "Not Found") }

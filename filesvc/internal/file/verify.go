@@ -60,7 +60,6 @@ func verifyWhole(b Blob, of File, unread *atomic.Int64) Blob {
 	return &whole{Blob: b, of: of, sum: sha256.New(), unread: unread}
 }
 
-// Read implements io.Reader.
 func (w *whole) Read(p []byte) (int, error) {
 	if w.failed != nil {
 		return 0, w.failed
@@ -81,7 +80,6 @@ func (w *whole) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek implements io.Seeker.
 func (w *whole) Seek(offset int64, whence int) (int64, error) {
 	at, err := w.Blob.Seek(offset, whence)
 	switch {

@@ -53,7 +53,6 @@ type bounded struct {
 	failed error // error of reading the body; nil: no error so far
 }
 
-// Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	b.count += n
@@ -182,7 +181,6 @@ type fileBody struct {
 	end  error // how the whole form ended: io.EOF, or an error; nil: it has not ended yet
 }
 
-// Read implements io.Reader.
 func (b *fileBody) Read(p []byte) (int, error) {
 	if b.end != nil {
 		return 0, b.end

@@ -17,6 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"asset-registry/shared/errs"
 	"asset-registry/shared/sleep"
 )
 
@@ -97,10 +98,7 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 		{Keys: bson.D{{Key: "broker", Value: 1}, {Key: "_id", Value: 1}}},
 		{Keys: bson.D{{Key: "sha256", Value: 1}, {Key: "state", Value: 1}}},
 	})
-	if err != nil {
-		return fmt.Errorf("create indexes: %w", err)
-	}
-	return nil
+	return errs.In(err, "create indexes")
 }
 
 // connect makes the client. It does not wait for a server, but for DNS if the address begins with mongodb+srv.

@@ -17,6 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fault"
 )
 
@@ -91,10 +92,7 @@ func (s *Store) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
-	if err := d.client.Disconnect(ctx); err != nil {
-		return fmt.Errorf("disconnect from MongoDB: %w", err)
-	}
-	return nil
+	return errs.In(d.client.Disconnect(ctx), "disconnect from MongoDB")
 }
 
 func withID(id string) bson.D { return bson.D{{Key: "_id", Value: id}} }
@@ -149,7 +147,6 @@ func (d document) file() file.File {
 	}
 }
 
-// Get implements file.Files.
 func (s *Store) Get(ctx context.Context, id string) (found file.File, err error) {
 	err = s.do(func(d *database) error {
 		var doc document
@@ -176,12 +173,10 @@ func after(ctx context.Context, c *mongo.Collection, filter bson.D, id string, l
 	return cursor.All(ctx, into)
 }
 
-// Page implements file.Files.
 func (s *Store) Page(ctx context.Context, from string, limit int) ([]file.File, error) {
 	return s.page(ctx, bson.D{}, from, limit)
 }
 
-// Own implements file.Files.
 func (s *Store) Own(ctx context.Context, broker, from string, limit int) ([]file.File, error) {
 	return s.page(ctx, bson.D{{Key: "broker", Value: broker}}, from, limit)
 }
@@ -195,7 +190,6 @@ func (s *Store) page(ctx context.Context, filter bson.D, from string, limit int)
 	return files, err
 }
 
-// IsRemoved implements file.Files.
 func (s *Store) IsRemoved(ctx context.Context, sha256 string) (is bool, err error) {
 	err = s.do(func(d *database) error {
 		n, err := d.files.CountDocuments(ctx, bson.D{
@@ -215,7 +209,6 @@ type reading struct {
 	Began    int64     `bson:"began"`
 }
 
-// Reading implements file.Readings.
 func (s *Store) Reading(ctx context.Context) (found file.Reading, err error) {
 	err = s.do(func(d *database) error {
 		var r reading
@@ -232,7 +225,6 @@ func (s *Store) Reading(ctx context.Context) (found file.Reading, err error) {
 	return found, err
 }
 
-// SetReading implements file.Readings.
 func (s *Store) SetReading(ctx context.Context, r file.Reading) error {
 	change := bson.D{{Key: "$max", Value: bson.D{{Key: "position", Value: r.Position}}}}
 	if !r.Complete.IsZero() {
@@ -246,7 +238,6 @@ func (s *Store) SetReading(ctx context.Context, r file.Reading) error {
 	})
 }
 
-// PassHour implements file.Readings.
 func (s *Store) PassHour(ctx context.Context, hours int64) error {
 	still := any(hours)
 	if hours == 0 { // a reading of an earlier version has no count
@@ -264,7 +255,6 @@ func (s *Store) PassHour(ctx context.Context, hours int64) error {
 
 func awaitID(n file.Naming) string { return n.File + "/" + n.Asset }
 
-// Await implements file.Awaited.
 func (s *Store) Await(ctx context.Context, n file.Naming) error {
 	return s.do(func(d *database) error {
 		_, err := d.await.InsertOne(ctx, bson.D{{Key: "_id", Value: awaitID(n)}})
@@ -275,7 +265,6 @@ func (s *Store) Await(ctx context.Context, n file.Naming) error {
 	})
 }
 
-// Settle implements file.Awaited.
 func (s *Store) Settle(ctx context.Context, n file.Naming) error {
 	return s.do(func(d *database) error {
 		_, err := d.await.DeleteOne(ctx, bson.D{{Key: "_id", Value: awaitID(n)}})
@@ -283,7 +272,6 @@ func (s *Store) Settle(ctx context.Context, n file.Naming) error {
 	})
 }
 
-// Awaiting implements file.Awaited.
 func (s *Store) Awaiting(ctx context.Context, from file.Naming, limit int) (found []file.Naming, err error) {
 	var documents []struct {
 		ID string `bson:"_id"`

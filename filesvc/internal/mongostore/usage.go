@@ -35,7 +35,6 @@ func (d *database) add(ctx context.Context, n int64, f file.File) error {
 	return err
 }
 
-// Create implements file.Files.
 func (s *Store) Create(ctx context.Context, f file.File) error {
 	return s.do(func(d *database) error {
 		if err := d.add(ctx, 1, f); err != nil {
@@ -107,7 +106,6 @@ func (d *database) fill(ctx context.Context, filter bson.D, f file.File) error {
 	return d.add(ctx, -1, waiting)
 }
 
-// Delete implements file.Files.
 func (s *Store) Delete(ctx context.Context, f file.File) error {
 	return s.do(func(d *database) error {
 		done, err := d.files.DeleteOne(ctx, of(f.ID, f.Revision))
@@ -121,7 +119,6 @@ func (s *Store) Delete(ctx context.Context, f file.File) error {
 	})
 }
 
-// Usage implements file.Files.
 func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err error) {
 	err = s.do(func(d *database) error {
 		var c count

@@ -4,6 +4,7 @@ package picture
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -53,12 +54,9 @@ type Drawer struct {
 
 var _ file.Drawer = Drawer{}
 
-// Draw implements file.Drawer.
 func (d Drawer) Draw(ctx context.Context, from file.Blob) (file.Drawn, error) {
 	limit := d.Within
-	if limit == 0 {
-		limit = within
-	}
+	limit = cmp.Or(limit, within)
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(timed, d.Command[0], d.Command[1:]...)
@@ -93,7 +91,6 @@ func isVerdict(code int, said []byte) bool {
 // head keeps the first maxSaid bytes that are written.
 type head struct{ text []byte }
 
-// Write implements io.Writer.
 func (h *head) Write(p []byte) (int, error) {
 	h.text = append(h.text, p[:min(len(p), maxSaid-len(h.text))]...)
 	return len(p), nil
@@ -106,7 +103,6 @@ type source struct {
 	hasFailed atomic.Bool
 }
 
-// Read implements io.Reader.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -121,7 +117,6 @@ type bounded struct {
 	isFull bool
 }
 
-// Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.text.Len()+len(p) > maxDrawn {
 		b.isFull = true

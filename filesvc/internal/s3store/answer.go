@@ -19,7 +19,6 @@ var errAnswer = errors.New("the answer of the store does not fit the request")
 // the store compares little: it takes any XML for an empty list, and the whole object for a part of it.
 type checked struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
 func (c checked) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := c.next.RoundTrip(r)
 	if err != nil || resp.StatusCode >= http.StatusMultipleChoices { // the client of the store reads refusals

@@ -206,7 +206,6 @@ func (s *Store) stat(ctx context.Context, key string) (minio.ObjectInfo, error) 
 	return info, why(ctx, err)
 }
 
-// Open implements file.Bytes.
 func (s *Store) Open(ctx context.Context, name string) (file.Blob, error) {
 	key, err := s.key(name)
 	if err != nil {
@@ -249,7 +248,6 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 	return why(ctx, within.Err())
 }
 
-// Names implements file.Bytes.
 func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, error) {
 	return s.list(ctx, s.prefix, after, limit, file.IsBlob)
 }
@@ -285,7 +283,6 @@ func (s *Store) list(
 	return found, why(ctx, within.Err())
 }
 
-// IsBefore implements file.Bytes.
 func (s *Store) IsBefore(ctx context.Context, name string, at time.Time) (bool, error) {
 	key, err := s.key(name)
 	if err != nil {
@@ -301,7 +298,6 @@ func (s *Store) IsBefore(ctx context.Context, name string, at time.Time) (bool, 
 // Tidy implements file.Bytes. It has nothing to remove, because Put stores an object whole or not at all.
 func (s *Store) Tidy(context.Context, time.Time) error { return nil }
 
-// NoteRemoval implements file.Bytes.
 func (s *Store) NoteRemoval(ctx context.Context, f file.File) error {
 	if !filelink.IsID(f.ID) {
 		return fmt.Errorf("%q is no id of a file", f.ID)
@@ -317,7 +313,6 @@ func (s *Store) NoteRemoval(ctx context.Context, f file.File) error {
 	return s.put(ctx, key, bytes.NewReader(text), int64(len(text)))
 }
 
-// Removals implements file.Bytes.
 func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 	ids, err := s.Removed(ctx, "", math.MaxInt)
 	if err != nil {
@@ -326,7 +321,6 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 	return file.ReadRemovals(ids, func(id string) ([]byte, error) { return s.read(ctx, s.prefix+removals+id) })
 }
 
-// Removed implements file.Bytes.
 func (s *Store) Removed(ctx context.Context, after string, limit int) ([]string, error) {
 	return s.list(ctx, s.prefix+removals, after, limit, filelink.IsID)
 }
@@ -400,7 +394,6 @@ func (o *object) open() error {
 	return nil
 }
 
-// Seek implements io.Seeker.
 func (o *object) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -418,7 +411,6 @@ func (o *object) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Close implements io.Closer.
 func (o *object) Close() error {
 	if o.body == nil {
 		return nil

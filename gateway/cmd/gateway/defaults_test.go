@@ -16,8 +16,9 @@ func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	if _, err := config.Parse(&s, "gateway", "", "GATEWAY_TEST", []string{"--secret-file", "x"}); err != nil {
 		t.Fatal(err)
 	}
-	got := []any{s.MaxBody, s.Timeout, s.KeyTTL, s.Settings.MaxConcurrent, s.Settings.ClientStreams,
-		s.Settings.ClientSegments}
+	c := s.Service
+	got := []any{c.MaxBody, c.Timeout, c.KeyTTL, c.Settings.MaxConcurrent, c.Settings.ClientStreams,
+		c.Settings.ClientSegments}
 	want := []any{int64(gateway.DefaultMaxBody), gateway.DefaultTimeout, gateway.DefaultKeyTTL,
 		gateway.DefaultMaxConcurrent, gateway.DefaultClientStreams, gateway.DefaultClientSegments}
 	if diff := cmp.Diff(want, got); diff != "" {

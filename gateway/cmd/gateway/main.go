@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/netip"
 	"os"
-	"time"
 
 	"asset-registry/gateway"
 	"asset-registry/shared/command"
@@ -24,28 +22,21 @@ import (
 type settings struct {
 	daemon.Process
 
-	Addr           string         `default:"127.0.0.1:8080" help:"Address to listen on."`
-	AssetsURL      []string       `name:"assets-url" default:"http://127.0.0.1:8081" help:"${assets_url}"`
-	AuthURL        []string       `name:"auth-url" default:"http://127.0.0.1:8082" help:"${auth_url}"`
-	SearchURL      []string       `name:"search-url" help:"${search_url}"`
-	FilesURL       []string       `name:"files-url" help:"${files_url}"`
-	SecretFile     string         `required:"" help:"${secret_file}"`
-	ServerID       string         `name:"server-id" help:"${server_id}"`
-	BaseURL        string         `name:"base-url" help:"${base_url}"`
-	MaxBody        int64          `default:"1048576" help:"Largest request body, in bytes."`
-	Timeout        time.Duration  `default:"10s" help:"Longest time for a request."`
-	Memory         int64          `help:"${memory}"`
-	KeyTTL         time.Duration  `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
-	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For is believed."`
-
-	Limits   gateway.Limits   `embed:""`
-	Settings gateway.Settings `embed:""`
+	Addr    string `default:"127.0.0.1:8080" help:"Address to listen on."`
+	Service flags  `embed:""`
 
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 }
 
-// HelpTexts implements config.HelpTexts.
-func (settings) HelpTexts() map[string]string {
+const description = "The public entry of the asset registry. " +
+	"\"gateway check [FILE] [flags]\" checks settings, and prints what is in force and where it came from. " +
+	"\"gateway health URL\" asks a /readyz URL whether its service is ready. " +
+	"On SIGHUP the gateway reads its settings file again."
+
+// flags are the settings of the service, without the method Validate, which kong would call before the secret is read.
+type flags gateway.Config
+
+func (flags) HelpTexts() map[string]string {
 	return map[string]string{
 		"assets_url": "Addresses of the asset services, with commas between them. " +
 			"A host name with several addresses stands for a service at each of them.",
@@ -61,11 +52,6 @@ func (settings) HelpTexts() map[string]string {
 			"0: GOMEMLIMIT, the control group's limit or the machine's memory, whichever is least.",
 	}
 }
-
-const description = "The public entry of the asset registry. " +
-	"\"gateway check [FILE] [flags]\" checks settings, and prints what is in force and where it came from. " +
-	"\"gateway health URL\" asks a /readyz URL whether its service is ready. " +
-	"On SIGHUP the gateway reads its settings file again."
 
 func main() {
 	memory.RelaxCollector()
@@ -97,7 +83,7 @@ func run(ctx context.Context, args []string) error {
 		c.Log, c.Telemetry = log, t
 		return gateway.New(ctx, c)
 	}
-	s.Budget, s.Refusals = s.Memory, gateway.RefusalHeaders(s.Settings)
+	s.Budget, s.Refusals = s.Service.Memory, gateway.RefusalHeaders(s.Service.Settings)
 	return daemon.Run(ctx, s.Addr, s.Process, start)
 }
 
@@ -110,10 +96,10 @@ func check(args []string) error {
 	}
 	c, unreadable := s.config()
 	c.Log = slog.New(slog.DiscardHandler)
-	if s.SecretFile == "" {
+	if c.SecretFile == "" {
 		unreadable = nil // the error `malformed` already reports this
 	}
-	if s.SecretFile == "" || unreadable != nil {
+	if c.SecretFile == "" || unreadable != nil {
 		// This replaces the missing secret, so that Validate reports the other faults.
 		c.Secrets = keyring.Ring{make([]byte, keyring.MinLength)}
 	}
@@ -123,7 +109,7 @@ func check(args []string) error {
 // certificate returns the operator's certificate, with what it is compared with.
 func (s settings) certificate() httpserver.Certificate {
 	own := s.TLS
-	own.BaseURL, own.Proxied = s.BaseURL, len(s.TrustedProxies) > 0
+	own.BaseURL, own.Proxied = s.Service.BaseURL, len(s.Service.TrustedProxies) > 0
 	return own
 }
 
@@ -134,23 +120,9 @@ func parse(args []string) (settings, error) {
 }
 
 // config returns the gateway's configuration. If the secret file cannot be read, it returns an error.
-func (s settings) config() (gateway.Config, error) {
-	secrets, err := keyring.Read(s.SecretFile)
-	return gateway.Config{
-		AssetsURLs:     s.AssetsURL,
-		AuthURLs:       s.AuthURL,
-		SearchURLs:     s.SearchURL,
-		FilesURLs:      s.FilesURL,
-		Secrets:        secrets,
-		ServerID:       s.ServerID,
-		BaseURL:        s.BaseURL,
-		OwnURL:         httpserver.OwnURL(s.TLS.Scheme(), s.Addr),
-		MaxBody:        s.MaxBody,
-		Timeout:        s.Timeout,
-		Memory:         s.Memory,
-		KeyTTL:         s.KeyTTL,
-		Limits:         s.Limits.OrDefault(false),
-		Settings:       s.Settings,
-		TrustedProxies: s.TrustedProxies,
-	}, err
+func (s settings) config() (c gateway.Config, err error) {
+	c = gateway.Config(s.Service)
+	c.OwnURL, c.Limits = httpserver.OwnURL(s.TLS.Scheme(), s.Addr), c.Limits.OrDefault(false)
+	c.Secrets, err = keyring.Read(c.SecretFile)
+	return c, err
 }

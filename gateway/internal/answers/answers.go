@@ -16,12 +16,18 @@
 package answers
 
 import (
+	"context"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/shared/telemetry"
 )
 
 // MaxBody is the size in bytes of the largest body that is kept.
@@ -188,4 +194,46 @@ func (m *Cache) tidy(id string, a *activity) {
 	if a.changes == 0 && a.readings == 0 {
 		delete(m.busy, id)
 	}
+}
+
+// Measure adds the metrics of the memory to a meter, until the function `unregister` is called.
+func (m *Cache) Measure(meter metric.Meter) (unregister func() error, err error) {
+	observed := telemetry.Observe(meter)
+	lookups := observed.Counter("registry.answers.lookups", "{request}",
+		"Readings of assets by result: hit (answered from memory) or miss.")
+	dropped := observed.Counter("registry.answers.dropped", "{asset}",
+		"Assets whose answers were dropped because somebody changed them.")
+	refused := observed.Counter("registry.answers.refused", "{request}",
+		"Answers that were not kept because the asset changed while it was read.")
+	held := observed.Gauge("registry.answers.held", "By", "Bytes of the answers in memory.")
+	hit := metric.WithAttributes(attribute.String("result", "hit"))
+	miss := metric.WithAttributes(attribute.String("result", "miss"))
+	return observed.Read(func(_ context.Context, o metric.Observer) {
+		o.ObserveInt64(lookups, m.found.Load(), hit)
+		o.ObserveInt64(lookups, m.missed.Load(), miss)
+		o.ObserveInt64(dropped, m.dropped.Load())
+		o.ObserveInt64(refused, m.refused.Load())
+		o.ObserveInt64(held, int64(m.kept.WeightedSize()))
+	})
+}
+
+// slots is the maximum number of assets that recent remembers.
+const slots = 1 << 16
+
+// recent remembers which assets were asked for within about a minute. The hash of an asset's id selects a slot,
+// and a slot remembers only the last asset.
+type recent struct {
+	seed maphash.Seed
+	slot [slots]atomic.Uint64 // 48 bits of the hash of an id, and 16 bits of the minute
+}
+
+func newRecent() *recent { return &recent{seed: maphash.MakeSeed()} }
+
+// The method `again` reports whether somebody asked for the asset in this minute or in the minute before. It notes that
+// somebody asks now.
+func (r *recent) again(id string, now time.Time) bool {
+	const bits = 16 // number of bits for the minute
+	hash, minute := maphash.String(r.seed, id), uint16(now.Unix()/60)
+	old := r.slot[hash%slots].Swap(hash&^(1<<bits-1) | uint64(minute))
+	return old>>bits == hash>>bits && minute-uint16(old) <= 1
 }

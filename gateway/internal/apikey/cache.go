@@ -2,14 +2,20 @@ package apikey
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/singleflight"
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/sleep"
+	"asset-registry/shared/telemetry"
 )
 
 // Verifier verifies the API key that has the given hash. If the key is not valid, it returns a fault of kind
@@ -110,7 +116,6 @@ func (c *Cache) Recall(hash string) (_ authapi.Key, known bool, _ error) {
 	return e.key, known, e.err
 }
 
-// VerifyKey implements Verifier.
 func (c *Cache) VerifyKey(ctx context.Context, hash string) (authapi.Key, error) {
 	began := c.now()
 	for first := true; ; first = false {
@@ -200,4 +205,104 @@ func (c *Cache) remember(hash string, epoch uint64, e entry) {
 	if len(c.entries) < c.most {
 		c.entries[hash] = e
 	}
+}
+
+// counts has the numbers that the cache shows in its metrics.
+type counts struct {
+	hits, negatives, misses, forgets atomic.Int64
+}
+
+// countHit counts that the cache knew a key, as valid or as invalid.
+func (c *counts) countHit(e entry) {
+	if e.err != nil {
+		c.negatives.Add(1)
+		return
+	}
+	c.hits.Add(1)
+}
+
+// Measure adds the metrics of the cache to a meter, until the function `unregister` is called.
+func (c *Cache) Measure(meter metric.Meter) (unregister func() error, err error) {
+	observed := telemetry.Observe(meter)
+	lookups := observed.Counter("registry.keys.lookups", "{key}",
+		"Looked up API keys by result: hit (valid), negative (invalid) or miss (not remembered).")
+	forgets := observed.Counter("registry.keys.forgets", "{change}",
+		"Changes of API keys that made the cache forget keys.")
+	remembered := observed.Gauge("registry.keys.remembered", "{key}", "API keys in the cache.")
+	unwatched := observed.Gauge("registry.keys.unwatched", "",
+		"1 while changes of API keys cannot be watched; keys are then verified every second.")
+	hit, negative, miss := ofResult("hit"), ofResult("negative"), ofResult("miss")
+	return observed.Read(func(_ context.Context, o metric.Observer) {
+		o.ObserveInt64(lookups, c.hits.Load(), hit)
+		o.ObserveInt64(lookups, c.negatives.Load(), negative)
+		o.ObserveInt64(lookups, c.misses.Load(), miss)
+		o.ObserveInt64(forgets, c.forgets.Load())
+		size, lost := c.state()
+		o.ObserveInt64(remembered, int64(size))
+		o.ObserveInt64(unwatched, telemetry.Flag(lost))
+	})
+}
+
+func ofResult(name string) metric.MeasurementOption {
+	return metric.WithAttributes(attribute.String("result", name))
+}
+
+// state returns the number of entries, and whether the watch of changes is lost.
+func (c *Cache) state() (size int, lost bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.entries), !c.now().Before(c.confirmed.Add(unwatchedTTL))
+}
+
+// Watcher returns the keys that have changed since an earlier answer. It answers as soon as a key changes, or after
+// the given time (wait).
+type Watcher interface {
+	WatchKeys(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error)
+}
+
+const (
+	watchWait    = 250 * time.Millisecond // how long a call waits for a change; each answer confirms the cache
+	watchTimeout = 500 * time.Millisecond // timeout of a call
+	watchPause   = 100 * time.Millisecond // pause after a failed call
+	watchLeast   = 10 * time.Millisecond  // least time between two calls
+	watchLost    = 3 * time.Second        // time without an answer after which a warning is logged
+)
+
+// Watch passes all changes on to the cache until ctx is done.
+func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
+	since, answered, lost := "", time.Now(), false
+	for ctx.Err() == nil {
+		asked, began := c.now(), time.Now()
+		answer, err := watch(ctx, from, since)
+		if err != nil {
+			if !lost && ctx.Err() == nil && time.Since(answered) > watchLost {
+				lost = true
+				log.Warn("cannot watch changes of API keys; every key is verified again within a second", "error", err)
+			}
+			sleep.For(ctx, watchPause)
+			continue
+		}
+		if lost {
+			lost = false
+			log.Info("changes of API keys are watched again")
+		}
+		answered = time.Now()
+		changed := answer.At != since
+		if changed {
+			c.Forget(answer)
+			since = answer.At
+		}
+		c.Confirm(asked)    // the answer was made after the time `asked`, so it has all changes up to that time
+		least := watchLeast // the watcher may have another state in each answer
+		if !changed {
+			least = watchPause // perhaps the watcher does not wait
+		}
+		sleep.For(ctx, least-answered.Sub(began))
+	}
+}
+
+func watch(ctx context.Context, from Watcher, since string) (authapi.WatchKeysResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	return from.WatchKeys(ctx, since, watchWait)
 }

@@ -5,11 +5,13 @@ package edge
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
 
+	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
@@ -144,3 +146,119 @@ func (h handler) serveCompressed(w http.ResponseWriter, r *http.Request) {
 		h.plain.ServeHTTP(u, r)
 	})).ServeHTTP(packed{w, t}, r)
 }
+
+// The methods and headers that web pages of other origins may send, and the time for which browsers may
+// remember this (Fetch standard, 3.2).
+const (
+	corsMethods = "GET, HEAD, POST, PATCH, PUT, DELETE"
+	corsRequest = "Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, " +
+		"Last-Event-ID, Prefer, Range, Registry-Reference, X-Access-Token, X-Request-ID"
+	corsMaxAge = "86400" // in seconds
+)
+
+// corsAnswer returns the names of the answer headers that a web page may read.
+func corsAnswer() string {
+	names := append(ratelimit.Headers(), "Accept-Encoding", "Accept-Ranges", "Age", "Allow", "Content-Disposition",
+		"Content-Encoding", "Content-Location", "Content-Range", "Deprecation", "ETag", "Link", "Location", "Retry-After",
+		"Sunset", "Vary", "WWW-Authenticate", "X-Content-Type-Options",
+		httpserver.IgnoredHeader, httpserver.UncheckedHeader, httpserver.TotalHeader, httpserver.RequestIDHeader,
+		httpserver.TraceIDHeader)
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// cors answers browsers that ask whether a web page may use the API. Credentials are sent in headers, not in
+// cookies. So a page of any origin has no more rights than any other program.
+type cors struct {
+	origins []string
+	answers string // the result of corsAnswer
+}
+
+func newCORS(origins []string) cors { return cors{origins, corsAnswer()} }
+
+// allow sets the header that lets pages of an origin read an answer. It returns false if these pages are not allowed
+// to read the answer, or if origin is "".
+func (p cors) allow(header http.Header, origin string) bool {
+	switch {
+	case origin == "":
+		return false
+	case slices.Contains(p.origins, "*"):
+		header.Set("Access-Control-Allow-Origin", "*")
+	case slices.Contains(p.origins, origin):
+		header.Set("Access-Control-Allow-Origin", origin)
+	default:
+		return false
+	}
+	return true
+}
+
+// RefusalHeaders returns a function for refusals that the HTTP server sends itself, before it calls a handler.
+// The function returns the headers of a refusal for an Origin. corsOrigins are the CORSOrigins of Config.
+func RefusalHeaders(corsOrigins []string) func(origin string) http.Header {
+	p := newCORS(corsOrigins)
+	return func(origin string) http.Header {
+		header := http.Header{"Vary": {vary[0]}}
+		if p.allow(header, origin) {
+			header.Set("Access-Control-Expose-Headers", p.answers)
+		}
+		return header
+	}
+}
+
+// answer sets the CORS headers. If the request is a preflight, the answer to it is then complete, and the result `done`
+// is true.
+func (p cors) answer(header http.Header, r *http.Request) (done bool) {
+	if !p.allow(header, r.Header.Get("Origin")) {
+		return false
+	}
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		header.Set("Access-Control-Expose-Headers", p.answers)
+		return false
+	}
+	header.Set("Access-Control-Allow-Methods", corsMethods)
+	header.Set("Access-Control-Allow-Headers", corsRequest)
+	header.Set("Access-Control-Max-Age", corsMaxAge)
+	return true
+}
+
+// tagSuffix is the beginning of the text that a compressed answer adds to its entity tag. A compressed answer is a
+// different representation, so it needs its own entity tag (RFC 9110, 8.8.3.3). Its tag is the tag of the plain
+// answer, tagSuffix, and the name of the encoding.
+const tagSuffix = "--"
+
+// encodings are the encodings that the edge can use.
+var encodings = []string{"gzip", "zstd"}
+
+var tagSuffixes = strings.NewReplacer(tagSuffix+`gzip"`, `"`, tagSuffix+`zstd"`, `"`)
+
+// removeTagSuffixes replaces the entity tags of compressed answers in a request by the tags of the plain
+// answers, because the services know only the tags of plain answers.
+func removeTagSuffixes(header http.Header) {
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		for i, tags := range header[name] {
+			header[name][i] = tagSuffixes.Replace(tags)
+		}
+	}
+}
+
+// notModified changes the entity tag of a 304 answer. If the client has sent the tag of a compressed answer, the
+// 304 answer gets this tag (RFC 9110, 15.4.5).
+type notModified struct {
+	http.ResponseWriter
+	sent string // the client's If-None-Match
+}
+
+func (w *notModified) WriteHeader(status int) {
+	if tag := w.Header().Get("ETag"); status == http.StatusNotModified && tag != "" {
+		for _, encoding := range encodings {
+			compressed := strings.TrimSuffix(tag, `"`) + tagSuffix + encoding + `"`
+			if strings.Contains(w.sent, compressed) {
+				w.Header().Set("ETag", compressed)
+			}
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap returns the wrapped writer, for http.ResponseController.
+func (w *notModified) Unwrap() http.ResponseWriter { return w.ResponseWriter }

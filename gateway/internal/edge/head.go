@@ -28,7 +28,6 @@ var blank [minCompressed]byte
 // bodiless sends the headers of an answer, without the body.
 type bodiless struct{ http.ResponseWriter }
 
-// Write implements io.Writer.
 func (bodiless) Write(p []byte) (int, error) { return len(p), nil }
 
 // Unwrap returns the wrapped writer, for http.ResponseController.

@@ -35,7 +35,6 @@ type unpacked struct {
 	client http.ResponseWriter
 }
 
-// Write implements io.Writer.
 func (w *unpacked) Write(p []byte) (written int, err error) {
 	for err == nil && written < len(p) {
 		rest := p[written:]
@@ -83,7 +82,6 @@ func (w *unpacked) compress() error {
 	return err
 }
 
-// Flush implements http.Flusher.
 func (w *unpacked) Flush() {
 	if w.waiting.Len() == 0 || w.turn() == nil {
 		_ = http.NewResponseController(w.ResponseWriter).Flush()
@@ -107,7 +105,6 @@ type packed struct {
 	*turns
 }
 
-// Write implements io.Writer.
 func (w packed) Write(p []byte) (int, error) {
 	if w.inTurn {
 		return w.prepared.Write(p)
@@ -115,7 +112,6 @@ func (w packed) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Flush implements http.Flusher.
 func (w packed) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 
 // Unwrap returns the wrapped writer, for http.ResponseController.

@@ -16,6 +16,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/export"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
@@ -283,10 +284,8 @@ func (e *exporting) foundIDs(sent url.Values) (found foundIDs, err error) {
 	if err != nil {
 		return found, err
 	}
-	if err := json.Unmarshal(body, &found); err != nil {
-		return found, fmt.Errorf("read the answer to a search: %w", err)
-	}
-	return found, nil
+	err = json.Unmarshal(body, &found)
+	return found, errs.In(err, "read the answer to a search")
 }
 
 // patiently calls the function `read`. If a service is too busy, it calls the function again after a second.
@@ -316,7 +315,6 @@ type parts struct {
 	sending time.Duration // how long sending has taken in all
 }
 
-// Write implements io.Writer.
 func (p *parts) Write(text []byte) (int, error) {
 	p.kept = append(p.kept, text...)
 	return len(text), nil

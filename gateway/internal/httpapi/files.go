@@ -177,7 +177,6 @@ type upload struct {
 // countEvery is how many bytes of an upload of unknown length are read before they are counted.
 const countEvery = 1 << 20
 
-// Read implements io.Reader.
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.from.Read(p)
 	u.uncounted += int64(n)

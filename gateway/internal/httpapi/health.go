@@ -2,13 +2,17 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/sync/singleflight"
 
 	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
 )
 
 // maxHealth is the maximum number of health requests that are answered at the same time.
@@ -61,4 +65,47 @@ func (a *API) works(ctx context.Context) error {
 		return err
 	}
 	return a.config.Auth.Ready(ctx)
+}
+
+// spore answers with a description of every route in the SPORE format. Clients ask for it when they start
+// (docs/contract.md, "Routes").
+func (a *API) spore(v routes.Version) handler {
+	methods := gin.H{}
+	for _, r := range routes.All() {
+		if r.Method == http.MethodHead || !v.Has(r) || !a.has(r) {
+			continue
+		}
+		status := http.StatusOK
+		if r.Method == http.MethodPost {
+			status = http.StatusCreated
+		}
+		methods[sporeName(r)] = gin.H{"path": r.Pattern, "method": r.Method, "expected_status": []int{status}}
+	}
+	return func(c *gin.Context) error {
+		c.Header("Cache-Control", "no-cache")
+		return httpserver.JSON(c, http.StatusOK, gin.H{
+			"name":            "asset registry",
+			"version":         v.Target,
+			"base_url":        a.baseURL(c.Request) + routes.Prefix(v.Target),
+			"expected_status": []int{http.StatusOK},
+			"methods":         methods,
+		})
+	}
+}
+
+// sporeName returns the name of a route: "patch_assets_id_items_part".
+func sporeName(r routes.Route) string {
+	return strings.ToLower(r.Method) + strings.NewReplacer("/:", "_", "/", "_").Replace(r.Pattern)
+}
+
+// needsOrigin reports whether a mirror refuses the requests of a route. A mirror refuses writes, and requests that
+// need a key.
+func needsOrigin(r routes.Route) bool { return r.Class == routes.Write || r.Key }
+
+// toOrigin refuses a request that only the origin of the mirror can answer.
+func (a *API) toOrigin(c *gin.Context) error {
+	c.Writer.Header().Add("Link", fmt.Sprintf(`<%s>; rel="original"`, a.config.Origin))
+	return fault.New(fault.Misdirected, fault.URL, "mirror",
+		"This is a mirror, which takes no changes and no keys, and keeps no whole copies: send this request to %s.",
+		a.config.Origin)
 }

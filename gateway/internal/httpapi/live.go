@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/telemetry"
 )
 
 // Limits of streams (docs/contract.md, "Streams").
@@ -79,19 +80,15 @@ func (a *API) openFeeds() (err error) {
 	// The counters begin with 0. Otherwise a query with rate() would miss the first event.
 	a.feeds.slow.Add(context.Background(), 0)
 	a.feeds.refused.Add(context.Background(), 0)
-	open, err := meter.Int64ObservableGauge("registry.gateway.streams", metric.WithUnit("{stream}"),
-		metric.WithDescription("Open streams and long polls."))
-	if err != nil {
-		return err
-	}
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	observed := telemetry.Observe(meter)
+	open := observed.Gauge("registry.gateway.streams", "{stream}", "Open streams and long polls.")
+	silence, err := observed.Read(func(_ context.Context, o metric.Observer) {
 		o.ObserveInt64(open, int64(a.feeds.clients.Held()))
-		return nil
-	}, open)
+	})
 	if err != nil {
 		return err
 	}
-	a.unregister = append(a.unregister, registration.Unregister)
+	a.unregister = append(a.unregister, silence)
 	return nil
 }
 

@@ -82,7 +82,6 @@ type copier struct {
 	copied *answers.Answer // nil: the answer cannot be kept
 }
 
-// Write implements io.Writer.
 func (w *copier) Write(p []byte) (int, error) {
 	if !w.begun { // the headers are copied now, because the edge changes them if it compresses the answer
 		w.begun, w.copied = true, w.begin()
@@ -110,7 +109,6 @@ func (w *copier) begin() *answers.Answer {
 	}
 }
 
-// WriteString implements io.StringWriter.
 func (w *copier) WriteString(text string) (int, error) { return w.Write([]byte(text)) }
 
 // Unwrap returns the wrapped writer, for http.ResponseController.

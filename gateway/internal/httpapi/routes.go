@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"asset-registry/gateway/internal/docspage"
 	"asset-registry/gateway/internal/openapi"
 	"asset-registry/gateway/internal/stream"
+	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
 	"asset-registry/shared/static"
@@ -83,7 +85,7 @@ func (a *API) own(v routes.Version, r routes.Route) handler {
 	case "/openapi.json":
 		return file(static.New("application/json", "no-cache", openapi.JSON(v.Target)))
 	case "/openapi.yaml":
-		return file(static.New("application/yaml", "no-cache", openapi.YAML(v.Target)))
+		return file(static.NewYAML("no-cache", openapi.JSON(v.Target)))
 	case "/health":
 		return a.answerHealth
 	default:
@@ -92,7 +94,7 @@ func (a *API) own(v routes.Version, r routes.Route) handler {
 }
 
 // file returns the handler of a route that answers with a file.
-func file(f *static.File) handler {
+func file(f http.Handler) handler {
 	return func(c *gin.Context) error {
 		f.ServeHTTP(c.Writer, c.Request)
 		return nil
@@ -163,4 +165,60 @@ func (a *API) welcome(c *gin.Context) error {
 	}
 	c.Header("Cache-Control", "no-cache")
 	return httpserver.JSON(c, http.StatusOK, answer)
+}
+
+// lifecycle sets the headers Deprecation (RFC 9745) and Sunset (RFC 8594), if the version has these dates.
+func (a *API) lifecycle(v routes.Version) step {
+	var deprecated, sunset string
+	if date, err := time.Parse(time.DateOnly, a.config.Settings.Deprecated[v.Name]); err == nil {
+		deprecated = "@" + strconv.FormatInt(date.Unix(), 10)
+	}
+	if date, err := time.Parse(time.DateOnly, a.config.Settings.Sunset[v.Name]); err == nil {
+		sunset = date.Format(http.TimeFormat)
+	}
+	return check(func(c *gin.Context) error {
+		if deprecated != "" {
+			c.Header("Deprecation", deprecated)
+		}
+		if sunset != "" {
+			c.Header("Sunset", sunset)
+		}
+		return nil
+	})
+}
+
+// noMethod answers a request whose path exists, but not with the request's method. If the path names an object
+// that does not exist, the answer says this instead (docs/contract.md, "Order of checks"). To find out, the
+// gateway reads from the asset service, so the rate limits count the request as a read.
+func (a *API) noMethod() gin.HandlerFunc {
+	refuse := httpserver.Handle(httpserver.NoMethod)
+	look := a.pipeline(route{class: routes.Read, places: a.places.assets, answer: func(c *gin.Context) error {
+		path, _ := objectPath(c)
+		missing := a.config.Assets.For(a.nameOf(c)).Missing(c.Request.Context(), path)
+		if fault.KindOf(missing) == fault.NotFound {
+			return missing
+		}
+		return httpserver.NoMethod(c)
+	}})
+	return func(c *gin.Context) {
+		if _, ok := objectPath(c); !ok || c.Request.Method == http.MethodOptions {
+			refuse(c)
+			return
+		}
+		look(c)
+	}
+}
+
+// objectPath returns the path of an asset or a transfer at the asset service, if the request's path leads to
+// this object or to a part of it. The result `ok` is false if the path leads to no object.
+func objectPath(c *gin.Context) (path string, ok bool) {
+	segments := strings.Split(c.Request.URL.Path, "/") // the elements are "", "api", version, kind, id, and so on
+	if len(segments) < 5 || segments[3] != "assets" && segments[3] != "transfers" {
+		return "", false
+	}
+	v, ok := routes.FindVersion(segments[2])
+	if !ok {
+		return "", false
+	}
+	return routes.Prefix(v.Target) + "/" + segments[3] + "/" + segments[4], true
 }

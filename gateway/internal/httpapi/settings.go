@@ -2,10 +2,10 @@ package httpapi
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"asset-registry/gateway/internal/catalog"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/routes"
 )
 
@@ -24,7 +24,6 @@ type Settings struct {
 	Data           catalog.Settings  `embed:""`
 }
 
-// HelpTexts implements config.HelpTexts.
 func (Settings) HelpTexts() map[string]string {
 	return map[string]string{
 		"max_concurrent": "The most requests at once. Anonymous reads are refused from 70 % of it on, " +
@@ -45,22 +44,17 @@ func (Settings) HelpTexts() map[string]string {
 
 // Validate returns every fault of the settings.
 func (s Settings) Validate() error {
-	var faults []error
-	if min(s.MaxConcurrent, s.ClientStreams, s.ClientSegments) < 0 || s.ReadTimeout < 0 || s.ListTimeout < 0 {
-		const says = "the limits of requests, streams and segments and the timeouts must not be negative"
-		faults = append(faults, errors.New(says))
-	}
-	if s.HSTS < 0 || s.HSTS%time.Second != 0 {
-		faults = append(faults, errors.New("--hsts must be whole seconds, and not negative"))
+	faults := []error{
+		errs.If(min(s.MaxConcurrent, s.ClientStreams, s.ClientSegments) < 0 || s.ReadTimeout < 0 || s.ListTimeout < 0,
+			"the limits of requests, streams and segments and the timeouts must not be negative"),
+		errs.If(s.HSTS < 0 || s.HSTS%time.Second != 0, "--hsts must be whole seconds, and not negative"),
 	}
 	for _, dates := range []map[string]string{s.Deprecated, s.Sunset} {
 		for name, date := range dates {
-			if _, ok := routes.FindVersion(name); !ok {
-				faults = append(faults, fmt.Errorf("there is no version %q to be deprecated or to end", name))
-			}
-			if _, err := time.Parse(time.DateOnly, date); err != nil {
-				faults = append(faults, fmt.Errorf("the date of version %s, %q, must look like 2027-01-31", name, date))
-			}
+			_, known := routes.FindVersion(name)
+			_, err := time.Parse(time.DateOnly, date)
+			faults = append(faults, errs.If(!known, "there is no version %q to be deprecated or to end", name),
+				errs.If(err != nil, "the date of version %s, %q, must look like 2027-01-31", name, date))
 		}
 	}
 	return errors.Join(append(faults, s.Data.Validate())...)

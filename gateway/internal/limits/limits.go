@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/telemetry"
 )
 
 // Limits apply the rate limits of one gateway.
@@ -134,21 +135,13 @@ func (d decisions) count(class routes.Class, err error) {
 
 // measure adds the counts to a meter, until the function `unregister` is called.
 func (d decisions) measure(meter metric.Meter) (unregister func() error, err error) {
-	counter, err := meter.Int64ObservableCounter("registry.limits.decisions", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests by decision of the rate limits: admitted, refused, "+
-			"or uncounted because no decision was possible."))
-	if err != nil {
-		return nil, fmt.Errorf("make metric: %w", err)
-	}
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	observed := telemetry.Observe(meter)
+	counter := observed.Counter("registry.limits.decisions", "{request}",
+		"Requests by decision of the rate limits: admitted, refused, or uncounted because no decision was possible.")
+	return observed.Read(func(_ context.Context, o metric.Observer) {
 		for of, n := range d {
 			o.ObserveInt64(counter, n.Load(), metric.WithAttributes(
 				attribute.String("class", string(of.class)), attribute.String("outcome", of.outcome)))
 		}
-		return nil
-	}, counter)
-	if err != nil {
-		return nil, fmt.Errorf("make metric: %w", err)
-	}
-	return registration.Unregister, nil
+	})
 }

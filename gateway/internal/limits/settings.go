@@ -2,9 +2,9 @@ package limits
 
 import (
 	"errors"
-	"fmt"
 
 	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/routes"
 )
 
@@ -25,7 +25,6 @@ type Settings struct {
 	KeyWrite     *int64 `name:"limit-key-write" placeholder:"N" help:"${limit_key_write}"`
 }
 
-// HelpTexts implements config.HelpTexts.
 func (Settings) HelpTexts() map[string]string {
 	const override = ". It replaces the table's limit; 0: no limit."
 	return map[string]string{
@@ -95,16 +94,13 @@ func (s Settings) Policies() ratelimit.Table {
 func (s Settings) Validate(maxBody int64) error {
 	var faults []error
 	for _, o := range s.overrides() {
-		if o.limit != nil && *o.limit < 0 {
-			faults = append(faults, fmt.Errorf("the limit of %s requests by %s must not be negative", o.class, o.by))
-		}
+		faults = append(faults, errs.If(o.limit != nil && *o.limit < 0,
+			"the limit of %s requests by %s must not be negative", o.class, o.by))
 	}
-	if faults == nil {
+	if errors.Join(faults...) == nil {
 		faults = append(faults, s.Policies().Validate(maxBody))
 	}
-	if s.Gateways < 0 {
-		faults = append(faults, errors.New("the number of gateways must not be negative"))
-	}
+	faults = append(faults, errs.If(s.Gateways < 0, "the number of gateways must not be negative"))
 	if s.Redis != "" {
 		faults = append(faults, ratelimit.CheckURL(s.Redis))
 	}

@@ -10,18 +10,13 @@ import (
 	"fmt"
 )
 
-//go:embed *.json *.yaml
+//go:embed *.json
 var files embed.FS
 
 // JSON returns the document of a version, such as "2.5". It panics if the version has no document. A test checks
 // that each version in routes.Targets has a document.
-func JSON(version string) []byte { return read(version + ".json") }
-
-// YAML returns the same document as JSON, in YAML.
-func YAML(version string) []byte { return read(version + ".yaml") }
-
-func read(name string) []byte {
-	text, err := files.ReadFile(name)
+func JSON(version string) []byte {
+	text, err := files.ReadFile(version + ".json")
 	if err != nil {
 		panic(fmt.Sprintf("openapi: %v", err))
 	}

@@ -30,7 +30,6 @@ func (d direct) Take(ctx context.Context, buckets []Bucket, states []State) (Ver
 	return v, nil
 }
 
-// Peek implements Store.
 func (d direct) Peek(ctx context.Context, buckets []Bucket, states []State) ([]State, error) {
 	calls := callsFor(buckets)
 	for _, c := range calls {

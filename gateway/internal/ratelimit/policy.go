@@ -12,6 +12,7 @@ import (
 
 	"github.com/ulule/limiter/v3"
 
+	"asset-registry/shared/errs"
 	"asset-registry/shared/routes"
 )
 
@@ -84,7 +85,6 @@ func (t *Table) UnmarshalJSON(text []byte) error {
 // asWritten is a text that may be written without quotes in a file, even if it looks like a number.
 type asWritten string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (a *asWritten) UnmarshalJSON(text []byte) error {
 	var number json.Number
 	if json.Unmarshal(text, &number) == nil {
@@ -121,12 +121,10 @@ func (t Table) Validate(maxBody int64) error {
 	var faults []error
 	names := map[string]bool{}
 	for _, p := range t {
-		if names[p.Name] {
-			faults = append(faults, fmt.Errorf("two policies are named %q", p.Name))
-		}
+		faults = append(faults, errs.If(names[p.Name], "two policies are named %q", p.Name))
 		names[p.Name] = true
 		for _, fault := range p.faults(maxBody) {
-			faults = append(faults, fmt.Errorf("policy %q: %w", p.Name, fault))
+			faults = append(faults, errs.In(fault, "policy %q", p.Name))
 		}
 	}
 	return errors.Join(faults...)
@@ -136,42 +134,27 @@ func (t Table) Validate(maxBody int64) error {
 var policyName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 
 func (p Policy) faults(maxBody int64) []error {
-	var faults []error
-	if !policyName.MatchString(p.Name) {
-		faults = append(faults, errors.New("the name must have 1 to 40 small letters, digits and hyphens"))
-	}
-	if !slices.Contains([]By{ByAddress, ByKey, ByTenant}, p.By) {
-		faults = append(faults, fmt.Errorf("it must count by address, key or tenant, not by %q", p.By))
-	}
-	if len(p.Costs) == 0 || len(p.Windows) == 0 {
-		faults = append(faults, errors.New("it has no costs or no windows"))
-	}
-	faults = append(faults, p.costFaults()...)
-	return append(faults, p.windowFaults(maxBody)...)
+	return append(append([]error{
+		errs.If(!policyName.MatchString(p.Name), "the name must have 1 to 40 small letters, digits and hyphens"),
+		errs.If(!slices.Contains([]By{ByAddress, ByKey, ByTenant}, p.By),
+			"it must count by address, key or tenant, not by %q", p.By),
+		errs.If(len(p.Costs) == 0 || len(p.Windows) == 0, "it has no costs or no windows"),
+	}, p.costFaults()...), p.windowFaults(maxBody)...)
 }
 
 func (p Policy) costFaults() (faults []error) {
 	for _, class := range slices.Sorted(maps.Keys(p.Costs)) {
-		if !slices.Contains(append(routes.Classes(), Failed, Bytes, FileBytes), class) {
-			faults = append(faults, fmt.Errorf("there is no class %q", class))
-		}
-		if class == Failed && p.By != ByAddress {
-			faults = append(faults, errors.New("failed requests count by address only"))
-		}
-		if p.Costs[class] < 1 {
-			faults = append(faults, fmt.Errorf("the cost of %s must be at least 1", class))
-		}
+		known := slices.Contains(append(routes.Classes(), Failed, Bytes, FileBytes), class)
+		faults = append(faults, errs.If(!known, "there is no class %q", class),
+			errs.If(class == Failed && p.By != ByAddress, "failed requests count by address only"),
+			errs.If(p.Costs[class] < 1, "the cost of %s must be at least 1", class))
 	}
-	if p.Costs[FileBytes] > 0 && (p.By == ByAddress || len(p.Costs) != 1 || p.Costs[FileBytes] != 1) {
-		faults = append(faults, errors.New("a policy that counts file-bytes must count by key or tenant, "+
-			"at 1 for file-bytes, with no other cost"))
-	}
-	bytes := p.Costs[Bytes]
-	if bytes > 0 && (p.By == ByAddress || len(p.Costs) != 2 || p.Costs[routes.Write] == 0 || bytes != 1) {
-		faults = append(faults, errors.New("a policy that counts bytes must count by key or tenant, "+
-			"at 1 for bytes, with a cost of write and no other cost"))
-	}
-	return faults
+	files, bytes := p.Costs[FileBytes], p.Costs[Bytes]
+	return append(faults,
+		errs.If(files > 0 && (p.By == ByAddress || len(p.Costs) != 1 || files != 1),
+			"a policy that counts file-bytes must count by key or tenant, at 1 for file-bytes, with no other cost"),
+		errs.If(bytes > 0 && (p.By == ByAddress || len(p.Costs) != 2 || p.Costs[routes.Write] == 0 || bytes != 1),
+			"a policy that counts bytes must count by key or tenant, at 1 for bytes, with a cost of write and no other cost"))
 }
 
 // longestWindow is the longest window, and so the longest time for which stores remember a request.
@@ -184,16 +167,13 @@ func (p Policy) windowFaults(maxBody int64) (faults []error) {
 	highest := p.highestCost(maxBody)
 	for _, length := range slices.Sorted(maps.Keys(p.Windows)) {
 		period, err := time.ParseDuration(length)
-		if err != nil || period < time.Second || period > longestWindow || period%time.Second != 0 {
-			faults = append(faults, fmt.Errorf("the window %q must be of whole seconds, such as 1s or 10m, up to %v",
-				length, longestWindow))
-		}
 		limit := p.Windows[length]
 		// A request must fit into the part of the limit that the gateways do not reserve.
-		if limit < 1 || limit-limit/reservePart < highest || limit > maxLimit {
-			faults = append(faults, fmt.Errorf("the limit %d of %s must be at least 1, and seven eighths of it "+
-				"no less than what a request costs, up to %d", limit, length, highest))
-		}
+		faults = append(faults,
+			errs.If(err != nil || period < time.Second || period > longestWindow || period%time.Second != 0,
+				"the window %q must be of whole seconds, such as 1s or 10m, up to %v", length, longestWindow),
+			errs.If(limit < 1 || limit-limit/reservePart < highest || limit > maxLimit, "the limit %d of %s must be at least 1, "+
+				"and seven eighths of it no less than what a request costs, up to %d", limit, length, highest))
 	}
 	return faults
 }
@@ -230,4 +210,59 @@ func (p Policy) rates() []limiter.Rate {
 	}
 	slices.SortFunc(rates, func(a, b limiter.Rate) int { return int(a.Period - b.Period) })
 	return rates
+}
+
+// Charge counts what an answer cost beyond its request: the request counts `times` times more. Charge refuses nobody.
+// A client that has used more than a limit waits before its next request. Policies that count bytes are not charged,
+// because they limit what is stored.
+func (l *Limiter) Charge(r Request, times int64) {
+	p := l.planOf(r)
+	s := l.pool.Get().(*scratch)
+	defer l.pool.Put(s)
+	s.fill(p, r.Client, 0)
+	buckets := s.buckets[:0]
+	for i, rule := range p.rules {
+		if b := s.buckets[i]; !rule.inBytes() {
+			b.Cost = min(b.Cost*times, maxLimit)
+			buckets = append(buckets, b)
+		}
+	}
+	if s.buckets = buckets; len(buckets) > 0 {
+		l.store.Charge(buckets)
+	}
+}
+
+func (m *Memory) Charge(buckets []Bucket) {
+	now := m.clock.elapsed()
+	var few [4]*entry
+	entries := m.table.lock(buckets, now, few[:0])
+	defer m.table.unlock(entries)
+	commit(entries, buckets, now)
+}
+
+// Charge implements Store. The loans pay first. Redis learns the rest with a call that nobody waits for, or once it is
+// back.
+func (s *Borrower) Charge(buckets []Bucket) {
+	if s.down.Load() && s.config.Fallback != FallbackLocal {
+		return
+	}
+	now := s.clock.elapsed()
+	var few [4]*entry
+	entries := s.table.lock(buckets, now, few[:0])
+	defer s.table.unlock(entries)
+	commit(entries, buckets, now)
+	for i := range buckets {
+		e, l, cost := entries[i], &entries[i].loan, buckets[i].Cost
+		if now < l.until {
+			lent := min(l.left, cost)
+			l.left, l.last, cost = l.left-lent, now, cost-lent
+		}
+		if cost == 0 {
+			continue
+		}
+		e.useUnreported(now, cost)
+		if l.renewal == nil && !s.down.Load() {
+			s.enqueue(e.renew(now, redisKey(&buckets[i]), 0, s.config.Gateways))
+		}
+	}
 }

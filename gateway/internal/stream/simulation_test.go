@@ -127,7 +127,6 @@ func data(c change) []byte {
 	return fmt.Appendf(nil, `{"asset":%d,"at":%d,"title":"%s"}`, c.asset, c.position, strings.Repeat("x", int(size)))
 }
 
-// Page implements Source.
 func (w *world) Page(_ context.Context, s Selection, offset string, limit int) (io.ReadCloser, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,7 +174,6 @@ func positionOf(offset string) int64 {
 	return at.UnixMicro()
 }
 
-// Live implements Source.
 func (w *world) Live(ctx context.Context, s Selection) (io.ReadCloser, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -79,10 +79,8 @@ func (w *response) free() {
 // maxFields is the largest number of fields of a header that is reused.
 const maxFields = 64
 
-// Header implements http.ResponseWriter.
 func (w *response) Header() http.Header { return w.header }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *response) WriteHeader(status int) {
 	if status < 100 || status > 999 {
 		panic("lean: invalid status " + strconv.Itoa(status))
@@ -149,10 +147,8 @@ func hasBody(status int) bool {
 	return status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// Write implements http.ResponseWriter.
 func (w *response) Write(p []byte) (int, error) { return write(w, p) }
 
-// WriteString implements io.StringWriter.
 func (w *response) WriteString(s string) (int, error) { return write(w, s) }
 
 func write[T []byte | string](w *response, p T) (int, error) {
@@ -305,7 +301,6 @@ func (w *response) finish() (open bool) {
 	return w.failed == nil && !w.closing && isWhole
 }
 
-// Flush implements http.Flusher.
 func (w *response) Flush() { _ = w.FlushError() }
 
 // FlushError sends the buffered bytes. An http.ResponseController calls it.

@@ -20,13 +20,17 @@ import (
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/contrib/instrumentation/runtime"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"asset-registry/shared/buildinfo"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/telemetry"
 )
@@ -163,4 +167,59 @@ func (e *Export) Close() {
 			otel.Handle(err)
 		}
 	}
+}
+
+// build returns the program's version, revision and Go version, as far as known.
+func build() []attribute.KeyValue {
+	info := buildinfo.Read()
+	return []attribute.KeyValue{
+		semconv.ServiceVersion(info.Version), semconv.VCSRefHeadRevision(info.Revision),
+		semconv.ProcessRuntimeVersion(info.Go),
+	}
+}
+
+// measureBuild registers a metric whose value is 1 and whose labels are the build.
+// With it, operators can compare changes of behaviour with changes of version.
+func measureBuild(meter metric.Meter) error {
+	attributes := metric.WithAttributes(build()...)
+	_, err := meter.Int64ObservableGauge("registry.build.info",
+		metric.WithDescription("Always 1; the labels describe the build of the program."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(1, attributes)
+			return nil
+		}))
+	return errs.In(err, "make metric")
+}
+
+// Figure is the value of a metric, with the name and the labels that Prometheus shows.
+type Figure struct {
+	Name   string
+	Labels map[string]string
+	Value  float64
+}
+
+// Figures returns the gauges and counters of the process.
+func (e *Export) Figures() (all []Figure, err error) {
+	families, err := e.gather.Gather()
+	if err != nil {
+		return nil, fmt.Errorf("gather metrics: %w", err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			f := Figure{Name: family.GetName(), Labels: map[string]string{}}
+			switch {
+			case m.GetGauge() != nil:
+				f.Value = m.GetGauge().GetValue()
+			case m.GetCounter() != nil:
+				f.Value = m.GetCounter().GetValue()
+			default:
+				continue
+			}
+			for _, l := range m.GetLabel() {
+				f.Labels[l.GetName()] = l.GetValue()
+			}
+			all = append(all, f)
+		}
+	}
+	return all, nil
 }

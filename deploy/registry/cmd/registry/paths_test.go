@@ -27,7 +27,7 @@ func TestPathsOfCommandsAreListed(t *testing.T) {
 	got := map[string]string{}
 	for command := range reflect.TypeFor[commands]().Fields() {
 		var names []string
-		for flag := range command.Type.Fields() {
+		for _, flag := range reflect.VisibleFields(command.Type) {
 			holder := flag.Tag.Get("placeholder")
 			if flag.Name == "Data" {
 				names = append([]string{flag.Name}, names...)

@@ -95,7 +95,7 @@ func written(t *testing.T, dir string) string {
 	t.Helper()
 	file := filepath.Join(dir, "openapi.json")
 	d := expect.Get(openapi.Public(routes.Current))(t)
-	expect.OK(t, os.WriteFile(file, d.JSON, 0o600))
+	expect.OK(t, os.WriteFile(file, d, 0o600))
 	return file
 }
 

@@ -22,7 +22,7 @@ var Public = sync.OnceValues(func() (Versions, error) {
 		if err != nil {
 			return nil, err
 		}
-		if all[v.Name], err = Parse(v.Prefix(), d.JSON); err != nil {
+		if all[v.Name], err = Parse(v.Prefix(), d); err != nil {
 			return nil, fmt.Errorf("version %s: %w", v.Name, err)
 		}
 	}
@@ -30,7 +30,7 @@ var Public = sync.OnceValues(func() (Versions, error) {
 	if err != nil {
 		return nil, err
 	}
-	all[admin], err = Parse(adminapi.Prefix, d.JSON)
+	all[admin], err = Parse(adminapi.Prefix, d)
 	return all, err
 })
 
