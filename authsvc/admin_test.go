@@ -60,6 +60,30 @@ func startAdminFor(ctx context.Context, t *testing.T, c Config) (s *Server, addr
 	return s, "http://" + listener.Addr().String() + "/admin/v1", key
 }
 
+// request calls the admin API. The argument `header` lists names and values in turn.
+func request(t *testing.T, key, method, address, body string, header ...string) (*http.Response, []byte) {
+	t.Helper()
+	req, err := http.NewRequest(method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth(key, "")
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, text
+}
+
 // ask calls the admin API and returns the response's status and JSON. It sends a POST if body is not empty.
 func ask(t *testing.T, key, address, body string) (status int, answer map[string]any) {
 	t.Helper()
@@ -67,22 +91,19 @@ func ask(t *testing.T, key, address, body string) (status int, answer map[string
 	if body != "" {
 		method = http.MethodPost
 	}
-	req, err := http.NewRequest(method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || json.Unmarshal(text, &answer) != nil {
+	resp, text := request(t, key, method, address, body, "Authorization", "Bearer "+key)
+	if err := json.Unmarshal(text, &answer); err != nil {
 		t.Fatalf("got %s, %v; want JSON", text, err)
 	}
 	return resp.StatusCode, answer
+}
+
+// newest returns the newest entry of the audit log.
+func newest(t *testing.T, key, address string) map[string]any {
+	t.Helper()
+	_, log := ask(t, key, address+"/audit", "")
+	entries := log["data"].([]any)
+	return entries[len(entries)-1].(map[string]any)
 }
 
 func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
@@ -146,19 +167,9 @@ func mustText(t *testing.T, value any) string {
 // "location/name: description".
 func do(t *testing.T, key, method, address, body string) (status int, problems []string) {
 	t.Helper()
-	req, err := http.NewRequest(method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.SetBasicAuth(key, "")
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
+	resp, text := request(t, key, method, address, body)
 	var answer struct{ Errors []fault.Detail }
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+	if err := json.Unmarshal(text, &answer); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range answer.Errors {
@@ -310,19 +321,9 @@ func TestAPatchOfTheAdminAPIChangesOnlyWhatItNames(t *testing.T) {
 		{of, `{"limits": null, "expires": null, "allow": null}`, `"levels":"13","modified"`},
 		{of, `{"levels": null}`, `"name":"m","role":"broker","secrets"`},
 	} {
-		req, err := http.NewRequest(http.MethodPatch, address+c.path, strings.NewReader(`{"data": `+c.body+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.SetBasicAuth(key, "")
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp, text := request(t, key, http.MethodPatch, address+c.path, `{"data": `+c.body+`}`)
 		var answer map[string]any
-		err = json.NewDecoder(resp.Body).Decode(&answer)
-		resp.Body.Close()
+		err := json.Unmarshal(text, &answer)
 		if got := mustText(t, answer); err != nil || resp.StatusCode != 200 || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %d %s, %v; want 200 with %s", c.body, resp.StatusCode, got, err, c.want)
 		}
@@ -427,25 +428,14 @@ func TestTheAuditLogHasTheAddressThatTrustedProxiesTell(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, address, key := startAdminFor(t.Context(), t, Config{AdminProxies: c.trusted})
-			req, err := http.NewRequest("POST", address+"/brokers", strings.NewReader(`{"data":{"name":"acme"}}`))
-			if err != nil {
-				t.Fatal(err)
+			// The service ignores the first header.
+			header := []string{httpserver.ClientHeader, "192.0.2.66", "X-Forwarded-For", c.forwarded}
+			if c.forwarded == "" {
+				header = header[:2]
 			}
-			req.SetBasicAuth(key, "")
-			req.Header.Set("Content-Type", "application/json")
-			req.Header.Set(httpserver.ClientHeader, "192.0.2.66") // the service ignores it
-			if c.forwarded != "" {
-				req.Header.Set("X-Forwarded-For", c.forwarded)
-			}
-			resp, err := http.DefaultClient.Do(req)
-			if err != nil || resp.StatusCode != http.StatusCreated {
-				t.Fatal(resp, err)
-			}
-			resp.Body.Close()
-			_, log := ask(t, key, address+"/audit", "")
-			entries := log["data"].([]any)
-			if got := entries[len(entries)-1].(map[string]any)["from"]; got != c.want {
-				t.Errorf("got from %v, want %s", got, c.want)
+			resp, text := request(t, key, "POST", address+"/brokers", `{"data":{"name":"acme"}}`, header...)
+			if got := newest(t, key, address)["from"]; resp.StatusCode != http.StatusCreated || got != c.want {
+				t.Errorf("got %d %s from %v, want 201 from %s", resp.StatusCode, text, got, c.want)
 			}
 		})
 	}
@@ -471,19 +461,9 @@ func TestTheAdminAPIBelievesNothingThatOnlyServicesMaySay(t *testing.T) {
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(telemetry.Sampler()))
 	recorded := telemetry.New(tracers, noop.NewMeterProvider(), 1)
 	_, address, key := startAdminFor(t.Context(), t, Config{Telemetry: recorded})
-	req, err := http.NewRequest(http.MethodGet, address+"/keys", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const trace = "0af7651916cd43dd8448eb211c80319c"
-	req.SetBasicAuth(key, "")
-	req.Header.Set(httpserver.TimeoutHeader, "0")
-	req.Header.Set("Traceparent", "00-"+trace+"-b7ad6b7169203331-01")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
+	resp, _ := request(t, key, http.MethodGet, address+"/keys", "", httpserver.TimeoutHeader, "0",
+		"Traceparent", "00-"+trace+"-b7ad6b7169203331-01")
 	if resp.StatusCode != http.StatusOK {
 		t.Errorf("got %d, want 200", resp.StatusCode)
 	}
@@ -496,25 +476,12 @@ func TestNoNameOfARequestBreaksTheAuditLog(t *testing.T) {
 	_, address, key := startAdmin(t)
 	for n, sent := range []string{"mine-1", "", "a\xffb", strings.Repeat("x", 63) + "я", strings.Repeat("x", 65)} {
 		body := fmt.Sprintf(`{"data":{"name":"b%d"}}`, n)
-		req, err := http.NewRequest(http.MethodPost, address+"/brokers", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.SetBasicAuth(key, "")
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set(httpserver.RequestIDHeader, sent)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
+		resp, _ := request(t, key, http.MethodPost, address+"/brokers", body, httpserver.RequestIDHeader, sent)
 		got := resp.Header.Get(httpserver.RequestIDHeader)
 		if resp.StatusCode != http.StatusCreated || got == "" || (got == sent) != (n == 0) {
 			t.Errorf("%q: got %d with request id %q, want 201 with the same id: %t", sent, resp.StatusCode, got, n == 0)
 		}
-		_, log := ask(t, key, address+"/audit", "")
-		entries := log["data"].([]any)
-		if told := entries[len(entries)-1].(map[string]any)["request_id"]; told != got {
+		if told := newest(t, key, address)["request_id"]; told != got {
 			t.Errorf("%q: got request id %q in the log, want %q", sent, told, got)
 		}
 	}

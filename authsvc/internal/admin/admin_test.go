@@ -10,9 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -441,82 +439,6 @@ func TestEveryBadKeyCostsAndReadsTheSame(t *testing.T) {
 	}
 }
 
-func TestWatchTellsWhatHasChanged(t *testing.T) {
-	w := newWorld(t)
-	watch := apikey.NewWatch(w)
-	await := func(since string) authapi.WatchKeysResponse {
-		t.Helper()
-		got, err := watch.Await(t.Context(), since, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	start := await("")
-	if !start.All {
-		t.Errorf("the first answer: got %+v, want All", start)
-	}
-	if got := await(start.At); got.All || got.At != start.At {
-		t.Errorf("no change: got %+v, want no keys at %s", got, start.At)
-	}
-	w.broker(t, "б")
-	id, _ := w.key(t, "б", nil)
-	got := await(start.At)
-	if !slices.Equal(got.Keys, []string{id}) || !slices.Equal(got.Brokers, []string{"б"}) || got.All {
-		t.Errorf("got %+v, want key %s and broker б", got, id)
-	}
-	for name, since := range map[string]string{
-		"the head of another log": "1:" + authapi.Hash("x"), "the head of a longer log": "9:" + authapi.Hash("x"),
-		"a malformed head": "x",
-	} {
-		if got := await(since); !got.All {
-			t.Errorf("since %s: got %+v, want All", name, got)
-		}
-	}
-	changed := make(chan authapi.WatchKeysResponse)
-	go func() {
-		later, _ := watch.Await(t.Context(), got.At, 10*time.Second)
-		changed <- later
-	}()
-	if _, err := w.service.RevokeKey(t.Context(), operator, id); err != nil {
-		t.Fatal(err)
-	}
-	if later := <-changed; !slices.Equal(later.Keys, []string{id}) {
-		t.Errorf("got %+v, want key %s", later, id)
-	}
-}
-
-func TestWatchTellsManyLongNamesAsAll(t *testing.T) {
-	w := newWorld(t)
-	watch := apikey.NewWatch(w)
-	await := func(since string) authapi.WatchKeysResponse {
-		t.Helper()
-		got, err := watch.Await(t.Context(), since, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	start := await("")
-	for n := range 10 {
-		w.broker(t, fmt.Sprint(strings.Repeat("<", 198), n)) // JSON writes each "<" in six bytes
-	}
-	some := await(start.At)
-	if some.All || len(some.Brokers) != 10 {
-		t.Errorf("got %+v, want 10 brokers", some)
-	}
-	for n := range 30 {
-		w.broker(t, fmt.Sprint(strings.Repeat("<", 197), 10+n))
-	}
-	many := await(some.At)
-	if !many.All || len(many.Brokers) > 0 {
-		t.Errorf("got All %t with %d brokers, want All true with none", many.All, len(many.Brokers))
-	}
-	if got := await(many.At); got.All || got.At != many.At {
-		t.Errorf("no change since: got %+v, want no keys at %s", got, many.At)
-	}
-}
-
 func TestASecretIsNotLostWithWhatIsShownBesideIt(t *testing.T) {
 	w := newWorld(t)
 	w.broker(t, "b")
@@ -538,42 +460,6 @@ func TestASecretIsNotLostWithWhatIsShownBesideIt(t *testing.T) {
 	if revoked, err := w.service.RevokeKey(t.Context(), operator, k.ID); err != nil || revoked.Revoked == nil {
 		t.Errorf("revoke: got %+v, %v; want a revoked key", revoked, err)
 	}
-}
-
-func TestTheLogIsCheckedOnceAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.broker(t, "b")
-		var begun atomic.Int64
-		release := make(chan struct{})
-		w.entries = func(all []adminapi.Entry) []adminapi.Entry {
-			begun.Add(1)
-			<-release
-			return all
-		}
-		done := make(chan error, 3)
-		impatient, leave := context.WithCancel(t.Context())
-		go func() { _, err := w.checker.Check(t.Context()); done <- err }()
-		synctest.Wait()
-		for _, ctx := range []context.Context{impatient, t.Context()} {
-			go func() { _, err := w.checker.Check(ctx); done <- err }()
-		}
-		synctest.Wait()
-		if got := begun.Load(); got != 1 {
-			t.Errorf("got %d checks reading the log, want 1", got)
-		}
-		leave()
-		synctest.Wait()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("a canceled call: got %v, want %v", err, context.Canceled)
-		}
-		close(release)
-		for range 2 {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		}
-	})
 }
 
 func TestTheLogHoldsWhateverAnActorIsCalled(t *testing.T) {
@@ -604,28 +490,6 @@ func TestATimeThatIsNoneIsNoEndOfAKey(t *testing.T) {
 			if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "body/expires") {
 				t.Errorf("%s: got %v, want a fault of kind Invalid about body/expires", text, err)
 			}
-		}
-	}
-}
-
-func TestMeterRefusesWhatIsNoReport(t *testing.T) {
-	meter := apikey.NewMeter(openBolt(t), time.Now)
-	use := authapi.Use{KeyID: "k", Addr: netip.MustParseAddr("192.0.2.1")}
-	count := authapi.Count{KeyID: "k", Day: "2026-11-21", Class: "read", Requests: 1}
-	valid := authapi.ReportUsageRequest{Uses: []authapi.Use{use}, Counts: []authapi.Count{count}}
-	if err := meter.Report(t.Context(), valid); err != nil {
-		t.Errorf("a valid report: got %v, want no error", err)
-	}
-	for name, r := range map[string]authapi.ReportUsageRequest{
-		"a use without an address": {Uses: []authapi.Use{{KeyID: "k"}}},
-		"a use without a key":      {Uses: []authapi.Use{{Addr: use.Addr}}},
-		"a malformed key id":       {Counts: []authapi.Count{{KeyID: "{x}", Day: count.Day, Class: "read"}}},
-		"a malformed day":          {Counts: []authapi.Count{{KeyID: "k", Day: "today", Class: "read"}}},
-		"a negative count":         {Counts: []authapi.Count{{KeyID: "k", Day: count.Day, Class: "read", Requests: -1}}},
-		"too many uses":            {Uses: slices.Repeat([]authapi.Use{use}, authapi.MaxReport+1)},
-	} {
-		if err := meter.Report(t.Context(), r); fault.KindOf(err) != fault.Invalid {
-			t.Errorf("%s: got %v, want a fault of kind Invalid", name, err)
 		}
 	}
 }

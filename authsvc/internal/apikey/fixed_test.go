@@ -84,9 +84,6 @@ func TestReadKeysTellsEveryFault(t *testing.T) {
 			fmt.Sprintf("- {id: \"{x}\", broker: b, role: broker, sha256: %s}\n- {id: %s}", hash, strings.Repeat("x", 201)),
 			[]string{"key 1: the id of a key must have", "key 2: the id of a key must have"},
 		},
-		"the same key twice": {
-			strings.Repeat("- {id: a, broker: b, role: broker, sha256: "+hash+"}\n", 2), []string{"key 2", "before"},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(strings.NewReader(c.text))

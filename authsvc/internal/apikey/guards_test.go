@@ -204,19 +204,11 @@ func TestEachCharacterOfAKeyIsEquallyLikely(t *testing.T) {
 // name. The use must be counted on that day.
 func TestTheOldestDayOfAReportCounts(t *testing.T) {
 	for _, days := range []int{-UsageDays, 1} {
-		to := &dayOf{}
+		to := &recorded{}
 		day := now.AddDate(0, 0, days).Format(time.DateOnly)
 		report := authapi.ReportUsageRequest{Counts: []authapi.Count{{KeyID: "k", Day: day, Class: "read", Requests: 1}}}
-		if err := NewMeter(to, func() time.Time { return now }).Report(t.Context(), report); err != nil || to.day != day {
-			t.Errorf("got the day %s, %v; want %s", to.day, err, day)
+		if err := NewMeter(to, func() time.Time { return now }).Report(t.Context(), report); err != nil || to.counts[0].Day != day {
+			t.Errorf("got the day %s, %v; want %s", to.counts[0].Day, err, day)
 		}
 	}
-}
-
-// dayOf is a recorder that notes the day of a count.
-type dayOf struct{ day string }
-
-func (d *dayOf) AddUsage(_ context.Context, _ []authapi.Use, counts []authapi.Count) error {
-	d.day = counts[0].Day
-	return nil
 }

@@ -118,6 +118,10 @@ func newSealer(t *testing.T, letters string) *audit.Sealer {
 func TestAResealReachesEachEntry(t *testing.T) {
 	for _, n := range []int{1, 499, 500, 501, 1000} {
 		log := newSealed(t, n)
+		if got, err := log.checker(t, "b").Reseal(t.Context()); err == nil || got != 0 {
+			t.Errorf("%d entries, without the old secret: got %d resealed, %v; want none and an error", n, got, err)
+		}
+		head, _ := log.Head(t.Context())
 		for _, want := range []int{n, 0} {
 			if got, err := log.checker(t, "ba").Reseal(t.Context()); err != nil || got != want {
 				t.Errorf("%d entries: got %d resealed, %v; want %d", n, got, err, want)
@@ -126,6 +130,9 @@ func TestAResealReachesEachEntry(t *testing.T) {
 		got, err := log.checker(t, "b").Check(t.Context())
 		if err != nil || len(got.Problems) > 0 || got.Entries != int64(n) {
 			t.Errorf("%d entries: got %+v, %v; want as many with the new secret", n, got, err)
+		}
+		if after, _ := log.Head(t.Context()); after != head {
+			t.Errorf("%d entries: got the head %v, want %v as before", n, after, head)
 		}
 		if got, err := log.checker(t, "a").Check(t.Context()); err != nil || len(got.Problems) != n {
 			t.Errorf("%d entries: got %d problems, %v; want one each with the old secret", n, len(got.Problems), err)

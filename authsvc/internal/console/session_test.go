@@ -165,18 +165,7 @@ func TestSigningIn(t *testing.T) {
 	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
 		t.Errorf("after a refused sign-in: got the page %s, want /console/sign-in", got.Request.URL)
 	}
-	b.client.CheckRedirect = stay
-	for next, want := range map[string]string{
-		"/console/audit?before=5": "/console/audit?before=5", "//evil.example/console/": "/console/keys",
-		"https://evil.example/console/keys": "/console/keys", "/\\evil.example/console/": "/console/keys",
-		"/elsewhere": "/console/keys", "": "/console/keys",
-	} {
-		form := url.Values{"key": {" " + good + "\n"}, "next": {next}}
-		if got := b.post("/console/sign-in", form).Header.Get("Location"); got != want {
-			t.Errorf("next %q: got Location %q, want %q", next, got, want)
-		}
-	}
-	b.client.CheckRedirect = nil
+	b.post("/console/sign-in", url.Values{"key": {" " + good + "\n"}}).must(t, 200, "<h1>Keys</h1>")
 	b.post("/console/sign-out", nil).must(t, 200, "You are signed out.")
 	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
 		t.Errorf("after the sign-out: got the page %s, want /console/sign-in", got.Request.URL)
@@ -234,6 +223,9 @@ func TestTheSignInGoesNowhereElse(t *testing.T) {
 		{"/console/./keys", "/console/keys"},
 		{"//evil.example/console/", "/console/keys"},
 		{"/consoles", "/console/keys"},
+		{"https://evil.example/console/keys", "/console/keys"},
+		{"/\\evil.example/console/", "/console/keys"},
+		{"/elsewhere", "/console/keys"},
 	} {
 		b := d.browser(t)
 		got := b.post("/console/sign-in", url.Values{"key": {good}, "next": {c.next}})
