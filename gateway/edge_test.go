@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -173,23 +172,6 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 				t.Errorf("%s: %s: got %v, want Access-Control-Allow-Origin %q, ETag exposed: %t",
 					c.name, path, got.Header(), c.want, c.want != "")
 			}
-		}
-	}
-}
-
-func TestAPageMayReadARangeOfASegment(t *testing.T) {
-	s := start(t, func(conf *Config) { conf.Settings.CORSOrigins = []string{"*"} })
-	preflight := fetch(t, s, "OPTIONS", "/api/2.5/snapshot/segments/x", "Origin", "https://a.example",
-		"Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "if-range, range")
-	allowed := strings.Split(preflight.Header().Get("Access-Control-Allow-Headers"), ", ")
-	answer := fetch(t, s, "GET", "/api/2.5/snapshot/segments/x", "Origin", "https://a.example")
-	exposed := strings.Split(answer.Header().Get("Access-Control-Expose-Headers"), ", ")
-	for _, c := range []struct {
-		list []string
-		name string
-	}{{allowed, "Range"}, {allowed, "If-Range"}, {exposed, "Content-Range"}, {exposed, "Accept-Ranges"}, {exposed, "ETag"}} {
-		if !slices.Contains(c.list, c.name) {
-			t.Errorf("got %v, want %s among them", c.list, c.name)
 		}
 	}
 }

@@ -85,31 +85,6 @@ func TestPlainReadingsAreAnsweredFromMemory(t *testing.T) {
 	}
 }
 
-func TestAChangedAssetIsReadAnew(t *testing.T) {
-	service := &counted{shown: whole}
-	s := remembering(t, service)
-	for range 3 {
-		readAsset(s, "GET", "a")
-	}
-	if got := service.asked.Load(); got != 2 {
-		t.Fatalf("got %d readings by the asset service, want 2", got)
-	}
-	done := s.config.Answers.Change([]string{"a"})
-	for range 3 {
-		readAsset(s, "GET", "a")
-	}
-	if got := service.asked.Load(); got != 5 {
-		t.Errorf("while it changes: got %d readings by the asset service, want 5", got)
-	}
-	done()
-	for range 3 {
-		readAsset(s, "GET", "a")
-	}
-	if got := service.asked.Load(); got != 6 {
-		t.Errorf("after the change: got %d readings by the asset service, want 6", got)
-	}
-}
-
 func TestOnlyWholeAnswersAreKept(t *testing.T) {
 	for name, shown := range map[string]func(http.ResponseWriter, *http.Request){
 		"an error": func(w http.ResponseWriter, _ *http.Request) {
