@@ -358,19 +358,6 @@ func TestExamplesAreCopied(t *testing.T) {
 	b.mustBeContent()
 }
 
-func TestTheDocumentationSendsNothingWithoutASandbox(t *testing.T) {
-	b := open(t, startDocs(t, false))
-	b.openDocs("/docs/2.4")
-	b.openOperation("get-/assets")
-	if there := evaluate[bool](b, `document.querySelector("main form, main input") !== null`); there {
-		t.Error("got a form to send a request, want none")
-	}
-	b.mustSay("version 2.4")
-	b.mustNotSay("Sandbox keys are on")
-	b.mustBeAccessible("the documentation without a sandbox")
-	b.mustBeContent()
-}
-
 func TestTheDocumentationNeedsNoScript(t *testing.T) {
 	base := startDocs(t, true)
 	b := open(t, base)

@@ -337,23 +337,6 @@ func TestTheSiteNeedsNoScript(t *testing.T) {
 	b.mustBeContent()
 }
 
-// TestAddressesThatPeopleQuote opens pages under addresses with the number of an asset, in capitals, and without a
-// language. Each must lead to the page of the asset.
-func TestAddressesThatPeopleQuote(t *testing.T) {
-	s := startSite(t)
-	b := open(t, s.base)
-	b.goTo("/uk/assets/" + s.asset)
-	number := evaluate[string](b, `document.querySelector("[data-path=assetID]").textContent`)
-	for _, path := range []string{"/uk/assets/" + number, "/uk/assets/" + strings.ToLower(number),
-		"/uk/assets/" + strings.ToUpper(s.asset), "/assets/" + s.asset, "/assets/" + number} {
-		b.goTo(path)
-		if got, want := b.path()[3:], "/assets/"+s.asset; got != want {
-			t.Errorf("%s: got the page %s, want %s", path, got, want)
-		}
-	}
-	b.mustBeContent()
-}
-
 // TestTheFirstScreenOfAPhone checks that the most important facts are visible without scrolling. It then follows
 // the list of sections by keyboard.
 func TestTheFirstScreenOfAPhone(t *testing.T) {
