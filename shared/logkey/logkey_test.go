@@ -7,13 +7,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"asset-registry/shared/needtest"
 	"asset-registry/shared/translog"
 )
 
@@ -133,27 +130,6 @@ func TestCreateLeavesAnExistingFile(t *testing.T) {
 	}
 }
 
-func TestOneOfSeveralCreatesSucceeds(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "log.key")
-	errs := make([]error, 8)
-	var group sync.WaitGroup
-	for i := range errs {
-		group.Go(func() { errs[i] = Create(file, origin) })
-	}
-	group.Wait()
-	made := 0
-	for _, err := range errs {
-		if err == nil {
-			made++
-		} else if !errors.Is(err, fs.ErrExist) {
-			t.Errorf("got %v, want %v", err, fs.ErrExist)
-		}
-	}
-	if made != 1 || len(secrets(t, file)) != 1 {
-		t.Errorf("got %d files, want 1", made)
-	}
-}
-
 func TestOriginsThatAreNoNamesAreRefused(t *testing.T) {
 	for _, wrong := range []string{"", "a b", "a+b", "a\nb", "https://registry.example/log", "registry.example/log/"} {
 		file := filepath.Join(t.TempDir(), "log.key")
@@ -226,40 +202,6 @@ func TestAFullFileTakesNoMoreKeys(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, secrets(t, file)); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
-	}
-}
-
-func TestALinkedFileStaysLinked(t *testing.T) {
-	target := write(t, secretOf(t, translog.ForLog, origin, 'a')+"\n")
-	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(target, link); err != nil {
-		t.Fatal(err)
-	}
-	if err := Rotate(link); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.Readlink(link); err != nil || got != target || len(secrets(t, target)) != 2 {
-		t.Errorf("got %q, %v, want a link to the changed file", got, err)
-	}
-}
-
-func TestARotatedFileKeepsItsOwner(t *testing.T) {
-	if os.Geteuid() != 0 {
-		needtest.Missing(t, "chown", "only root may give files away")
-	}
-	file := write(t, secretOf(t, translog.ForLog, origin, 'a')+"\n")
-	if err := os.Chown(file, 1234, 2345); err != nil {
-		t.Fatal(err)
-	}
-	if err := Rotate(file); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 1234 || stat.Gid != 2345 {
-		t.Errorf("got the owner %d:%d, want 1234:2345", stat.Uid, stat.Gid)
 	}
 }
 
