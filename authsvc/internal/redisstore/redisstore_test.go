@@ -113,57 +113,6 @@ func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 	}
 }
 
-func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
-	const password = "p@ss"
-	primary := redistest.Start(t, "--requirepass", password, "--masterauth", password)
-	replica := primary.Replicate(t)
-	sentinel := primary.Watch(t, "registry", password)
-	// No sentinel listens at the first address of the URL, 127.0.0.1:1.
-	s := open(t, "redis+sentinel://:p%40ss@127.0.0.1:1,"+sentinel+"/registry/0")
-	_, sealer := newService(t, s)
-	first, _ := record(t, sealer, "broker", 1)
-	if _, err := s.Save(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := s.client.Wait(t.Context(), 1, 5*time.Second).Result(); err != nil || got != 1 {
-		t.Fatalf("got %d replicas with the record, %v; want 1", got, err)
-	}
-	primary.Kill(t)
-	second, _ := record(t, sealer, "broker", 2)
-	var err error
-	for deadline := time.Now().Add(time.Minute); ; {
-		if _, err = s.Save(t.Context(), second); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("save for a minute after the failover: got %v, want no error", err)
-		}
-	}
-	if got, err := s.Load(t.Context(), asset); err != nil || got != second {
-		t.Errorf("load after the failover: got %+v, %v; want %+v", got, err, second)
-	}
-	direct := open(t, "redis://:p%40ss@"+replica.Addr)
-	if got, err := direct.Load(t.Context(), asset); err != nil || got != second {
-		t.Errorf("load from the former replica: got %+v, %v; want %+v", got, err, second)
-	}
-	if err := s.Ready(t.Context()); err != nil {
-		t.Errorf("ready: got %v, want no error", err)
-	}
-}
-
-func TestOpenRefusesWithoutTellingThePassword(t *testing.T) {
-	for _, url := range []string{
-		"redis+sentinel://:hunter2@host", "redis+sentinel://:hunter2@host/name/db",
-		"redis+sentinel://:hunter2@host/name?x=1", "redis://:hunter2@host:port", "redis://user:hunter2@host/db",
-		"http://:hunter2@host",
-	} {
-		_, err := Open(url, noop.NewMeterProvider().Meter(""))
-		if err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: got %v, want an error without the password", url, err)
-		}
-	}
-}
-
 func TestWarningsTellHowRecordsMayBeLost(t *testing.T) {
 	if got := open(t, redistest.Start(t).URL()).Warnings(t.Context()); len(got) != 0 {
 		t.Errorf("a durable server: got warnings %v, want none", got)

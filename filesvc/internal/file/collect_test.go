@@ -47,12 +47,7 @@ func TestACollectionGoesOn(t *testing.T) {
 	b.clock = start.Add(2 * keep)
 	b.memory.reading.Complete = b.clock
 	for _, failing := range []string{"remove", "delete"} {
-		b.memory.step = func(operation string) error {
-			if operation == failing {
-				return errLost
-			}
-			return nil
-		}
+		b.memory.fails(failing, errLost)
 		if _, err := b.Collect(t.Context()); err == nil {
 			t.Errorf("%s: got no error, want one", failing)
 		}

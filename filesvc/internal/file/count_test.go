@@ -21,12 +21,7 @@ func TestCounts(t *testing.T) {
 		failure error // error of the store of bytes
 	}{{"content", nil}, {"other", nil}, {"content", ErrFull}, {"content", errLost}, {"content", away}} {
 		f := b.register(t, "content")
-		b.memory.step = func(operation string) error {
-			if operation == "put" {
-				return c.failure
-			}
-			return nil
-		}
+		b.memory.fails("put", c.failure)
 		if stored, err := b.Upload(t.Context(), broker, f.ID, upload(c.text)); err == nil {
 			kept = stored
 		}

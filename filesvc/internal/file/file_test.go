@@ -75,6 +75,13 @@ func (b *bench) register(t *testing.T, text string) File {
 	return must(t, f, err)
 }
 
+// stored uploads a new file.
+func (b *bench) stored(t *testing.T, text string) File {
+	t.Helper()
+	f, err := b.Add(t.Context(), broker, upload(text))
+	return must(t, f, err)
+}
+
 // The method `has` fails the test unless the file has this text.
 func (b *bench) has(t *testing.T, id, want string) {
 	t.Helper()
@@ -194,8 +201,7 @@ func TestAnUploadThatFailsLeavesNoFile(t *testing.T) {
 		t.Errorf("got %v, want %v and %v", err, errLost, away)
 	}
 	b = newBench()
-	f, err := b.Add(t.Context(), broker, upload("content"))
-	must(t, f, err)
+	f := b.stored(t, "content")
 	must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
 	if _, err := b.Add(t.Context(), broker, upload("content")); fault.KindOf(err) != fault.Forbidden || errors.Is(err, ErrStale) {
 		t.Errorf("removed bytes: got %v, want a fault of kind Forbidden alone", err)
@@ -232,8 +238,7 @@ func TestALargeFile(t *testing.T) {
 // TestVerified reads files to their end. Only the stored bytes may end without an error.
 func TestVerified(t *testing.T) {
 	b := newBench()
-	f, err := b.Add(t.Context(), broker, upload("content"))
-	must(t, f, err)
+	f := b.stored(t, "content")
 	for _, c := range []struct {
 		from io.Reader
 		want error

@@ -11,8 +11,7 @@ func TestEqualFilesAreApart(t *testing.T) {
 	b := newBench()
 	var files []File
 	for range 2 {
-		f, err := b.Add(t.Context(), broker, upload("content"))
-		files = append(files, must(t, f, err))
+		files = append(files, b.stored(t, "content"))
 	}
 	must(t, files[0], b.Name(t.Context(), files[0].ID, false))
 	b.clock = start.Add(2 * keep)

@@ -32,8 +32,7 @@ const image = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 // add stores a file, and marks it as named by a document.
 func (b *bench) add(t *testing.T, text string, isIllustration bool) File {
 	t.Helper()
-	f, err := b.Add(t.Context(), broker, upload(text))
-	must(t, f, err)
+	f := b.stored(t, text)
 	must(t, f, b.Name(t.Context(), f.ID, isIllustration))
 	return f
 }
@@ -240,12 +239,7 @@ func TestDrawingFailsAtEachStep(t *testing.T) {
 		for _, failure := range []error{errors.New("away"), errLost} {
 			b := newBench()
 			f := b.add(t, image, true)
-			b.memory.step = func(o string) error {
-				if o == operation {
-					return failure
-				}
-				return nil
-			}
+			b.memory.fails(operation, failure)
 			if err := b.drawOne(t.Context(), &painter{do: works}, f.ID); err == nil {
 				t.Errorf("%s fails: got no error", operation)
 			}

@@ -18,10 +18,7 @@ func TestRemoval(t *testing.T) {
 	b := newBench()
 	var files []File
 	for _, text := range []string{"content", "content", "other"} {
-		f, err := b.Add(t.Context(), broker, upload(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := b.stored(t, text)
 		files = append(files, f)
 	}
 	for _, c := range []struct {
@@ -84,8 +81,7 @@ func TestRemoval(t *testing.T) {
 func TestARefusedUploadLeavesNothing(t *testing.T) {
 	for n := 0; ; n++ { // the process dies at step n; it does not die at step 0
 		b := newBench()
-		f, err := b.Add(t.Context(), broker, upload("content"))
-		must(t, f, err)
+		f := b.stored(t, "content")
 		must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
 		registered := b.register(t, "content")
 		steps, dead := 0, errors.New("the process is dead")
@@ -188,8 +184,7 @@ func TestARemovalTakesNothingElse(t *testing.T) {
 	b = newBench()
 	var files []File
 	for range 3 {
-		f, err := b.Add(t.Context(), broker, upload("content"))
-		files = append(files, must(t, f, err))
+		files = append(files, b.stored(t, "content"))
 	}
 	files[1].State = Collected
 	b.memory.files[files[1].ID] = files[1]
@@ -235,17 +230,9 @@ func TestARemovalTakesNothingElse(t *testing.T) {
 // nevertheless, and the collector must delete the bytes later.
 func TestARemovalIsAppliedAgain(t *testing.T) {
 	b := newBench()
-	f, err := b.Add(t.Context(), broker, upload("content"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := b.stored(t, "content")
 	away := errors.New("away")
-	b.memory.step = func(operation string) error {
-		if operation == "remove" {
-			return away
-		}
-		return nil
-	}
+	b.memory.fails("remove", away)
 	if _, err := b.Remove(t.Context(), admin, f.ID, "x"); !errors.Is(err, away) {
 		t.Errorf("got %v, want the error of the store", err)
 	}
@@ -312,15 +299,9 @@ func TestRestoredMetadataBringNoRemovedFileBack(t *testing.T) {
 // removal later.
 func TestARemovalThatWasNotNotedIsNotedLater(t *testing.T) {
 	b := newBench()
-	f, err := b.Add(t.Context(), broker, upload("content"))
-	must(t, f, err)
+	f := b.stored(t, "content")
 	away := errors.New("away")
-	b.memory.step = func(operation string) error {
-		if operation == "note removal" {
-			return away
-		}
-		return nil
-	}
+	b.memory.fails("note removal", away)
 	if _, err := b.Remove(t.Context(), admin, f.ID, "x"); !errors.Is(err, away) {
 		t.Errorf("got %v, want the error of the store", err)
 	}
@@ -366,8 +347,7 @@ func TestOneFailureStopsNoOtherRemoval(t *testing.T) {
 			b := newBench()
 			var files []File
 			for range 4 {
-				f, err := b.Add(t.Context(), broker, upload("content"))
-				files = append(files, must(t, f, err))
+				files = append(files, b.stored(t, "content"))
 			}
 			c.prepare(t, b, files)
 			failures := 0
