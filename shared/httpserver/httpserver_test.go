@@ -353,21 +353,14 @@ func TestInProcessCarriesRequestAndAnswer(t *testing.T) {
 }
 
 func TestServeFinishesWhatItHasBegun(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	begun, finish := make(chan struct{}), make(chan struct{})
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	begun, finish, answered := make(chan struct{}), make(chan struct{}), make(chan string, 1)
+	addr, stop := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(begun)
 		<-finish
 		io.WriteString(w, "done")
-	})
-	ctx, stop := context.WithCancel(context.Background())
-	served, answered := make(chan error, 1), make(chan string, 1)
-	go func() { served <- Serve(ctx, listener, handler, slog.New(slog.DiscardHandler), ServeOptions{}) }()
+	}), ServeOptions{}, defaultTimeouts)
 	go func() {
-		resp, err := http.Get("http://" + listener.Addr().String())
+		resp, err := http.Get("http://" + addr)
 		if err != nil {
 			answered <- err.Error()
 			return
@@ -381,8 +374,5 @@ func TestServeFinishesWhatItHasBegun(t *testing.T) {
 	close(finish)
 	if got := <-answered; got != "done" {
 		t.Errorf("a request under way: got %q, want %q", got, "done")
-	}
-	if err := <-served; err != nil {
-		t.Errorf("Serve: got %v, want nil", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -49,13 +50,8 @@ func (w *writes) check(t *testing.T, want ...int) {
 	for _, text := range w.all {
 		got = append(got, strings.Count(text, "\n"))
 	}
-	if len(got) != len(want) {
+	if !slices.Equal(got, want) {
 		t.Fatalf("lines of each write: got %v, want %v", got, want)
-	}
-	for i := range got {
-		if got[i] != want[i] {
-			t.Fatalf("lines of each write: got %v, want %v", got, want)
-		}
 	}
 }
 

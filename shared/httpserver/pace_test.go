@@ -36,30 +36,14 @@ func sending(t *testing.T, pace Pace, size int, timeout time.Duration, crowded b
 		}
 		return nil
 	}))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, engine, slog.New(slog.DiscardHandler), ServeOptions{}) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	return listener.Addr().String(), errs
+	addr, _ = serveFor(t, engine, ServeOptions{}, defaultTimeouts)
+	return addr, errs
 }
 
 // askLarge requests /large and reads nothing.
 func askLarge(t *testing.T, addr string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
+	conn := connect(t, addr)
 	fmt.Fprintf(conn, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
 	return conn
 }
@@ -127,24 +111,8 @@ func TestASlowBodyHearsWhy(t *testing.T) {
 		<-c.Request.Context().Done()
 		return fmt.Errorf("%w: %w", fault.New(fault.Invalid, fault.Body, "file", "too slow"), err)
 	}))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, engine, slog.New(slog.DiscardHandler), ServeOptions{}) }()
-	defer func() {
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	}()
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	addr, _ := serveFor(t, engine, ServeOptions{}, defaultTimeouts)
+	conn := connect(t, addr)
 	fmt.Fprint(conn, "POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
