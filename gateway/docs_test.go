@@ -7,10 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -179,30 +177,6 @@ func TestRefusalsBelowTheDocumentation(t *testing.T) {
 				t.Errorf("got Content-Type %q, want %q", got.Header().Get("Content-Type"), jsonType)
 			}
 		})
-	}
-}
-
-func TestAFloodOfTheDocumentationIsBounded(t *testing.T) {
-	two, now := int64(2), time.Now()
-	s := start(t, func(c *Config) {
-		c.Limits = Limits{AddressRead: &two}
-		c.Now = func() time.Time { return now } // the clock stands still, so all requests count in the same second
-	})
-	for _, path := range []string{"/docs", docsSite(t).Files()[0]} {
-		var got []int
-		for range 3 {
-			r := httptest.NewRequest("GET", path, nil)
-			r.RemoteAddr = "192.0.2." + map[bool]string{true: "1", false: "2"}[path == "/docs"] + ":1000"
-			w := httptest.NewRecorder()
-			s.Handler().ServeHTTP(w, r)
-			got = append(got, w.Code)
-			if w.Code == http.StatusTooManyRequests && w.Header().Get("Cache-Control") != "no-store" {
-				t.Errorf("%s: got 429 with Cache-Control %q, want no-store", path, w.Header().Get("Cache-Control"))
-			}
-		}
-		if want := []int{200, 200, 429}; !slices.Equal(got, want) {
-			t.Errorf("%s: got %d, want %d", path, got, want)
-		}
 	}
 }
 

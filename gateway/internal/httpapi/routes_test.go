@@ -158,9 +158,10 @@ func TestEveryRouteHasALimit(t *testing.T) {
 				}
 				for _, form := range forms {
 					got := send(engine, r[0], r[1], append(headers, form...)...)
-					if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" {
-						t.Errorf("%s: the second %s %s %v with the key %q: got %d, want 429 with Retry-After",
-							variant.name, r[0], r[1], form, key, got.Code)
+					if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" ||
+						got.Header().Get("Cache-Control") != "no-store" {
+						t.Errorf("%s: the second %s %s %v with the key %q: got %d %v, want 429 with Retry-After for no cache",
+							variant.name, r[0], r[1], form, key, got.Code, got.Header())
 					}
 				}
 			}
