@@ -28,6 +28,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 )
 
 // startAdmin starts a service with an admin API. It returns the API's address and an operator's key.
@@ -40,20 +41,12 @@ func startAdmin(t *testing.T) (s *Server, address, key string) {
 func startAdminFor(ctx context.Context, t *testing.T, c Config) (s *Server, address, key string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c.Store, c.Secrets = "file:"+filepath.Join(t.TempDir(), "tokens.db"), keyring.Ring{secret}
 	c.Admin, c.Log = listener, slog.New(slog.DiscardHandler)
 	s, err = New(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.Try(t, s.Close()) })
 	if key, err = s.AdminKey(t.Context(), "Оператор"); err != nil {
 		t.Fatal(err)
 	}
@@ -64,23 +57,17 @@ func startAdminFor(ctx context.Context, t *testing.T, c Config) (s *Server, addr
 func request(t *testing.T, key, method, address, body string, header ...string) (*http.Response, []byte) {
 	t.Helper()
 	req, err := http.NewRequest(method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	req.SetBasicAuth(key, "")
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return resp, text
 }
 
@@ -113,9 +100,7 @@ func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 		t.Fatalf("create a broker: got %d %v, want 201", status, answer)
 	}
 	before, err := client.WatchKeys(t.Context(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	status, made := ask(t, admin, address+"/keys", `{"data": {
 		"broker": "b", "name": "n", "role": "broker", "levels": "13", "test": true, "expires": "2100-01-01T00:00:00Z",
 		"limits": {"write": {"1s": 5, "1m": 100}}, "allow": ["192.0.2.0/24", "2001:db8::1"]}}`)
@@ -142,9 +127,7 @@ func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 	}
 	use := authapi.Use{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.5"), Micros: time.Now().UnixMicro()}
 	report := authapi.ReportUsageRequest{Uses: []authapi.Use{use}}
-	if err := client.ReportUsage(t.Context(), report); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, client.ReportUsage(t.Context(), report))
 	if _, shown := ask(t, admin, address+"/keys/"+id, ""); !strings.Contains(mustText(t, shown), `"from":"192.0.2.5"`) {
 		t.Errorf("got %v, want a use from 192.0.2.5", shown)
 	}
@@ -157,9 +140,7 @@ func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 func mustText(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(text)
 }
 
@@ -169,9 +150,7 @@ func do(t *testing.T, key, method, address, body string) (status int, problems [
 	t.Helper()
 	resp, text := request(t, key, method, address, body)
 	var answer struct{ Errors []fault.Detail }
-	if err := json.Unmarshal(text, &answer); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &answer))
 	for _, d := range answer.Errors {
 		problems = append(problems, d.Location+"/"+d.Name+": "+d.Description)
 	}
@@ -334,9 +313,7 @@ func TestTheInternalAPIHasNoDoorToTheAdminAPI(t *testing.T) {
 	s, address, admin := startAdmin(t)
 	internal := http.Client{Transport: httpserver.InProcess(s.Handler())}
 	req, err := http.NewRequest(http.MethodGet, "http://authsvc/admin/v1/keys", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	req.SetBasicAuth(admin, "")
 	if resp, err := internal.Do(req); err != nil || resp.StatusCode != 404 {
 		t.Errorf("the internal API: got %v, %v; want 404", resp, err)
@@ -366,9 +343,7 @@ func TestTheConsoleIsOnTheAdminListenerAlone(t *testing.T) {
 		"/livez":           {200, "application/json"},
 	} {
 		resp, err := http.Get(address + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != want.status || resp.Header.Get("Content-Type") != want.kind {
 			kind := resp.Header.Get("Content-Type")
@@ -464,9 +439,7 @@ func TestTheAdminAPIBelievesNothingThatOnlyServicesMaySay(t *testing.T) {
 	const trace = "0af7651916cd43dd8448eb211c80319c"
 	resp, _ := request(t, key, http.MethodGet, address+"/keys", "", httpserver.TimeoutHeader, "0",
 		"Traceparent", "00-"+trace+"-b7ad6b7169203331-01")
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("got %d, want 200", resp.StatusCode)
-	}
+	expect.Equal(t, resp.StatusCode, http.StatusOK, "")
 	if got := resp.Header.Get(httpserver.TraceIDHeader); got == "" || got == trace {
 		t.Errorf("got trace id %q, want a new one", got)
 	}

@@ -16,6 +16,7 @@ import (
 	"asset-registry/gateway/internal/openapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestWelcomeNamesTheDocumentation(t *testing.T) {
@@ -99,16 +100,12 @@ func compressedAndSmall(t *testing.T, s *Server, page string) {
 	for _, path := range paths {
 		plain, zipped := fetch(t, s, "GET", path), fetch(t, s, "GET", path, "Accept-Encoding", "gzip, br, zstd")
 		all += zipped.Body.Len()
-		if got := zipped.Header().Get("Content-Encoding"); got != "gzip" {
-			t.Errorf("%s: got Content-Encoding %q, want gzip", path, got)
-		}
+		expect.Equal(t, zipped.Header().Get("Content-Encoding"), "gzip", "%s: Content-Encoding", path)
 		if vary := strings.Join(zipped.Header()["Vary"], ", "); !strings.Contains(vary, "Accept-Encoding") {
 			t.Errorf("%s: got Vary %q, want Accept-Encoding in it", path, vary)
 		}
 		r, err := gzip.NewReader(zipped.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text, err := io.ReadAll(r)
 		if err != nil || !bytes.Equal(text, plain.Body.Bytes()) {
 			t.Errorf("%s: got %d decoded bytes, %v; want the %d plain bytes", path, len(text), err, plain.Body.Len())
@@ -127,9 +124,7 @@ func compressedAndSmall(t *testing.T, s *Server, page string) {
 func docsSite(t *testing.T) *docspage.Site {
 	t.Helper()
 	site, err := docspage.New(docspage.Options{Document: openapi.JSON})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return site
 }
 
@@ -170,9 +165,7 @@ func TestRefusalsBelowTheDocumentation(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := c.run(t, s)
-			if got.Header().Get("Allow") != c.allow {
-				t.Errorf("got Allow %q, want %q", got.Header().Get("Allow"), c.allow)
-			}
+			expect.Equal(t, got.Header().Get("Allow"), c.allow, "Allow")
 			if got.Code == http.StatusNotFound && got.Header().Get("Content-Type") != jsonType {
 				t.Errorf("got Content-Type %q, want %q", got.Header().Get("Content-Type"), jsonType)
 			}

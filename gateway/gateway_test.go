@@ -15,6 +15,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // known answers as an auth service that is ready and knows one key, "key".
@@ -66,9 +67,7 @@ func start(t testing.TB, change func(*Config)) *Server {
 		change(&c)
 	}
 	s, err := New(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -202,9 +201,7 @@ func TestToLookForAnObjectCounts(t *testing.T) {
 			free.run(t, s)
 		}
 	}
-	if asked != 0 {
-		t.Errorf("got %d requests to the asset service, want none without an object", asked)
-	}
+	expect.Equal(t, asked, 0, "requests to the asset service")
 	for range 10 { // each new second admits one more request
 		recorder := httptest.NewRecorder()
 		s.Handler().ServeHTTP(recorder, httptest.NewRequest("POST", "/api/2.5/assets/there", nil))
@@ -357,9 +354,7 @@ func BenchmarkRead(b *testing.B) {
 		Limits:  Limits{AddressRead: new(int64(1 << 40)), KeyRead: new(int64(1 << 40))},
 		Log:     slog.New(slog.NewJSONHandler(io.Discard, nil)),
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	for _, c := range []struct {
 		name string
 		key  string

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // counted is an asset service with one asset. It counts its requests.
@@ -127,9 +129,7 @@ func TestOnlyWholeAnswersAreKept(t *testing.T) {
 			for range 4 {
 				readAsset(s, "GET", "a")
 			}
-			if got := service.asked.Load(); got != 4 {
-				t.Errorf("got %d readings by the asset service, want 4", got)
-			}
+			expect.Equal(t, service.asked.Load(), 4, "readings by the asset service")
 		})
 	}
 }
@@ -146,7 +146,5 @@ func BenchmarkReadFromMemory(b *testing.B) {
 	for b.Loop() {
 		readAsset(s, "GET", "a")
 	}
-	if got := service.asked.Load(); got != 2 {
-		b.Errorf("got %d readings by the asset service, want 2", got)
-	}
+	expect.Equal(b, service.asked.Load(), 2, "readings by the asset service")
 }

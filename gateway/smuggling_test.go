@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestNoRequestHidesInAnother sends bytes that two servers might read differently. The asset service must get
@@ -95,9 +97,7 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 			seen = nil
 			mu.Unlock()
 			conn, err := net.Dial("tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			defer conn.Close()
 			io.WriteString(conn, c.sent)
 			var statuses []string

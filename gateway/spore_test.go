@@ -11,6 +11,7 @@ import (
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestHealth(t *testing.T) {
@@ -47,9 +48,7 @@ func TestSporeNamesEveryRoute(t *testing.T) {
 			Expected     []int `json:"expected_status"`
 		}
 	}
-	if err := json.Unmarshal(got.Body.Bytes(), &spore); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(got.Body.Bytes(), &spore))
 	if spore.BaseURL != "https://registry.example/api/2.5" || spore.Version != "2.5" {
 		t.Errorf("got %+v, want the base URL https://registry.example/api/2.5 and version 2.5", spore)
 	}
@@ -89,7 +88,5 @@ func TestAGatewayWithTwoSecretsInsistsOnAServerID(t *testing.T) {
 		t.Errorf("without a server id: got %v, want an error with %s in it", err, ServerIDOf(old))
 	}
 	c.ServerID = ServerIDOf(old)
-	if err := c.Validate(); err != nil {
-		t.Errorf("with a server id: got %v, want no error", err)
-	}
+	expect.Err(t, c.Validate(), nil, "with a server id")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestFailover(t *testing.T) {
@@ -70,9 +71,7 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 	// No sentinel listens at the first address of the list.
 	address := "redis+sentinel://:p%40ss@127.0.0.1:1," + primary.Watch(t, "main", password) + "/main/0"
 	client, err := Open(address, timeouts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer client.Close()
 	write := func(value string) {
 		t.Helper()
@@ -93,9 +92,7 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 	}
 	write("after the failover")
 	direct, err := Open("redis://:p%40ss@"+replica.Addr, timeouts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer direct.Close()
 	if got, err := direct.Get(t.Context(), "name").Result(); err != nil || got != "after the failover" {
 		t.Errorf("the former replica: got %q, %v; want what was written after the failover", got, err)

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestABodyThatFailsEndsItsRequest sends bodies that end too early. Each request must return an error.
@@ -15,9 +17,7 @@ func TestABodyThatFailsEndsItsRequest(t *testing.T) {
 	p := newPool(t, s.URL)
 	for range 2 { // each request needs a new connection, because the failed one is closed
 		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://service/", io.NopCloser(strings.NewReader("12")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r.ContentLength = 3
 		if resp, err := p.RoundTrip(r); err == nil {
 			resp.Body.Close()

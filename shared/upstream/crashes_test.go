@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestARequestThatKillsDoesNotTravel(t *testing.T) {
@@ -36,9 +38,7 @@ func TestARequestThatKillsDoesNotTravel(t *testing.T) {
 			t.Fatal("got an answer to a request that kills its server, want an error")
 		}
 	}
-	if got := asked() - before; got != 11 {
-		t.Errorf("10 equal requests that kill: got %d arrivals, want 11, with one retry", got)
-	}
+	expect.Equal(t, asked()-before, 11, "10 equal requests that kill: arrivals")
 	if _, _, err := ask(t, p, "GET", "/?kill&other", ""); err == nil {
 		t.Fatal("got an answer to a request that kills its server, want an error")
 	}
@@ -61,9 +61,7 @@ func TestCrashesAreForgotten(t *testing.T) {
 		{"after crashTime", now.Add(crashTime), true},
 		{"the second crash after crashTime", now.Add(crashTime + 1), false},
 	} {
-		if got := d.mayRepeat(r, c.at); got != c.want {
-			t.Errorf("%s: got %t, want %t", c.name, got, c.want)
-		}
+		expect.Equal(t, d.mayRepeat(r, c.at), c.want, "%s", c.name)
 	}
 	for i := range 2 * maxCrashes {
 		r, _ := http.NewRequest("GET", fmt.Sprintf("http://service/%d", i), nil)

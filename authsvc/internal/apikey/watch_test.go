@@ -16,6 +16,7 @@ import (
 
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/testing/expect"
 )
 
 // record is an audit log in memory that counts its reads.
@@ -145,13 +146,9 @@ func TestAGatewayReadsTheWholeAnswer(t *testing.T) {
 			r.add("key " + strings.Repeat("<", 16) + "kkkk")
 		}
 		short, err := NewWatch(r).Await(t.Context(), since, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text, err := json.Marshal(short)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r.entries[1].Subject += strings.Repeat("k", maxNames-len(text)+more)
 		got, err := NewWatch(r).Await(t.Context(), since, time.Hour)
 		if err != nil || got.All != all || !all && len(got.Keys) != 300 {

@@ -22,14 +22,13 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 func open(t *testing.T, url string) *Store {
 	t.Helper()
 	s, err := Open(url, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -54,30 +53,22 @@ func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 		Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash("mine")}},
 	}
 	text, err := k.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	planted := []error{
 		s.Ready(t.Context()),
 		s.client.HSet(t.Context(), keysKey, k.ID, text).Err(),
 		s.client.HSet(t.Context(), hashesKey, authapi.Hash("mine"), k.ID).Err(),
 	}
-	if err := errors.Join(planted...); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(planted...))
 	find := func() error {
 		_, err := s.FindSecret(t.Context(), authapi.Hash("mine"))
 		return err
 	}
-	if err := find(); !errors.Is(err, apikey.ErrNotFound) {
-		t.Errorf("a key that is not in the index: got %v, want ErrNotFound", err)
-	}
+	expect.Err(t, find(), apikey.ErrNotFound, "a key that is not in the index")
 	// Redis orders members by name only if all have the same score. The index uses the score 0, so a key with
 	// another score is not found.
 	for score, found := range map[float64]bool{-1: false, 1: false, 0: true} {
-		if err := s.client.ZAdd(t.Context(), idsKey, redis.Z{Score: score, Member: k.ID}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.client.ZAdd(t.Context(), idsKey, redis.Z{Score: score, Member: k.ID}).Err())
 		if err := find(); (err == nil) != found {
 			t.Errorf("a key with score %v: got %v, want found: %t", score, err, found)
 		}
@@ -87,16 +78,12 @@ func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 	s := open(t, redistest.Start(t, "--maxmemory", "4mb").URL())
 	sealer, err := audit.NewSealer(keyring.Ring{[]byte(strings.Repeat("s", 32))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	service := admin.NewService(s, sealer, slog.New(slog.DiscardHandler), time.Now)
 	by := admin.OfCommand("test")
 	n := adminapi.NewKey{KeySettings: adminapi.KeySettings{Name: "n", Role: "operator"}}
 	k, secret, err := service.CreateKey(t.Context(), by, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for size := 100_000; size > 0; size /= 10 { // small values fill the rest, because a command itself needs memory too
 		for n, err := 0, error(nil); err == nil; n++ {
 			err = s.client.Set(t.Context(), fmt.Sprint("filler", size, n), strings.Repeat("x", size), 0).Err()
@@ -105,9 +92,7 @@ func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 			}
 		}
 	}
-	if _, err := service.RevokeKey(t.Context(), by, k.ID); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(service.RevokeKey(t.Context(), by, k.ID))(t)
 	if got, err := s.FindSecret(t.Context(), authapi.Hash(secret)); err != nil || got.Key.Revoked.IsZero() {
 		t.Errorf("got %+v, %v; want a revoked key", got, err)
 	}
@@ -134,9 +119,7 @@ const asset = "00112233445566778899aabbccddeeff"
 func newService(t *testing.T, s *Store) (*token.Service, *token.Sealer) {
 	t.Helper()
 	sealer, err := token.NewSealer(keyring.Ring{[]byte(strings.Repeat("s", 32))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return token.NewService(s, sealer, time.Hour), sealer
 }
 
@@ -145,9 +128,7 @@ func verify(t *testing.T, s *token.Service, who, sealed string) bool {
 	got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{
 		AssetID: asset, Broker: who, TokenHash: authapi.Hash("token of " + who), Sealed: sealed,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return got.Valid
 }
 
@@ -155,9 +136,7 @@ func record(t *testing.T, sealer *token.Sealer, owner string, generation int64) 
 	t.Helper()
 	r := token.Record{AssetID: asset, Broker: owner, OwnerHash: authapi.Hash("token of " + owner), Generation: generation}
 	sealed, err := sealer.Seal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return r, sealed
 }
 
@@ -172,9 +151,7 @@ func TestAFlushLosesNoOwner(t *testing.T) {
 		if got, err := s.Load(t.Context(), asset); err != nil || got != r {
 			t.Errorf("load: got %+v, %v; want %+v", got, err, r)
 		}
-		if err := s.client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.client.FlushAll(t.Context()).Err())
 	}
 }
 
@@ -199,9 +176,7 @@ func TestAKilledServerKeepsWhatItHasAnswered(t *testing.T) {
 	s := open(t, server.URL())
 	_, sealer := newService(t, s)
 	r, _ := record(t, sealer, "broker", 1)
-	if _, err := s.Save(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.Save(t.Context(), r))(t)
 	server.Kill(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -226,15 +201,11 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 		t.Fatalf("load while Redis is up: got %v, want %v", err, token.ErrNotFound)
 	}
 	ready := s.Ready(t.Context())
-	if err := errors.Join(ready, s.client.Set(t.Context(), recordKey("other"), "no hash", 0).Err()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(ready, s.client.Set(t.Context(), recordKey("other"), "no hash", 0).Err()))
 	if _, err := s.Load(t.Context(), "other"); err == nil || fault.KindOf(err) == fault.Unavailable {
 		t.Errorf("load a value of another type: got %v, want an error that is a defect", err)
 	}
-	if err := s.client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
 	if err := s.CreateTransfer(t.Context(), token.Transfer{ID: "id"}); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("write while Redis refuses writes: got %v, want a fault of kind Unavailable", err)
 	}
@@ -253,9 +224,7 @@ func TestAConfirmationBelongsToARunOfTheServer(t *testing.T) {
 	server := redistest.Start(t)
 	replica := server.Replicate(t)
 	s, told := open(t, server.URL()), adminapi.Head{Seq: 3, Hash: authapi.Hash("x")}
-	if err := s.Tell(t.Context(), told); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Tell(t.Context(), told))
 	if n, err := s.watcher.Wait(t.Context(), 1, 5*time.Second).Result(); err != nil {
 		t.Fatalf("got %d replicas, %v; want one", n, err)
 	}
@@ -300,13 +269,9 @@ func TestTheEndOfARightWaitsForAReplica(t *testing.T) {
 		c.before()
 		s := open(t, c.at.URL())
 		before, err := s.Head(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		change := admin.Change{Ends: c.ends, Entry: adminapi.Entry{Seq: before.Seq + 1, Hash: authapi.Hash(c.name)}}
-		if err := s.Commit(t.Context(), before, change); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
-		}
+		expect.Err(t, s.Commit(t.Context(), before, change), c.want, "%s", c.name)
 		if now, err := s.Head(t.Context()); err != nil || now.Seq != before.Seq+1 {
 			t.Errorf("%s: got the head %v, %v; want the change done", c.name, now, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestEachFailureOfAStoreIsTold makes each step of each operation fail, one at a time. The operation must then
@@ -169,9 +170,7 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 				}
 				return nil
 			}
-			if err := do(t.Context()); !errors.Is(err, away) {
-				t.Errorf("%s: step %d, %s, fails: got %v, want its error", c.name, at, failed, err)
-			}
+			expect.Err(t, do(t.Context()), away, "%s: step %d, %s, fails", c.name, at, failed)
 		}
 	}
 }
@@ -214,9 +213,7 @@ func TestDamagedBytesAreNotServed(t *testing.T) {
 	b := newBench()
 	f := b.stored(t, "content")
 	b.Service.bytes = unseekables{b.memory}
-	if _, err := b.Open(t.Context(), f); !errors.Is(err, errLost) {
-		t.Errorf("no length: got %v, want %v", err, errLost)
-	}
+	expect.ErrOf(t, errLost, "no length")(b.Open(t.Context(), f))
 	b.Service.bytes = b.memory
 	for _, text := range []string{"conten", "contents", ""} {
 		b.memory.blobs[f.Blob] = kept{text: []byte(text)}
@@ -224,9 +221,7 @@ func TestDamagedBytesAreNotServed(t *testing.T) {
 			t.Errorf("%d bytes instead of %d: got no error, want one", len(text), f.Size)
 		}
 	}
-	if got := b.Counts.Unread.Load(); got != 4 {
-		t.Errorf("got %d readings that failed, want 4", got)
-	}
+	expect.Equal(t, b.Counts.Unread.Load(), 4, "readings that failed")
 }
 
 // halfFeed is a feed that has one page, and fails after it.

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // painter is a Drawer that calls the function `do`, and counts the calls.
@@ -318,9 +319,7 @@ func TestAFailureIsDrawnLater(t *testing.T) {
 		p.do = func() error { end(); return away }
 		b.add(t, image, true)
 		b.Draw(ctx, p, func(err error) { t.Errorf("ended during a drawing: got %v told, want nothing", err) })
-		if p.calls != 3 {
-			t.Errorf("got %d drawings, want 3", p.calls)
-		}
+		expect.Equal(t, p.calls, 3, "drawings")
 	})
 }
 
@@ -356,7 +355,5 @@ func TestASearchEndsAfterTenFailures(t *testing.T) {
 	}
 	p.do = works
 	must(t, f, b.drawMissed(t.Context(), p))
-	if got := b.Counts.Drawn.Load(); got != maxFailed+1 {
-		t.Errorf("got %d files drawn, want %d", got, maxFailed+1)
-	}
+	expect.Equal(t, b.Counts.Drawn.Load(), maxFailed+1, "files drawn")
 }

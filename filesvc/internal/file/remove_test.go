@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 var admin = identity.Identity{Broker: "operator", KeyID: "k9", Role: identity.Administrator}
@@ -50,9 +51,7 @@ func TestRemoval(t *testing.T) {
 			t.Errorf("a file with removed bytes: got %v, want Gone", err)
 		}
 	}
-	if len(b.memory.blobs) != 1 {
-		t.Errorf("got %d blobs, want only the other file's", len(b.memory.blobs))
-	}
+	expect.Equal(t, len(b.memory.blobs), 1, "blobs")
 	claim := Claim{MD5: files[0].MD5, Broker: broker.Broker}
 	if _, err := b.Claim(t.Context(), files[0].ID, claim); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("a document of a removed file: got %v, want Invalid", err)
@@ -61,15 +60,11 @@ func TestRemoval(t *testing.T) {
 		t.Errorf("the same bytes again: got %v, want Forbidden", err)
 	}
 	registered, err := b.Register(t.Context(), broker, files[0].MD5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := b.Upload(t.Context(), broker, registered.ID, upload("content")); fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("the same bytes registered: got %v, want Forbidden", err)
 	}
-	if len(b.memory.blobs) != 1 {
-		t.Errorf("got %d blobs, want only the other file's", len(b.memory.blobs))
-	}
+	expect.Equal(t, len(b.memory.blobs), 1, "blobs")
 	if got, err := b.memory.Usage(t.Context(), broker.Broker); err != nil || got.Bytes != files[2].Size {
 		t.Errorf("got %+v, %v, want the bytes of the other file", got, err)
 	}
@@ -233,9 +228,7 @@ func TestARemovalIsAppliedAgain(t *testing.T) {
 	f := b.stored(t, "content")
 	away := errors.New("away")
 	b.memory.fails("remove", away)
-	if _, err := b.Remove(t.Context(), admin, f.ID, "x"); !errors.Is(err, away) {
-		t.Errorf("got %v, want the error of the store", err)
-	}
+	expect.ErrOf(t, away, "")(b.Remove(t.Context(), admin, f.ID, "x"))
 	b.memory.step = func(string) error { return nil }
 	if _, err := b.Get(t.Context(), f.ID); fault.KindOf(err) != fault.Gone {
 		t.Errorf("got %v, want Gone", err)
@@ -288,9 +281,7 @@ func TestRestoredMetadataBringNoRemovedFileBack(t *testing.T) {
 			if _, err := b.Add(t.Context(), broker, upload("content")); fault.KindOf(err) != fault.Forbidden {
 				t.Errorf("the same bytes again: got %v, want Forbidden", err)
 			}
-			if len(b.memory.blobs) != 0 {
-				t.Errorf("got %d blobs, want none", len(b.memory.blobs))
-			}
+			expect.Equal(t, len(b.memory.blobs), 0, "blobs")
 		})
 	}
 }
@@ -302,9 +293,7 @@ func TestARemovalThatWasNotNotedIsNotedLater(t *testing.T) {
 	f := b.stored(t, "content")
 	away := errors.New("away")
 	b.memory.fails("note removal", away)
-	if _, err := b.Remove(t.Context(), admin, f.ID, "x"); !errors.Is(err, away) {
-		t.Errorf("got %v, want the error of the store", err)
-	}
+	expect.ErrOf(t, away, "")(b.Remove(t.Context(), admin, f.ID, "x"))
 	b.memory.step = func(string) error { return nil }
 	if _, err := b.Collect(t.Context()); err != nil || len(b.memory.removed) != 1 {
 		t.Errorf("got %v and %d noted removals, want one", err, len(b.memory.removed))

@@ -7,6 +7,8 @@ import (
 
 	permission "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestSigningInAndOut(t *testing.T) {
@@ -28,9 +30,7 @@ func TestSigningInAndOut(t *testing.T) {
 	if b.path() != "/keys" || strings.Contains(b.cookies(), key) {
 		t.Errorf("got the page %s with the cookies %s, want /keys and no key in a cookie", b.location(), b.cookies())
 	}
-	if readable := evaluate[string](b, "document.cookie"); readable != "" {
-		t.Errorf("got the cookie %s in script, want none", readable)
-	}
+	expect.Equal(t, evaluate[string](b, "document.cookie"), "", "the cookie in script")
 	b.click(".account button")
 	b.mustSay("You are signed out.")
 	b.goTo("/audit")
@@ -128,9 +128,7 @@ func (b *browser) checkHidden(first string) {
 	b.run(chromedp.NavigateBack())
 	b.mustNotSay(first)
 	b.goTo("/keys?q=PROD&broker=acme")
-	if rows := evaluate[int](b, "document.querySelectorAll('.rows tbody tr').length"); rows != 1 {
-		b.t.Errorf("got %d keys, want 1", rows)
-	}
+	expect.Equal(b.t, evaluate[int](b, "document.querySelectorAll('.rows tbody tr').length"), 1, "keys")
 	b.mustNotSay(first)
 }
 
@@ -158,9 +156,7 @@ func TestAReloadWithoutScriptRepeatsNothing(t *testing.T) {
 	b.mustSay("Nothing was done again", "quiet")
 	b.mustNotSay(first, "ark_")
 	b.goTo("/keys?broker=acme")
-	if rows := evaluate[int](b, "document.querySelectorAll('.rows tbody tr').length"); rows != 1 {
-		t.Errorf("got %d keys, want 1", rows)
-	}
+	expect.Equal(t, evaluate[int](b, "document.querySelectorAll('.rows tbody tr').length"), 1, "keys")
 	b.click(".rows tbody a")
 	b.click(`a[href$="/revoke"]`)
 	for range 2 { // a reported use makes the console ask for the key's name, so the first try may fail
