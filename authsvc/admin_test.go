@@ -28,6 +28,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 )
 
 // startAdmin starts a service with an admin API. It returns the API's address and an operator's key.
@@ -40,24 +41,34 @@ func startAdmin(t *testing.T) (s *Server, address, key string) {
 func startAdminFor(ctx context.Context, t *testing.T, c Config) (s *Server, address, key string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c.Store, c.Secrets = "file:"+filepath.Join(t.TempDir(), "tokens.db"), keyring.Ring{secret}
 	c.Admin, c.Log = listener, slog.New(slog.DiscardHandler)
 	s, err = New(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.Try(t, s.Close()) })
 	if key, err = s.AdminKey(t.Context(), "Оператор"); err != nil {
 		t.Fatal(err)
 	}
 	return s, "http://" + listener.Addr().String() + "/admin/v1", key
+}
+
+// request calls the admin API. The argument `header` lists names and values in turn.
+func request(t *testing.T, key, method, address, body string, header ...string) (*http.Response, []byte) {
+	t.Helper()
+	req, err := http.NewRequest(method, address, strings.NewReader(body))
+	expect.OK(t, err)
+	req.SetBasicAuth(key, "")
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	expect.OK(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	expect.OK(t, err)
+	return resp, text
 }
 
 // ask calls the admin API and returns the response's status and JSON. It sends a POST if body is not empty.
@@ -67,22 +78,19 @@ func ask(t *testing.T, key, address, body string) (status int, answer map[string
 	if body != "" {
 		method = http.MethodPost
 	}
-	req, err := http.NewRequest(method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || json.Unmarshal(text, &answer) != nil {
+	resp, text := request(t, key, method, address, body, "Authorization", "Bearer "+key)
+	if err := json.Unmarshal(text, &answer); err != nil {
 		t.Fatalf("got %s, %v; want JSON", text, err)
 	}
 	return resp.StatusCode, answer
+}
+
+// newest returns the newest entry of the audit log.
+func newest(t *testing.T, key, address string) map[string]any {
+	t.Helper()
+	_, log := ask(t, key, address+"/audit", "")
+	entries := log["data"].([]any)
+	return entries[len(entries)-1].(map[string]any)
 }
 
 func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
@@ -92,9 +100,7 @@ func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 		t.Fatalf("create a broker: got %d %v, want 201", status, answer)
 	}
 	before, err := client.WatchKeys(t.Context(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	status, made := ask(t, admin, address+"/keys", `{"data": {
 		"broker": "b", "name": "n", "role": "broker", "levels": "13", "test": true, "expires": "2100-01-01T00:00:00Z",
 		"limits": {"write": {"1s": 5, "1m": 100}}, "allow": ["192.0.2.0/24", "2001:db8::1"]}}`)
@@ -121,9 +127,7 @@ func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 	}
 	use := authapi.Use{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.5"), Micros: time.Now().UnixMicro()}
 	report := authapi.ReportUsageRequest{Uses: []authapi.Use{use}}
-	if err := client.ReportUsage(t.Context(), report); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, client.ReportUsage(t.Context(), report))
 	if _, shown := ask(t, admin, address+"/keys/"+id, ""); !strings.Contains(mustText(t, shown), `"from":"192.0.2.5"`) {
 		t.Errorf("got %v, want a use from 192.0.2.5", shown)
 	}
@@ -136,9 +140,7 @@ func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 func mustText(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(text)
 }
 
@@ -146,21 +148,9 @@ func mustText(t *testing.T, value any) string {
 // "location/name: description".
 func do(t *testing.T, key, method, address, body string) (status int, problems []string) {
 	t.Helper()
-	req, err := http.NewRequest(method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.SetBasicAuth(key, "")
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
+	resp, text := request(t, key, method, address, body)
 	var answer struct{ Errors []fault.Detail }
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &answer))
 	for _, d := range answer.Errors {
 		problems = append(problems, d.Location+"/"+d.Name+": "+d.Description)
 	}
@@ -310,19 +300,9 @@ func TestAPatchOfTheAdminAPIChangesOnlyWhatItNames(t *testing.T) {
 		{of, `{"limits": null, "expires": null, "allow": null}`, `"levels":"13","modified"`},
 		{of, `{"levels": null}`, `"name":"m","role":"broker","secrets"`},
 	} {
-		req, err := http.NewRequest(http.MethodPatch, address+c.path, strings.NewReader(`{"data": `+c.body+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.SetBasicAuth(key, "")
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp, text := request(t, key, http.MethodPatch, address+c.path, `{"data": `+c.body+`}`)
 		var answer map[string]any
-		err = json.NewDecoder(resp.Body).Decode(&answer)
-		resp.Body.Close()
+		err := json.Unmarshal(text, &answer)
 		if got := mustText(t, answer); err != nil || resp.StatusCode != 200 || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %d %s, %v; want 200 with %s", c.body, resp.StatusCode, got, err, c.want)
 		}
@@ -333,9 +313,7 @@ func TestTheInternalAPIHasNoDoorToTheAdminAPI(t *testing.T) {
 	s, address, admin := startAdmin(t)
 	internal := http.Client{Transport: httpserver.InProcess(s.Handler())}
 	req, err := http.NewRequest(http.MethodGet, "http://authsvc/admin/v1/keys", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	req.SetBasicAuth(admin, "")
 	if resp, err := internal.Do(req); err != nil || resp.StatusCode != 404 {
 		t.Errorf("the internal API: got %v, %v; want 404", resp, err)
@@ -365,9 +343,7 @@ func TestTheConsoleIsOnTheAdminListenerAlone(t *testing.T) {
 		"/livez":           {200, "application/json"},
 	} {
 		resp, err := http.Get(address + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != want.status || resp.Header.Get("Content-Type") != want.kind {
 			kind := resp.Header.Get("Content-Type")
@@ -427,25 +403,14 @@ func TestTheAuditLogHasTheAddressThatTrustedProxiesTell(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, address, key := startAdminFor(t.Context(), t, Config{AdminTrustedProxies: c.trusted})
-			req, err := http.NewRequest("POST", address+"/brokers", strings.NewReader(`{"data":{"name":"acme"}}`))
-			if err != nil {
-				t.Fatal(err)
+			// The service ignores the first header.
+			header := []string{httpserver.ClientHeader, "192.0.2.66", "X-Forwarded-For", c.forwarded}
+			if c.forwarded == "" {
+				header = header[:2]
 			}
-			req.SetBasicAuth(key, "")
-			req.Header.Set("Content-Type", "application/json")
-			req.Header.Set(httpserver.ClientHeader, "192.0.2.66") // the service ignores it
-			if c.forwarded != "" {
-				req.Header.Set("X-Forwarded-For", c.forwarded)
-			}
-			resp, err := http.DefaultClient.Do(req)
-			if err != nil || resp.StatusCode != http.StatusCreated {
-				t.Fatal(resp, err)
-			}
-			resp.Body.Close()
-			_, log := ask(t, key, address+"/audit", "")
-			entries := log["data"].([]any)
-			if got := entries[len(entries)-1].(map[string]any)["from"]; got != c.want {
-				t.Errorf("got from %v, want %s", got, c.want)
+			resp, text := request(t, key, "POST", address+"/brokers", `{"data":{"name":"acme"}}`, header...)
+			if got := newest(t, key, address)["from"]; resp.StatusCode != http.StatusCreated || got != c.want {
+				t.Errorf("got %d %s from %v, want 201 from %s", resp.StatusCode, text, got, c.want)
 			}
 		})
 	}
@@ -471,22 +436,10 @@ func TestTheAdminAPIBelievesNothingThatOnlyServicesMaySay(t *testing.T) {
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(telemetry.Sampler()))
 	recorded := telemetry.New(tracers, noop.NewMeterProvider(), 1)
 	_, address, key := startAdminFor(t.Context(), t, Config{Telemetry: recorded})
-	req, err := http.NewRequest(http.MethodGet, address+"/keys", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const trace = "0af7651916cd43dd8448eb211c80319c"
-	req.SetBasicAuth(key, "")
-	req.Header.Set(httpserver.TimeoutHeader, "0")
-	req.Header.Set("Traceparent", "00-"+trace+"-b7ad6b7169203331-01")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("got %d, want 200", resp.StatusCode)
-	}
+	resp, _ := request(t, key, http.MethodGet, address+"/keys", "", httpserver.TimeoutHeader, "0",
+		"Traceparent", "00-"+trace+"-b7ad6b7169203331-01")
+	expect.Equal(t, resp.StatusCode, http.StatusOK, "")
 	if got := resp.Header.Get(httpserver.TraceIDHeader); got == "" || got == trace {
 		t.Errorf("got trace id %q, want a new one", got)
 	}
@@ -496,25 +449,12 @@ func TestNoNameOfARequestBreaksTheAuditLog(t *testing.T) {
 	_, address, key := startAdmin(t)
 	for n, sent := range []string{"mine-1", "", "a\xffb", strings.Repeat("x", 63) + "я", strings.Repeat("x", 65)} {
 		body := fmt.Sprintf(`{"data":{"name":"b%d"}}`, n)
-		req, err := http.NewRequest(http.MethodPost, address+"/brokers", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.SetBasicAuth(key, "")
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set(httpserver.RequestIDHeader, sent)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
+		resp, _ := request(t, key, http.MethodPost, address+"/brokers", body, httpserver.RequestIDHeader, sent)
 		got := resp.Header.Get(httpserver.RequestIDHeader)
 		if resp.StatusCode != http.StatusCreated || got == "" || (got == sent) != (n == 0) {
 			t.Errorf("%q: got %d with request id %q, want 201 with the same id: %t", sent, resp.StatusCode, got, n == 0)
 		}
-		_, log := ask(t, key, address+"/audit", "")
-		entries := log["data"].([]any)
-		if told := entries[len(entries)-1].(map[string]any)["request_id"]; told != got {
+		if told := newest(t, key, address)["request_id"]; told != got {
 			t.Errorf("%q: got request id %q in the log, want %q", sent, told, got)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/upstream"
 )
 
@@ -31,23 +32,15 @@ func start(t *testing.T, log io.Writer) *Server {
 		Sandbox: true,
 		Log:     slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.Try(t, s.Close()) })
 	return s
 }
 
 func newSigner(t *testing.T, secret []byte) *identity.Signer {
 	t.Helper()
 	signer, err := identity.NewSigner(keyring.Ring{secret}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return signer
 }
 
@@ -77,9 +70,7 @@ func TestServicesCallOverTheNetworkAndInProcess(t *testing.T) {
 				t.Errorf("an unknown key: got %v, want a fault of kind Unauthorized", err)
 			}
 			issued, err := client.IssueTokens(t.Context(), authapi.IssueTokensRequest{AssetID: asset, Broker: "broker"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			for token, want := range map[string]bool{issued.Token: true, issued.Transfer: false, "": false} {
 				got, err := client.VerifyToken(t.Context(), authapi.VerifyTokenRequest{
 					AssetID: asset, Broker: "broker", TokenHash: authapi.Hash(token), Sealed: issued.Sealed,
@@ -111,9 +102,7 @@ func TestNobodyButServicesMayCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			signed, err := c.signer.Sign(c.caller)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			req := httptest.NewRequest(http.MethodPost, authapi.VerifyKeyPath, strings.NewReader(`{"key_hash":"x"}`))
 			req.Header.Set(identity.Header, signed)
 			recorder := httptest.NewRecorder()
@@ -130,9 +119,7 @@ func TestNobodyButServicesMayCall(t *testing.T) {
 func TestResealTakesFewRecordsAtATime(t *testing.T) {
 	s := start(t, io.Discard)
 	signed, err := newSigner(t, secret).Sign(identity.Identity{Role: identity.Service})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for records, want := range map[int]int{authapi.MaxReseal: 200, authapi.MaxReseal + 1: 400} {
 		body := `{"sealed":["x"` + strings.Repeat(`,"x"`, records-1) + `]}`
 		req := httptest.NewRequest(http.MethodPost, authapi.ResealPath, strings.NewReader(body))
@@ -148,9 +135,7 @@ func TestResealTakesFewRecordsAtATime(t *testing.T) {
 func TestBadBodiesAreRefused(t *testing.T) {
 	s := start(t, io.Discard)
 	signed, err := newSigner(t, secret).Sign(identity.Identity{Role: identity.Service})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	long := `{"asset_id":"a","broker":"` + strings.Repeat("b", 1<<17) + `"}`
 	for _, body := range []string{"", "x", "{}x", `{"colour":1}`, `{"asset_id":1}`, `{}`, strings.Repeat(" ", 1<<17), long} {
 		req := httptest.NewRequest(http.MethodPost, authapi.IssueTokensPath, strings.NewReader(body))
@@ -218,9 +203,7 @@ func TestValidateTellsEveryFault(t *testing.T) {
 	good := Config{
 		Store: "redis+sentinel://:p@a,b:1/name/2", Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler),
 	}
-	if err := good.Validate(); err != nil {
-		t.Errorf("%s: got %v, want no error", good.Store, err)
-	}
+	expect.Err(t, good.Validate(), nil, "%s", good.Store)
 	err := Config{
 		Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml", Timeout: -1, TransferLifetime: -1,
 		BaseURL: "https://registry.example/';reboot",
@@ -240,9 +223,7 @@ func call(t *testing.T, url string) *upstream.Pool {
 	pool, err := upstream.New(upstream.Config{
 		Name: "authsvc", URLs: []string{url}, Log: slog.New(slog.DiscardHandler), Meter: new(telemetry.Telemetry).Meter(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(pool.Close)
 	return pool
 }
@@ -252,13 +233,9 @@ func TestRevokeKeyRefusesTheKeysOfOperators(t *testing.T) {
 		Store:   "file:" + filepath.Join(t.TempDir(), "tokens.db"),
 		Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler),
 	}
-	if _, err := AdminKey(t.Context(), c, "n"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(AdminKey(t.Context(), c, "n"))(t)
 	holder := identity.Identity{KeyID: "acme-1", Broker: "b", Role: identity.Broker}
-	if err := AddKey(t.Context(), c.Store, authapi.Hash("x"), holder); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, AddKey(t.Context(), c.Store, authapi.Hash("x"), holder))
 	var operators string
 	err := c.withStore(func(s store) error {
 		keys, err := s.admin.Keys(t.Context(), "acme-1", 10) // ids of operators' keys start with "key-"
@@ -267,9 +244,7 @@ func TestRevokeKeyRefusesTheKeysOfOperators(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, r := range []struct{ id, says string }{
 		{operators, "operators administer this key"},
 		{"none", "there is no such key"},
@@ -292,9 +267,7 @@ func TestARemovalOfAFileIsInTheAuditLog(t *testing.T) {
 		File: strings.Repeat("0a", 16), Reason: "a court has ordered it", SHA256: strings.Repeat("0b", 32), Size: 7,
 		Broker: "root", KeyID: "k1", From: "192.0.2.1",
 	}
-	if err := client.NoteRemoval(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, client.NoteRemoval(t.Context(), request))
 	for _, lacks := range []func(*authapi.NoteRemovalRequest){
 		func(r *authapi.NoteRemovalRequest) { r.Reason = "" }, func(r *authapi.NoteRemovalRequest) { r.File = "" },
 		func(r *authapi.NoteRemovalRequest) { r.KeyID = "" },
@@ -325,9 +298,7 @@ func TestARecoveryIsInTheAuditLog(t *testing.T) {
 	client := authapi.NewClient(httpserver.InProcess(s.Handler()), newSigner(t, secret), "test")
 	asset := strings.Repeat("0a", 16)
 	issued, err := client.IssueTokens(t.Context(), authapi.IssueTokensRequest{AssetID: asset, Broker: "acme"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	request := authapi.RecoverTokensRequest{
 		AssetID: asset, Sealed: issued.Sealed, Reason: "the token was lost", Broker: "root", KeyID: "k1", From: "192.0.2.1",
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAClockThatLeapsIsNotTrusted sets the time of day while a clock watches it. The clock must notice large
@@ -22,9 +24,7 @@ func TestAClockThatLeapsIsNotTrusted(t *testing.T) {
 			steady := newClock(func() time.Time { return time.Now().Add(set) })
 			time.Sleep(sweepEvery)
 			set = c.set
-			if got := steady.leaps(); got != c.leaps {
-				t.Errorf("%s: got leaps %v, want %v", name, got, c.leaps)
-			}
+			expect.Equal(t, steady.leaps(), c.leaps, "%s: leaps", name)
 		})
 	}
 }

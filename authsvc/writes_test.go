@@ -15,6 +15,7 @@ import (
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/metrictest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAServiceWithAWrongClockIsNotReady compares the clock with those of Redis and of an asset service.
@@ -22,16 +23,12 @@ func TestAServiceWithAWrongClockIsNotReady(t *testing.T) {
 	assets := httptest.NewServer(http.NotFoundHandler())
 	defer assets.Close()
 	admin, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	s, err := New(t.Context(), Config{
 		Store: redistest.Start(t).URL(), Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler), Admin: admin,
 		AssetsURLs: []string{assets.URL}, Now: func() time.Time { return time.Now().Add(time.Hour) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer s.Close()
 	awaitReadyz(t, s, http.StatusServiceUnavailable, "1h0m0s ahead of those of most")
 }
@@ -56,20 +53,14 @@ func awaitReadyz(t *testing.T, s *Server, status int, says string) {
 func TestAServiceTellsThatItsStoreRefusesWrites(t *testing.T) {
 	server := redistest.Start(t)
 	before, err := redisstore.Open(server.URL(), metrictest.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer before.Close()
 	if err := before.Ready(t.Context()); err != nil { // stores the format
 		t.Fatal(err)
 	}
-	if err := redis.NewClient(&redis.Options{Addr: server.Addr}).ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, redis.NewClient(&redis.Options{Addr: server.Addr}).ConfigSet(t.Context(), "maxmemory", "1").Err())
 	s, err := New(t.Context(), Config{Store: server.URL(), Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer s.Close()
 	awaitReadyz(t, s, http.StatusOK, "Redis refuses writes: OOM")
 }

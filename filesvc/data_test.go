@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestCheck damages the bytes and the metadata of files, one after the other. Check must find each damage.
@@ -37,27 +39,17 @@ func TestCheck(t *testing.T) {
 	}
 	for _, path := range paths {
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		blobs[info.Size()] = path
 	}
-	if err := os.WriteFile(blobs[1], []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(blobs[1], []byte("x"), 0o600))
 	check("other bytes, by length", false, Checked{3, 6, 0})
 	check("other bytes", true, Checked{2, 5, 0}, "the bytes have another SHA-256")
-	if err := os.Truncate(blobs[1], 0); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Truncate(blobs[1], 0))
 	check("too short", false, Checked{2, 5, 0}, "got 0 bytes, want 1")
-	if err := os.Remove(blobs[1]); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Remove(blobs[1]))
 	check("missing", false, Checked{2, 5, 0}, "its bytes are missing")
-	if err := os.Truncate(db, 4096); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Truncate(db, 4096))
 	if _, found := Check(db, files, secrets, false); len(found) == 0 {
 		t.Error("damaged metadata: got no fault, want one")
 	}

@@ -27,6 +27,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 const base = "https://registry.example"
@@ -63,9 +64,7 @@ func start(t *testing.T, change func(*Config), started ...func(*Server)) *rig {
 	}
 	change(&c)
 	s, err := New(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if r.signer, err = identity.NewSigner(secrets, c.Now); err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +74,7 @@ func start(t *testing.T, change func(*Config), started ...func(*Server)) *rig {
 	server := httptest.NewServer(s.Handler())
 	t.Cleanup(func() {
 		server.Close()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, s.Close())
 	})
 	r.url = server.URL
 	return r
@@ -102,13 +99,9 @@ func (r *rig) send(by identity.Identity, method, to, contentType string, body io
 	r.t.Helper()
 	to = r.url + strings.TrimPrefix(to, base)
 	q, err := http.NewRequestWithContext(r.t.Context(), method, to, body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, err)
 	signed, err := r.signer.Sign(by)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, err)
 	q.Header.Set(identity.Header, signed)
 	if contentType != "" {
 		q.Header.Set("Content-Type", contentType)
@@ -117,14 +110,10 @@ func (r *rig) send(by identity.Identity, method, to, contentType string, body io
 		q.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := http.DefaultClient.Do(q)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, err)
 	return answer{resp.StatusCode, resp.Header, string(text)}
 }
 
@@ -141,13 +130,9 @@ func form(t *testing.T, name, declared, text string) (contentType string, body i
 	part, err := w.CreatePart(textproto.MIMEHeader{
 		"Content-Disposition": {`form-data; name="file"; filename="` + name + `"`}, "Content-Type": {declared},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	io.WriteString(part, text)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Close())
 	return w.FormDataContentType(), &b
 }
 
@@ -242,9 +227,7 @@ func TestRegistrations(t *testing.T) {
 	}
 	r.register(nobody, `{"data":{"hash":"md5:`+zeros+`"}}`).is(t, "anonymous", 401, "header/Authorization/An API key is needed.")
 	a := r.register(broker, `{"data":{"hash":"md5:`+zeros+`","title":"x"}}`)
-	if got := a.field(t, "data", "title"); got != "x" {
-		t.Errorf("got the title %q, want the request's title", got)
-	}
+	expect.Equal(t, a.field(t, "data", "title"), "x", "the title")
 	if got, want := a.header.Get("Location"), a.field(t, "upload_url"); got != want || !strings.HasPrefix(got, base+"/upload/") {
 		t.Errorf("got Location %q, want %q, below %s/upload/", got, want, base)
 	}
@@ -264,9 +247,7 @@ func TestUploadAfterRegistration(t *testing.T) {
 	bare := base + "/upload/" + id
 	with := func(name, value string) string {
 		u, err := url.Parse(to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		q := u.Query()
 		q.Set(name, value)
 		u.RawQuery = q.Encode()
@@ -340,9 +321,7 @@ func TestReadings(t *testing.T) {
 	r := start(t, same, func(s *Server) { server = s })
 	to := r.upload(broker, "/upload", "a.txt", "text/plain", "0123456789").field(t, "get_url")
 	whole := r.get(nobody, to)
-	if got := server.files.Counts.Sent.Load(); got != 10 {
-		t.Errorf("got %d bytes counted as sent, want 10", got)
-	}
+	expect.Equal(t, server.files.Counts.Sent.Load(), 10, "bytes counted as sent")
 	for _, c := range []struct {
 		header, value string
 		status        int
@@ -422,9 +401,7 @@ func TestNames(t *testing.T) {
 		{strings.Repeat("x", 1000), `attachment; filename="` + strings.Repeat("x", 255) + `"; filename*=UTF-8''` + strings.Repeat("x", 255)},
 	} {
 		a := r.get(nobody, r.upload(broker, "/upload", c.sent, "text/plain", "x").field(t, "get_url"))
-		if got := a.header.Get("Content-Disposition"); got != c.want {
-			t.Errorf("%q: got %q, want %q", c.sent, got, c.want)
-		}
+		expect.Equal(t, a.header.Get("Content-Disposition"), c.want, "%q", c.sent)
 	}
 }
 
@@ -505,9 +482,7 @@ func TestAbsentBytes(t *testing.T) {
 	if err != nil || len(paths) != 1 {
 		t.Fatalf("got %v, %v, want one file", paths, err)
 	}
-	if err := os.Remove(paths[0]); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Remove(paths[0]))
 	if got := r.get(nobody, to); got.status != 500 || got.header.Get("Content-Disposition") != "" {
 		t.Errorf("got %d and %v, want a fault", got.status, got.header)
 	}
@@ -518,26 +493,18 @@ func TestAbsentBytes(t *testing.T) {
 func TestABodyThatCannotBeDecoded(t *testing.T) {
 	r := start(t, same)
 	signed, err := r.signer.Sign(broker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, path := range []string{"/register", "/upload", "/forms"} {
 		for _, chunk := range []string{"", "3\r\n--b\r\n"} {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			defer conn.Close()
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\n%s: %s\r\nContent-Type: multipart/form-data; boundary=b\r\n"+
 				"Transfer-Encoding: chunked\r\n\r\n%szz\r\n", path, identity.Header, signed, chunk)
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			text, err := io.ReadAll(resp.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			answer{resp.StatusCode, resp.Header, string(text)}.is(t, path, 400, "body/file/The body ended before it was complete.")
 		}
 	}
@@ -556,9 +523,7 @@ func TestALongTypeIsNone(t *testing.T) {
 		{"a/b; a parameter", "text/plain"},
 	} {
 		a := r.upload(broker, "/upload", "a.txt", c.declared, "content")
-		if got := a.field(t, "data", "format"); got != c.want {
-			t.Errorf("a type of %d bytes: got %q, want %q", len(c.declared), got, c.want)
-		}
+		expect.Equal(t, a.field(t, "data", "format"), c.want, "a type of %d bytes", len(c.declared))
 	}
 }
 
@@ -574,13 +539,9 @@ func TestWithoutAPublicAddress(t *testing.T) {
 func TestRequestsOfOthers(t *testing.T) {
 	r := start(t, same)
 	resp, err := http.Get(r.url + "/get/" + strings.Repeat("0", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	resp.Body.Close()
-	if resp.StatusCode != 401 {
-		t.Errorf("got %d, want 401", resp.StatusCode)
-	}
+	expect.Equal(t, resp.StatusCode, 401, "")
 	r.send(broker, http.MethodPost, "/claims/"+strings.Repeat("0", 32), "application/json", strings.NewReader("{}")).
 		is(t, "a claim of a broker", 403, "url/permission/Forbidden: only services claim files.")
 }
@@ -690,9 +651,7 @@ func TestAServiceWithAWrongClockIsNotReady(t *testing.T) {
 	r.now.Store(int64(time.Hour))
 	for wait := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		resp, err := http.Get(r.url + "/readyz")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if resp.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(text), "ahead of those of most") {

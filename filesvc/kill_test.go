@@ -21,6 +21,7 @@ import (
 
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // childDir is an environment variable. If it is set, this program serves the files in that directory until it is
@@ -71,12 +72,8 @@ func startChild(t *testing.T, dir string, environment ...string) child {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.Stderr = slices.Concat(os.Environ(), []string{childDir + "=" + dir}, environment), os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("got %v, want the address of the process", err)
@@ -95,9 +92,7 @@ func TestKilledUploads(t *testing.T) {
 	const rounds, clients, size = 6, 4, 300 << 10
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(1, 2))
 	signer, err := identity.NewSigner(secrets, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c := startChild(t, dir)
 	defer func() { c.kill() }()
 	var mu sync.Mutex

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestPictures has an illustration that names a file. A child process, which runs this test program, draws the
@@ -21,9 +22,7 @@ import (
 func TestPictures(t *testing.T) {
 	r := start(t, func(c *Config) { c.Draw = DrawCommand() })
 	var drawing bytes.Buffer
-	if err := png.Encode(&drawing, image.NewGray(image.Rect(0, 0, 3000, 1500))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&drawing, image.NewGray(image.Rect(0, 0, 3000, 1500))))
 	getURL := r.upload(broker, "/upload", "a.png", "image/png", drawing.String()).field(t, "get_url")
 	bare, query, _ := strings.Cut(getURL, "?")
 	r.get(nobody, bare+"/320").is(t, "before a document names it", 403, "url/Signature/Not Found")
@@ -51,9 +50,7 @@ func TestPictures(t *testing.T) {
 			t.Errorf("got %s %q, want %q", name, got, want)
 		}
 	}
-	if again := r.get(nobody, bare+"/320", "If-None-Match", got.header.Get("ETag")); again.status != 304 {
-		t.Errorf("got %d, want 304", again.status)
-	}
+	expect.Equal(t, r.get(nobody, bare+"/320", "If-None-Match", got.header.Get("ETag")).status, 304, "")
 	r.get(nobody, bare+"/320", "If-Match", `"x"`).
 		is(t, "another tag", 412, "url/precondition/The file does not have the tag of If-Match.")
 	r.get(nobody, "/get/"+strings.Repeat("0", 32)+"/320").is(t, "no file", 404, "url/doc_id/Not Found")
@@ -73,9 +70,7 @@ func TestKilledChildrenAreNoVerdict(t *testing.T) {
 	dir := t.TempDir()
 	store := "file:" + filepath.Join(dir, "files.db")
 	var drawing bytes.Buffer
-	if err := png.Encode(&drawing, image.NewGray(image.Rect(0, 0, 30, 15))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&drawing, image.NewGray(image.Rect(0, 0, 30, 15))))
 	address, id := "", ""
 	process := func(t *testing.T, days int, draw []string) (*rig, *Server) {
 		t.Helper()
@@ -128,27 +123,17 @@ const sandbox = "sandbox; default-src 'none'"
 // small one must be copied.
 func TestPicturesAreCopied(t *testing.T) {
 	from, err := openBytes(t.TempDir(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	to, err := openBytes(t.TempDir(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	id := strings.Repeat("0", 32)
 	f := file.File{ID: id, Small: id + "-0000000000000001", Large: id + "-0000000000000002"}
-	if err := from.Put(t.Context(), f.Small, strings.NewReader("small")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, from.Put(t.Context(), f.Small, strings.NewReader("small")))
 	for range 2 {
-		if err := copyPictures(t.Context(), from, to, f); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, copyPictures(t.Context(), from, to, f))
 	}
 	blob, err := to.Open(t.Context(), f.Small)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer blob.Close()
 	if got, err := io.ReadAll(blob); err != nil || string(got) != "small" {
 		t.Errorf("got %q, %v, want the picture", got, err)

@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/shared/identity"
 	"asset-registry/shared/logtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestARestoreBringsNoRemovedFileBack restores metadata and bytes from a backup that was made before a removal.
@@ -25,18 +26,14 @@ func TestARestoreBringsNoRemovedFileBack(t *testing.T) {
 		bare, _, _ = strings.Cut(a.field(t, "get_url"), "?")
 	})
 	backup := t.TempDir()
-	if err := os.CopyFS(backup, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.CopyFS(backup, os.DirFS(dir)))
 	t.Run("remove", func(t *testing.T) {
 		start(t, here).send(admin, http.MethodDelete, bare+"?reason=x", "", nil).is(t, "remove", 200, "")
 	})
 	former := dir
 	dir = t.TempDir()
 	db, files = filepath.Join(dir, "files.db"), filepath.Join(dir, "files")
-	if err := os.CopyFS(dir, os.DirFS(backup)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.CopyFS(dir, os.DirFS(backup)))
 	if n, err := CopyRemovals(t.Context(), filepath.Join(former, "files"), files); n != 1 || err != nil {
 		t.Fatalf("got %d, %v, want one removal", n, err)
 	}

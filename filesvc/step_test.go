@@ -16,6 +16,7 @@ import (
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/filelink"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // childStep is an environment variable. It names the step of an upload at which the program kills itself.
@@ -98,9 +99,7 @@ func (s *stepReader) Read(p []byte) (int, error) {
 func TestKilledAtEachStep(t *testing.T) {
 	dir, text := t.TempDir(), strings.Repeat("content ", 200_000)
 	signer, err := identity.NewSigner(secrets, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, step := range uploadSteps {
 		c := startChild(t, dir, childStep+"="+step)
 		r := &rig{t: t, url: c.url, signer: signer}
@@ -146,9 +145,7 @@ func blobsIn(t *testing.T, dir string) (names []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return slices.Clip(names)
 }
 
@@ -165,9 +162,7 @@ func later(t *testing.T, dir string) {
 	passed := time.Duration(0)
 	collect := func() {
 		passed += time.Hour
-		if _, err := s.files.Collect(t.Context(), func() time.Duration { return passed }); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(s.files.Collect(t.Context(), func() time.Duration { return passed }))(t)
 	}
 	for range runs {
 		collect()

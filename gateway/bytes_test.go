@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // hands is a clock that a test moves.
@@ -110,17 +111,11 @@ func TestABrokerMayWriteSoManyBytesWithAllItsKeys(t *testing.T) {
 				}
 			}
 			wait := retryAfter(t, write("key2"))
-			if got := write("else"); got.Code != 200 {
-				t.Errorf("another broker: got %d, want 200", got.Code)
-			}
+			expect.Equal(t, write("else").Code, 200, "another broker")
 			clock.pass(wait - time.Second)
-			if got := write("key"); got.Code != 429 {
-				t.Errorf("a second before the wait ends: got %d, want 429", got.Code)
-			}
+			expect.Equal(t, write("key").Code, 429, "a second before the wait ends")
 			clock.pass(time.Second)
-			if got := write("key"); got.Code != 200 {
-				t.Errorf("after the wait of %v: got %d, want 200", wait, got.Code)
-			}
+			expect.Equal(t, write("key").Code, 200, "after the wait of %v", wait)
 		})
 	}
 }
@@ -235,9 +230,7 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestALimitOfBytesFitsTheLargestBody(t *testing.T) {
 	l := Limits{Table: ratelimit.Production()}
-	if err := l.Validate(80 << 20); err != nil {
-		t.Errorf("bodies of 80 MiB: got %v, want no error", err)
-	}
+	expect.Err(t, l.Validate(80<<20), nil, "bodies of 80 MiB")
 	if err := l.Validate(90 << 20); err == nil || !strings.Contains(err.Error(), "tenant-bytes") {
 		// The limit is 100 MiB a minute. An eighth of it is kept in reserve.
 		t.Errorf("bodies of 90 MiB: got %v, want tenant-bytes in it", err)
@@ -280,9 +273,7 @@ func TestALockoutIsNotToldShorterThanItIs(t *testing.T) {
 	}
 	wait := retryAfter(t, post(s, "key", jsonType, -1, strings.NewReader("{}")))
 	clock.pass(wait - time.Second)
-	if got := post(s, "key", jsonType, -1, strings.NewReader("{}")); got.Code != 429 {
-		t.Errorf("a second before the wait ends: got %d, want 429", got.Code)
-	}
+	expect.Equal(t, post(s, "key", jsonType, -1, strings.NewReader("{}")).Code, 429, "a second before the wait ends")
 	clock.pass(time.Second)
 	if got := post(s, "key", jsonType, -1, strings.NewReader("{}")); got.Code != 200 {
 		t.Errorf("after the wait: got %d %s, want 200", got.Code, got.Body)

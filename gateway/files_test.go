@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestFilesWithoutTheirService has a gateway that an upgrade has started before the first file service, so
@@ -20,13 +21,9 @@ import (
 // Promises: files-later
 func TestFilesWithoutTheirService(t *testing.T) {
 	unused, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	address := "http://" + unused.Addr().String()
-	if err := unused.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, unused.Close())
 	s := start(t, func(c *Config) {
 		c.Auth = httpserver.InProcess(http.HandlerFunc(twoKeys))
 		c.FilesURLs = []string{address}
@@ -133,9 +130,7 @@ func TestABackEndThatHangsTakesOnlyItsOwn(t *testing.T) {
 		for range under {
 			<-refused
 		}
-		if got := s.current.Current(); got != 0 {
-			t.Errorf("after the end of %s: got %d places taken, want 0", hung, got)
-		}
+		expect.Equal(t, s.current.Current(), 0, "after the end of %s: places taken", hung)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // asMirror configures the gateway of a mirror whose data are 7.9 s old.
@@ -109,9 +110,7 @@ func TestAMirrorIsConfiguredWhole(t *testing.T) {
 		c := start(t, asMirror).config
 		mirror := *c.Mirror
 		c.Mirror = &mirror
-		if err := c.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, c.Validate())
 		if change(&c); c.Validate() == nil {
 			t.Errorf("%s: got no error, want one", name)
 		}

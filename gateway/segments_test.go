@@ -22,55 +22,66 @@ func askFor(s *Server, path, addr, key string) *httptest.ResponseRecorder {
 	return recorder
 }
 
-// Promises: segment-readers
-func TestAClientReadsItsShareOfSegments(t *testing.T) {
-	const share = 3
+// TestAClientReadsItsShare has a client that reads the maximum number of segments or of whole copies. One more read
+// must be refused.
+// Promises: segment-readers, whole-bounds
+func TestAClientReadsItsShare(t *testing.T) {
 	if DefaultClientSegments != 16 {
 		t.Errorf("got %d segments of a client by default, want 16", DefaultClientSegments)
 	}
-	begun, release := make(chan struct{}, 10), make(chan struct{})
-	s := start(t, func(c *Config) {
-		c.Settings.ClientSegments = share
-		c.Assets = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "/x") {
-				begun <- struct{}{}
-				<-release
-			}
-			_, _ = w.Write([]byte("{}"))
-		})
-	})
-	const one, another = "192.0.2.1:1", "192.0.2.2:1"
-	var reading sync.WaitGroup
-	for range share {
-		reading.Go(func() {
-			if got := askFor(s, segmentPath, one, ""); got.Code != http.StatusOK {
-				t.Errorf("a reader within the share: got %d %s, want 200", got.Code, got.Body)
-			}
-		})
-		<-begun
-	}
-	for _, c := range []struct {
+	const one, again, another = "192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1"
+	type reader struct {
 		name, path, addr, key string
 		status                int
-	}{
-		{"one more of the same address", segmentPath, "192.0.2.1:2", "", http.StatusTooManyRequests},
-		{"another route of the same address", "/api/2.5/snapshot", one, "", http.StatusOK},
-		{"a segment of another address", segmentPath + "2", another, "", http.StatusOK},
-		{"a key at the same address", segmentPath + "2", one, "key", http.StatusOK},
-	} {
-		got := askFor(s, c.path, c.addr, c.key)
-		if got.Code != c.status {
-			t.Errorf("%s: got %d %s, want %d", c.name, got.Code, got.Body, c.status)
-		}
-		if again := got.Header().Get("Retry-After"); (again != "") != (c.status == http.StatusTooManyRequests) {
-			t.Errorf("%s: got Retry-After %q after %d", c.name, again, got.Code)
-		}
 	}
-	close(release)
-	reading.Wait()
-	for range share + 1 {
-		if got := askFor(s, segmentPath, one, ""); got.Code != http.StatusOK {
-			t.Errorf("after the others have ended: got %d %s, want 200", got.Code, got.Body)
+	for _, c := range []struct {
+		held, free string // readings of one wait, and those of the other do not
+		share      int
+		others     []reader
+	}{
+		{segmentPath, segmentPath + "2", 3, []reader{
+			{"one more of the same address", segmentPath, again, "", http.StatusTooManyRequests},
+			{"another route of the same address", "/api/2.5/snapshot", one, "", http.StatusOK},
+		}},
+		{"/data/assets.csv", "/data/items.csv", 4, []reader{
+			{"one more of the same address", "/data/items.csv", again, "", http.StatusTooManyRequests},
+			{"one with its hash", "/data/" + strings.Repeat("0", 64) + "/items.csv", one, "", http.StatusTooManyRequests},
+			{"another route of the same address", segmentPath, one, "", http.StatusOK},
+		}},
+	} {
+		begun, release := make(chan struct{}, 10), make(chan struct{})
+		s := start(t, func(conf *Config) {
+			conf.Settings.ClientSegments = 3
+			conf.Assets = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == c.held {
+					begun <- struct{}{}
+					<-release
+				}
+				_, _ = w.Write([]byte("{}"))
+			})
+		})
+		var reading sync.WaitGroup
+		for range c.share {
+			reading.Go(func() {
+				if got := askFor(s, c.held, one, ""); got.Code != http.StatusOK {
+					t.Errorf("a reader of %s within the share: got %d %s, want 200", c.held, got.Code, got.Body)
+				}
+			})
+			<-begun
+		}
+		for _, r := range append(c.others, reader{"another address", c.free, another, "", http.StatusOK},
+			reader{"a key at the same address", c.free, one, "key", http.StatusOK}) {
+			got := askFor(s, r.path, r.addr, r.key)
+			if after := got.Header().Get("Retry-After"); got.Code != r.status || (after != "") != (r.status != http.StatusOK) {
+				t.Errorf("%s, %s: got %d %s, Retry-After %q; want %d", c.held, r.name, got.Code, got.Body, after, r.status)
+			}
+		}
+		close(release)
+		reading.Wait()
+		for range c.share + 1 {
+			if got := askFor(s, c.held, one, ""); got.Code != http.StatusOK {
+				t.Errorf("%s after the others have ended: got %d %s, want 200", c.held, got.Code, got.Body)
+			}
 		}
 	}
 }

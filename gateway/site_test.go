@@ -3,12 +3,10 @@ package gateway
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"asset-registry/gateway/internal/ratelimit"
-	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // withSite gives a gateway a search service that answers every request with a page.
@@ -22,18 +20,6 @@ func withSite(c *Config) {
 		}
 		fmt.Fprint(w, "page ", r.URL.Path, " ", r.Header.Get("Cookie"), r.Header.Get("Authorization"), strings.Repeat(".", 3000))
 	})
-}
-
-// askWith sends a request with headers.
-func askWith(t *testing.T, s *Server, path string, headers ...string) *httptest.ResponseRecorder {
-	t.Helper()
-	r := httptest.NewRequest(http.MethodGet, path, nil)
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	s.Handler().ServeHTTP(w, r)
-	return w
 }
 
 func TestBrowsersGetPagesAndProgramsGetTheWelcome(t *testing.T) {
@@ -67,7 +53,7 @@ func TestBrowsersGetPagesAndProgramsGetTheWelcome(t *testing.T) {
 		{"no such page", with, "/de/", browser, 404, "not_found"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := askWith(t, test.s, test.path, "Accept", test.accept, "Cookie", "SERVER_ID=x", "Authorization", "Bearer key")
+			got := fetch(t, test.s, "GET", test.path, "Accept", test.accept, "Cookie", "SERVER_ID=x", "Authorization", "Bearer key")
 			if got.Code != test.status || !strings.HasPrefix(got.Body.String(), test.says) &&
 				!strings.Contains(got.Body.String(), test.says) {
 				t.Errorf("got %d %.100s, want %d and %s", got.Code, got.Body, test.status, test.says)
@@ -75,9 +61,7 @@ func TestBrowsersGetPagesAndProgramsGetTheWelcome(t *testing.T) {
 			if strings.Contains(got.Body.String(), "SERVER_ID") || strings.Contains(got.Body.String(), "Bearer") {
 				t.Error("got the cookie or the key at the search service, want them to end at the gateway")
 			}
-			if got.Header().Get("Set-Cookie") != "" {
-				t.Errorf("got the cookie %s, want none for a page", got.Header().Get("Set-Cookie"))
-			}
+			expect.Equal(t, got.Header().Get("Set-Cookie"), "", "the cookie")
 			vary := strings.Join(got.Header().Values("Vary"), ", ")
 			if want := test.s == with && (test.path == "/" || test.path == "/assets/x"); strings.Contains(vary, "Accept-Language") != want {
 				t.Errorf("got Vary %q, want Accept-Language in it: %t", vary, want)
@@ -88,36 +72,14 @@ func TestBrowsersGetPagesAndProgramsGetTheWelcome(t *testing.T) {
 
 func TestPagesAreCompressedAndKeepTheirTags(t *testing.T) {
 	s := start(t, withSite)
-	got := askWith(t, s, "/uk/", "Accept-Encoding", "gzip")
+	got := fetch(t, s, "GET", "/uk/", "Accept-Encoding", "gzip")
 	tag := got.Header().Get("ETag")
 	if got.Header().Get("Content-Encoding") != "gzip" || got.Body.Len() > 500 || tag != `W/"tag--gzip"` {
 		t.Errorf("got %q of %d bytes with the tag %s, want gzip and the tag of it", got.Header().Get("Content-Encoding"),
 			got.Body.Len(), tag)
 	}
-	again := askWith(t, s, "/uk/", "Accept-Encoding", "gzip", "If-None-Match", tag)
+	again := fetch(t, s, "GET", "/uk/", "Accept-Encoding", "gzip", "If-None-Match", tag)
 	if again.Code != http.StatusNotModified || again.Header().Get("ETag") != tag {
 		t.Errorf("got %d with the tag %s, want 304 with %s", again.Code, again.Header().Get("ETag"), tag)
-	}
-}
-
-// TestTheSiteHasTheLimitsOfReadings asks for pages until the limit of each class is used up. The next page must
-// be refused.
-func TestTheSiteHasTheLimitsOfReadings(t *testing.T) {
-	classes := map[routes.Class]string{routes.List: "/uk/", routes.Read: "/site/x"}
-	for class, path := range classes {
-		s := start(t, func(c *Config) {
-			withSite(c)
-			c.Limits.Table = ratelimit.Table{{Name: "address", By: ratelimit.ByAddress,
-				Costs: map[ratelimit.Class]int64{class: 1}, Windows: map[string]int64{"1m": 3}}}
-		})
-		for n := range 4 {
-			want := http.StatusOK
-			if n == 3 {
-				want = http.StatusTooManyRequests
-			}
-			if got := askWith(t, s, path); got.Code != want {
-				t.Errorf("%s: got %d for request %d, want %d", path, got.Code, n+1, want)
-			}
-		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/logtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // The function `always` returns a service that does the same as the given one, except that its /readyz always succeeds.
@@ -48,9 +49,7 @@ func startOnWire(t *testing.T, assets, auth http.Handler, change func(*Config)) 
 func serve(t *testing.T, s *Server) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
@@ -58,9 +57,7 @@ func serve(t *testing.T, s *Server) (addr string) {
 	}()
 	t.Cleanup(func() {
 		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, <-served)
 	})
 	return listener.Addr().String()
 }
@@ -237,9 +234,7 @@ func TestARequestThatTookTooLongEndsAlone(t *testing.T) {
 		assets(w, r)
 	}), http.HandlerFunc(known), func(c *Config) { c.Timeout = 100 * time.Millisecond })
 	conn, err := net.Dial("tcp", serve(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer conn.Close()
 	reader := bufio.NewReader(conn)
 	const post = "POST /api/2.5/assets HTTP/1.1\r\nHost: a\r\n" +
@@ -345,17 +340,13 @@ func TestAssetsAreInOnePlace(t *testing.T) {
 		AssetsURLs: []string{"http://assets"}, AuthURLs: []string{"http://auth"},
 		Secrets: keyring.Ring{make([]byte, identity.MinSecret)}, Log: slog.New(slog.DiscardHandler),
 	}
-	if err := c.Validate(); err != nil {
-		t.Errorf("at an address: got %v, want no error", err)
-	}
+	expect.Err(t, c.Validate(), nil, "at an address")
 	c.Assets = http.HandlerFunc(assets)
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "not both") {
 		t.Errorf("at an address and in process: got %v, want %q in it", err, "not both")
 	}
 	c.AssetsURLs = nil
-	if err := c.Validate(); err != nil {
-		t.Errorf("in process: got %v, want no error", err)
-	}
+	expect.Err(t, c.Validate(), nil, "in process")
 }
 
 // TestAGatewayWithAWrongClockIsNotReady has two servers whose clocks agree.

@@ -31,6 +31,8 @@ func TestAForeignAnswerIsNoSuccess(t *testing.T) {
 		{"a read: created", get, reply{201, assetBody, nil}, false},
 		{"a read: no content", get, reply{204, "", nil}, false},
 		{"a read: no data", get, reply{200, `{}`, nil}, false},
+		{"a read: half", get, reply{200, `{"data":`, nil}, false},
+		{"a read: a text", get, reply{200, `{"data":"x"}`, nil}, false},
 		{"a read: null", get, reply{200, `{"data":null}`, nil}, false},
 		{"a page: no list", page, reply{200, `{"next_page":{"offset":"1"}}`, nil}, false},
 		{"a page: no offset", page, reply{200, `{"data":[{"id":"a1"}]}`, nil}, false},

@@ -294,9 +294,11 @@ func TestLargeAnswersAreRefused(t *testing.T) {
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	other := newRegistry(t, ok)
-	r := newRegistry(t, reply{307, "", map[string]string{"Location": other.URL}})
-	if _, err := r.client(t).Patch(t.Context(), "a1", Fields{}, Write{Token: "tok"}); StatusOf(err) != 307 {
-		t.Errorf("got %v, want an error with status 307", err)
+	for _, status := range []int{301, 302, 303, 304, 307, 308} {
+		r := newRegistry(t, reply{status, "", map[string]string{"Location": other.URL}})
+		if _, err := r.client(t).Patch(t.Context(), "a1", Fields{}, Write{Token: "tok"}); StatusOf(err) != status {
+			t.Errorf("got %v, want an error with status %d", err, status)
+		}
 	}
 	other.check(t)
 }

@@ -42,20 +42,3 @@ func TestAnUnknownPositionOfOwnAssetsIsTold(t *testing.T) {
 		t.Errorf("got %v, want ErrStartOver once", got)
 	}
 }
-
-// TestAnswersThatAreNotTheRegistrysAreErrors uses answers of a server between client and registry, such as a proxy. For
-// each answer the client must return an error.
-func TestAnswersThatAreNotTheRegistrysAreErrors(t *testing.T) {
-	for _, body := range []string{"", "<html>", "[]", "{}", `{"data":null}`, `{"data":`, `{"data":"x"}`} {
-		_, err := newRegistry(t, reply{200, body, nil}).client(t).Get(t.Context(), "a1")
-		if !errors.Is(err, errNotOurs) {
-			t.Errorf("%q: got %v, want %v", body, err, errNotOurs)
-		}
-	}
-	for _, status := range []int{301, 302, 303, 304, 307, 308} {
-		_, err := newRegistry(t, reply{status, "", nil}).client(t).Get(t.Context(), "a1")
-		if StatusOf(err) != status {
-			t.Errorf("got %v, want an error with the status %d", err, status)
-		}
-	}
-}

@@ -118,9 +118,7 @@ func TestAFailedBackupIsNoted(t *testing.T) {
 func TestOneBackupAtATime(t *testing.T) {
 	into := t.TempDir()
 	unlock, err := lockBackups(into)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	err = BackupInto(t.Context(), t.TempDir(), into, Keep{1, 0}, BackupOptions{}, t.Output())
 	if err == nil || !strings.Contains(err.Error(), "under way") {
 		t.Errorf("got %v, want an error that says that another backup is under way", err)

@@ -54,9 +54,7 @@ func TestTheControlSocketKnowsItsUser(t *testing.T) {
 func openControl(t *testing.T, umask int) (ownListener, string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "control") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, controlFile)
 	defer syscall.Umask(syscall.Umask(umask))

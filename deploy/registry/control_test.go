@@ -42,9 +42,7 @@ func TestABackupEndsWhenItsReceiverStops(t *testing.T) {
 // backup.
 func TestABackupLooksAtTheStatus(t *testing.T) {
 	dir, err := os.MkdirTemp("", "control") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer os.RemoveAll(dir)
 	listener := expect.Get(net.Listen("unix", filepath.Join(dir, controlFile)))(t)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

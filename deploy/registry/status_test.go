@@ -196,9 +196,7 @@ PROBLEM      else
 // error.
 func TestAnEndlessStatusIsCutOff(t *testing.T) {
 	dir, err := os.MkdirTemp("", "control") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer os.RemoveAll(dir)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for {

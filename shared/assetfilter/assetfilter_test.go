@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/assetfilter"
+	"asset-registry/shared/testing/expect"
 )
 
 const hotel = `{"id":"1","status":"active","assetType":"bounce","owner":"b1","title":"Готель",
@@ -16,22 +17,16 @@ const hotel = `{"id":"1","status":"active","assetType":"bounce","owner":"b1","ti
 func set(t *testing.T, values map[assetfilter.Name][]string) assetfilter.Set {
 	t.Helper()
 	text, err := assetfilter.Encode(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	s, err := assetfilter.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return s
 }
 
 func terms(t *testing.T, asset string) []string {
 	t.Helper()
 	all, err := assetfilter.Terms([]byte(asset))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return all
 }
 
@@ -58,9 +53,7 @@ func TestAnAssetMeetsAllFiltersByOneOfTheirValues(t *testing.T) {
 		{values{"custodian": {"00032945"}}, false},
 		{values{"type": {"bounce"}}, true},
 	} {
-		if got := set(t, c.values).Meets(terms(t, hotel)); got != c.want {
-			t.Errorf("%v: got %t, want %t", c.values, got, c.want)
-		}
+		expect.Equal(t, set(t, c.values).Meets(terms(t, hotel)), c.want, "%v", c.values)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // answering is an auth service that gives each request the same answer.
@@ -35,9 +36,7 @@ func newClient(t *testing.T, to http.RoundTripper) *Client {
 	t.Helper()
 	secrets := keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}
 	signer, err := identity.NewSigner(secrets, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return NewClient(to, signer, "test")
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAheadAsksForTheLeavesFromAKeyOn(t *testing.T) {
@@ -24,9 +26,7 @@ func TestAheadAsksForTheLeavesFromAKeyOn(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, c := range []struct {
 		name   string
 		from   []byte
@@ -46,9 +46,7 @@ func TestAheadAsksForTheLeavesFromAKeyOn(t *testing.T) {
 			a := reader{file: f.own, pageSize: int64(tx.DB().Info().PageSize), left: c.leaves}
 			a.ask = func(file *os.File, from, size int64) {
 				page := make([]byte, size)
-				if _, err := file.ReadAt(page, from); err != nil {
-					t.Fatal(err)
-				}
+				expect.Get(file.ReadAt(page, from))(t)
 				entries, ok := new(verifier).elements(2, page, int(native.Uint16(page[10:])), leafFlag, span{})
 				if !ok || native.Uint16(page[8:]) != leafFlag {
 					t.Fatalf("%s: got a page with flags %d, want a whole leaf", c.name, native.Uint16(page[8:]))
@@ -62,9 +60,7 @@ func TestAheadAsksForTheLeavesFromAKeyOn(t *testing.T) {
 			a.visit(uint64(tx.Bucket(bucket).RootPage()), c.from, 0)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if ends := last == keys-1; leaves != c.leaves && !ends {
 			t.Errorf("%s: got %d leaves, want %d", c.name, leaves, c.leaves)
 		}
@@ -91,9 +87,7 @@ func TestAheadBearsDamageAndSmallBuckets(t *testing.T) {
 	ahead(bucket)
 	ahead([]byte("none"))
 	damaged, err := os.CreateTemp(t.TempDir(), "damaged")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer damaged.Close()
 	page := make([]byte, 4096)
 	native.PutUint64(page, 3)
@@ -102,9 +96,7 @@ func TestAheadBearsDamageAndSmallBuckets(t *testing.T) {
 	native.PutUint32(page[12:], 0xFFFFFFFF)
 	for _, overflow := range []uint32{0xFFFFFFFF, 2, 0} {
 		native.PutUint32(page[12:], overflow)
-		if _, err := damaged.WriteAt(page, 3*4096); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(damaged.WriteAt(page, 3*4096))(t)
 		a := reader{file: damaged, pageSize: 4096, left: 10, ask: func(*os.File, int64, int64) {
 			t.Errorf("overflow %d: a leaf was asked for, want none", overflow)
 		}}

@@ -9,15 +9,14 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestABatchOnADiskThatHangs holds the lock of changes, as a change does that waits for its disk. Further changes must
 // be refused once their contexts end, and be made once the disk goes on.
 func TestABatchOnADiskThatHangs(t *testing.T) {
 	f, err := Open(filepath.Join(t.TempDir(), "file"), Options{Format: "test", Buckets: [][]byte{bigBucket}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	f.writing.Lock()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

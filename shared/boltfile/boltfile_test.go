@@ -13,15 +13,14 @@ import (
 
 	"asset-registry/shared/dataformat"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/testing/expect"
 )
 
 // mustOpen opens a file and closes it at the end of the test.
 func mustOpen(t *testing.T, path, format string, buckets ...[]byte) *File {
 	t.Helper()
 	db, err := Open(path, Options{Format: format, Buckets: buckets})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -29,12 +28,8 @@ func mustOpen(t *testing.T, path, format string, buckets ...[]byte) *File {
 func TestOpenFindsWhatItHasMade(t *testing.T) {
 	path, bucket := filepath.Join(t.TempDir(), "a"), []byte("b")
 	db := mustOpen(t, path, "format 1", bucket)
-	if err := db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte("k"), []byte("v")) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte("k"), []byte("v")) }))
+	expect.OK(t, db.Close())
 	if err := mustOpen(t, path, "format 1", bucket).View(func(tx *bbolt.Tx) error {
 		if got := tx.Bucket(bucket).Get([]byte("k")); string(got) != "v" {
 			t.Errorf("got %q, want %q", got, "v")
@@ -49,9 +44,7 @@ func TestOpenMakesTheFileWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
 	// An earlier process with the same process id crashed and left half a file.
-	if err := os.WriteFile(path+durable.Unfinished+strconv.Itoa(os.Getpid()), []byte("half a file"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path+durable.Unfinished+strconv.Itoa(os.Getpid()), []byte("half a file"), 0o600))
 	mustOpen(t, path, "format 1")
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("got the folder's entries %v, %v; want the file alone", entries, err)
@@ -65,23 +58,13 @@ func TestOpenRefuses(t *testing.T) {
 	bucket := []byte("b")
 	mustOpen(t, used, "format 1", bucket)
 	for _, f := range []*File{mustOpen(t, another, "format 2", bucket), mustOpen(t, bare, "format 1")} {
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.Close())
 	}
 	db, err := bbolt.Open(other, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("x")); return err }); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(text, bytes.Repeat([]byte("not a database "), 1000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("x")); return err }))
+	expect.OK(t, db.Close())
+	expect.OK(t, os.WriteFile(text, bytes.Repeat([]byte("not a database "), 1000), 0o600))
 	for _, c := range []struct{ name, path, says string }{
 		{"a file in use", used, "in use"},
 		{"a file of another format", another, dataformat.Refusal("format 2", "format 1").Error()},
@@ -117,9 +100,7 @@ func TestFilesAreCreatedAtOnce(t *testing.T) {
 		var creating sync.WaitGroup
 		for range 8 {
 			creating.Go(func() {
-				if err := create(path, Options{Format: "format 1", Buckets: [][]byte{[]byte("b")}}); err != nil {
-					t.Errorf("got %v, want no error", err)
-				}
+				expect.Try(t, create(path, Options{Format: "format 1", Buckets: [][]byte{[]byte("b")}}))
 			})
 		}
 		creating.Wait()
@@ -127,9 +108,7 @@ func TestFilesAreCreatedAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatalf("open what was created: got %v, want no error", err)
 		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, db.Close())
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 			t.Errorf("got %v, %v in the directory, want the file alone", left, err)
 		}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
+
+	"asset-registry/shared/testing/expect"
 )
 
 const erasedValue = "a telephone number that must not stay"
@@ -24,9 +26,7 @@ func bloated(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "file")
 	f, err := Open(path, testOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for round := range 2 {
 		if err := f.Update(func(tx *bbolt.Tx) (err error) {
 			big := tx.Bucket(bigBucket)
@@ -46,9 +46,7 @@ func bloated(t *testing.T) (path string) {
 			t.Fatal(err)
 		}
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.Close())
 	return path
 }
 
@@ -65,9 +63,7 @@ func contents(t *testing.T, path string) map[string]string {
 			})
 		})}
 	})
-	if err := errors.Join(faults...); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(faults...))
 	return all
 }
 
@@ -81,9 +77,7 @@ func put(f *File, key string, size int) error {
 func holds(t *testing.T, path, text string) bool {
 	t.Helper()
 	bytesOf, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return bytes.Contains(bytesOf, []byte(text))
 }
 
@@ -97,39 +91,27 @@ func onlyFile(t *testing.T, path string) {
 
 func TestACompactedFileHasNoErasedBytes(t *testing.T) {
 	path := bloated(t)
-	if err := os.Chmod(path, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Chmod(path, 0o640))
 	if os.Geteuid() == 0 {
-		if err := os.Chown(path, 1234, 2345); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Chown(path, 1234, 2345))
 	}
 	want := contents(t, path)
 	was, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if !holds(t, path, erasedValue) {
 		t.Fatal("before: got no erased value in the file, want one")
 	}
 	before, after, err := Compact(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	is, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if before != was.Size() || after != is.Size() || after > before/4 {
 		t.Errorf("got %d bytes before and %d after, want %d and at most a quarter", before, after, was.Size())
 	}
 	if holds(t, path, erasedValue) {
 		t.Error("after: got an erased value in the file, want none")
 	}
-	if diff := cmp.Diff(want, contents(t, path)); diff != "" {
-		t.Errorf("contents (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, contents(t, path)), "contents")
 	had, has := was.Sys().(*syscall.Stat_t), is.Sys().(*syscall.Stat_t)
 	if is.Mode() != was.Mode() || has.Uid != had.Uid || has.Gid != had.Gid {
 		t.Errorf("got mode %v and owner %d:%d, want %v and %d:%d", is.Mode(), has.Uid, has.Gid, was.Mode(), had.Uid, had.Gid)
@@ -142,9 +124,7 @@ func TestACompactionThatFailsLeavesTheFile(t *testing.T) {
 	for _, step := range []compactStep{opened, copied, synced} {
 		path := bloated(t)
 		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		failure := errors.New("a failure")
 		_, _, err = compact(path, func(s compactStep) error {
 			if s == step {
@@ -152,9 +132,7 @@ func TestACompactionThatFailsLeavesTheFile(t *testing.T) {
 			}
 			return nil
 		})
-		if !errors.Is(err, failure) {
-			t.Errorf("%s: got %v, want %v", step, err, failure)
-		}
+		expect.Err(t, err, failure, "%s", step)
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: got another file or %v, want the same", step, err)
 		}
@@ -187,16 +165,12 @@ func TestACompactionThatIsKilledLeavesAFile(t *testing.T) {
 		if got, want := holds(t, path, erasedValue), step != renamed; got != want {
 			t.Errorf("%s: got the erased value in the file: %t, want %t", step, got, want)
 		}
-		if diff := cmp.Diff(want, contents(t, path)); diff != "" {
-			t.Errorf("%s: contents (-want +got):\n%s", step, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, contents(t, path)), "%s: contents", step)
 		f, err := Open(path, testOptions)
 		if err != nil {
 			t.Fatalf("%s: %v", step, err)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.Close())
 		onlyFile(t, path)
 		if _, _, err := Compact(path); err != nil || holds(t, path, erasedValue) {
 			t.Errorf("%s: compact again: got %v, want no error and no erased value", step, err)
@@ -207,17 +181,13 @@ func TestACompactionThatIsKilledLeavesAFile(t *testing.T) {
 func TestCompactRefuses(t *testing.T) {
 	used := bloated(t)
 	f, err := Open(used, testOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	if _, _, err := Compact(used); !errors.Is(err, ErrInUse) {
 		t.Errorf("a file in use: got %v, want %v", err, ErrInUse)
 	}
 	damaged := bloated(t)
-	if err := os.Truncate(damaged, 3*int64(os.Getpagesize())); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Truncate(damaged, 3*int64(os.Getpagesize())))
 	if _, _, err := Compact(damaged); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a damaged file: got %v, want %v", err, ErrDamaged)
 	}
@@ -266,9 +236,7 @@ func TestNoWriteIsLostToACompaction(t *testing.T) {
 				}
 				err = put(f, fmt.Sprint("write ", w, " ", i), 10)
 				time.Sleep(time.Millisecond)
-				if err := errors.Join(err, f.Close()); err != nil {
-					t.Error(err)
-				}
+				expect.Try(t, errors.Join(err, f.Close()))
 				i++
 			}
 		})

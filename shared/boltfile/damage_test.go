@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"asset-registry/shared/testing/expect"
 )
 
 var (
@@ -27,9 +29,7 @@ func sample(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sample")
 	f, err := Open(path, testOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for round := range 3 {
 		if err := f.Update(func(tx *bbolt.Tx) error {
 			var err error
@@ -42,17 +42,11 @@ func sample(t *testing.T) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.Close())
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	m, err := readMeta(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return text[:int64(m.pages)*m.pageSize]
 }
 
@@ -74,9 +68,7 @@ func inMemory(t *testing.T) string {
 func use(t *testing.T, text []byte) (refused error) {
 	t.Helper()
 	path := filepath.Join(inMemory(t), "file")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, text, 0o600))
 	f, err := Open(path, testOptions)
 	if err != nil {
 		if strings.Contains(err.Error(), "goroutine") {
@@ -183,17 +175,13 @@ func TestABranchThatLeadsInACircleIsRefused(t *testing.T) {
 		damaged := bytes.Clone(text)
 		copy(damaged[at+headerSize+8:], text[at:at+8]) // the first child of the page is now the page itself
 		m, err := readMeta(bytes.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		v := &verifier{file: bytes.NewReader(text), meta: m, free: map[uint64]bool{}, seen: make([]uint64, m.pages/64+1)}
 		v.freelist()
 		if v.free[uint64(at/page)] {
 			continue // a free page is never read
 		}
-		if err := use(t, damaged); !errors.Is(err, ErrDamaged) {
-			t.Errorf("page %d: got %v, want %v", at/page, err, ErrDamaged)
-		}
+		expect.Err(t, use(t, damaged), ErrDamaged, "page %d", at/page)
 	}
 }
 
@@ -202,9 +190,7 @@ func TestCheckFindsWhatTheStartDoesNot(t *testing.T) {
 	page := os.Getpagesize()
 	path := filepath.Join(inMemory(t), "file")
 	nothing := func(*bbolt.Tx) []error { return nil }
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, text, 0o600))
 	if faults := Check(path, testOptions, nothing); len(faults) != 0 {
 		t.Fatalf("an undamaged file: got %v, want no faults", faults)
 	}
@@ -215,9 +201,7 @@ func TestCheckFindsWhatTheStartDoesNot(t *testing.T) {
 		}
 		damaged := bytes.Clone(text)
 		damaged[at+headerSize+7] ^= 0x40 // the first key's position is far outside the page
-		if err := os.WriteFile(path, damaged, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, damaged, 0o600))
 		if faults := Check(path, testOptions, nothing); len(faults) > 0 {
 			found++
 		}
@@ -229,23 +213,13 @@ func TestCheckFindsWhatTheStartDoesNot(t *testing.T) {
 
 func TestAValueThatCannotBeDecodedEndsWrites(t *testing.T) {
 	f, err := Open(filepath.Join(t.TempDir(), "file"), testOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
-	if err := f.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.View(func(*bbolt.Tx) error { return fmt.Errorf("decode: %w", ErrDamaged) }); !errors.Is(err, ErrDamaged) {
-		t.Errorf("got %v, want %v", err, ErrDamaged)
-	}
+	expect.OK(t, f.Ready(t.Context()))
+	expect.Err(t, f.View(func(*bbolt.Tx) error { return fmt.Errorf("decode: %w", ErrDamaged) }), ErrDamaged, "")
 	if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("ready: got %v, want %q in it", err, "damaged")
 	}
-	if err := f.Update(func(*bbolt.Tx) error { return nil }); !errors.Is(err, ErrDamaged) {
-		t.Errorf("write: got %v, want %v", err, ErrDamaged)
-	}
-	if err := f.View(func(*bbolt.Tx) error { return nil }); err != nil {
-		t.Errorf("read: got %v, want no error", err)
-	}
+	expect.Err(t, f.Update(func(*bbolt.Tx) error { return nil }), ErrDamaged, "write")
+	expect.Err(t, f.View(func(*bbolt.Tx) error { return nil }), nil, "read")
 }

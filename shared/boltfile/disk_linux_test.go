@@ -15,14 +15,13 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/shared/disktest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAFullDiskIsToldAndLeft(t *testing.T) {
 	dir := disktest.New(t, 16)
 	f, err := Open(filepath.Join(dir, "file"), testOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	if err := f.Ready(t.Context()); err != nil {
 		t.Fatalf("got %v, want it ready", err)
@@ -66,9 +65,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		if err := put(f, "after", 50_000); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, put(f, "after", 50_000))
 		if err := f.View(func(tx *bbolt.Tx) error {
 			for key := range stored {
 				if tx.Bucket(bigBucket).Get([]byte(key)) == nil {
@@ -86,9 +83,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 		}
 	}
 	path := f.own.Name()
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.Close())
 	if faults := Check(path, testOptions, func(*bbolt.Tx) []error { return nil }); len(faults) > 0 {
 		t.Errorf("got %v, want no damage", faults)
 	}
@@ -101,12 +96,8 @@ func TestAFullDiskIsNoReasonNotToOpen(t *testing.T) {
 	dir := disktest.New(t, 16)
 	path := filepath.Join(dir, "file")
 	f, err := Open(path, testOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, f.Close())
 	disktest.Fill(t, dir)
 	if f, err = Open(path, testOptions); err != nil {
 		t.Fatal(err)
@@ -121,12 +112,8 @@ func TestACompactionOnAFullDiskLeavesTheFile(t *testing.T) {
 	dir := disktest.New(t, 16)
 	path := filepath.Join(dir, "file")
 	text, err := os.ReadFile(bloated(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, os.WriteFile(path, text, 0o600))
 	free := disktest.Fill(t, dir)
 	if _, _, err := Compact(path); err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("got %v, want %q in it", err, "no space left")
@@ -148,12 +135,8 @@ func TestABrokenDiskIsTold(t *testing.T) {
 	if os.Getenv(where) == "" {
 		path := filepath.Join(t.TempDir(), "file")
 		f, err := Open(path, testOptions)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(put(f, "key", 100_000), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.OK(t, errors.Join(put(f, "key", 100_000), f.Close()))
 		t.Setenv(where, path)
 	}
 	if !disktest.BrokenSync(t) {
@@ -161,9 +144,7 @@ func TestABrokenDiskIsTold(t *testing.T) {
 	}
 	path := os.Getenv(where)
 	f, err := Open(path, testOptions)
-	if !errors.Is(err, syscall.EIO) {
-		t.Errorf("got %v, want %v", err, syscall.EIO)
-	}
+	expect.Err(t, err, syscall.EIO, "")
 	if err == nil {
 		f.Close()
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // stopsNobody checks that an open read transaction does not stop writes and reads of a file. The writes make the file
@@ -35,9 +37,7 @@ func stopsNobody(t *testing.T, f *File, bucket []byte) {
 	}()
 	select {
 	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, err)
 	case <-time.After(time.Minute): // a hundred writes of 1 MiB take a second
 		t.Error("writes and reads wait, want them to go on")
 	}
@@ -63,9 +63,7 @@ func TestAReceiverThatStopsStopsNobody(t *testing.T) {
 	<-r.asked
 	stopsNobody(t, f, bucket)
 	close(r.released)
-	if err := <-ended; !errors.Is(err, errReleased) {
-		t.Errorf("got %v, want %v", err, errReleased)
-	}
+	expect.Err(t, <-ended, errReleased, "")
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("got entries %v, %v; want the file alone", entries, err)
 	}
@@ -81,17 +79,13 @@ func TestALongReaderStopsNobody(t *testing.T) {
 	<-reading
 	stopsNobody(t, f, bucket)
 	close(end)
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, <-ended)
 }
 
 func TestASnapshotIsTheFile(t *testing.T) {
 	dir, bucket := t.TempDir(), []byte("b")
 	f := mustOpen(t, filepath.Join(dir, "f"), "test 1", bucket)
-	if err := f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte("k"), []byte("v")) }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte("k"), []byte("v")) }))
 	var text bytes.Buffer
 	var size int64
 	err := f.Snapshot(func(n int64) (io.Writer, error) { size = n; return &text, nil })
@@ -99,9 +93,7 @@ func TestASnapshotIsTheFile(t *testing.T) {
 		t.Fatalf("got %d bytes, %v; want %d", text.Len(), err, size)
 	}
 	path := filepath.Join(dir, "copy")
-	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, text.Bytes(), 0o600))
 	if err := mustOpen(t, path, "test 1", bucket).View(func(tx *bbolt.Tx) error {
 		if got := tx.Bucket(bucket).Get([]byte("k")); string(got) != "v" {
 			t.Errorf("got %q, want %q", got, "v")

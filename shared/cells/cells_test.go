@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestHarmless puts each sign behind each character that could begin a cell, and behind others.
@@ -33,9 +35,7 @@ func TestHarmless(t *testing.T) {
 			if again := Harmless(got); again != got {
 				t.Errorf("%q: got %q at the second time, want no change", got, again)
 			}
-			if back := Plain(got); back != begin+f {
-				t.Errorf("%q: got %q taken back, want %q", got, back, begin+f)
-			}
+			expect.Equal(t, Plain(got), begin+f, "%q: taken back", got)
 		}
 		for _, text := range texts {
 			same(begin + text)
@@ -64,9 +64,7 @@ func FuzzPlain(f *testing.F) {
 		if again := Harmless(harmless); again != harmless {
 			t.Errorf("%q: got %q, then %q", text, harmless, again)
 		}
-		if plain := Plain(harmless); plain != Plain(text) {
-			t.Errorf("%q: got %q taken back, want %q", text, plain, Plain(text))
-		}
+		expect.Equal(t, Plain(harmless), Plain(text), "%q: taken back", text)
 	})
 }
 
@@ -121,9 +119,7 @@ func TestHonestTextsStay(t *testing.T) {
 	for _, list := range []string{"cpv_en", "dk018_uk", "dk021_uk", "identifier_scheme", "ua_regions"} {
 		var value any
 		if text := read("../../../shared/data/" + list + ".json"); text != nil {
-			if err := json.Unmarshal(text, &value); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Unmarshal(text, &value))
 		}
 		collect(value)
 	}

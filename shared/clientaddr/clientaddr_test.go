@@ -4,6 +4,8 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestClient(t *testing.T) {
@@ -40,9 +42,7 @@ func TestClient(t *testing.T) {
 			r := httptest.NewRequest("GET", "/", nil)
 			r.RemoteAddr = c.peer
 			r.Header["X-Forwarded-For"] = c.forwarded
-			if got := trusted.Client(r).String(); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			expect.Equal(t, trusted.Client(r).String(), c.want, "")
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestWords(t *testing.T) {
@@ -50,9 +51,7 @@ func TestWords(t *testing.T) {
 			"ask: an address must be such as https://HOST or http://HOST:PORT"},
 		{"control characters", errors.New("a\u001b[31m\u009b\u202e\u2066\u061c\u2028b\nc"), "a?[31m?????b; c"},
 	} {
-		if got := Words(c.err); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
+		expect.Equal(t, Words(c.err), c.want, "%s", c.name)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 type example struct {
@@ -48,37 +50,25 @@ func TestServeIsAWordOfEveryService(t *testing.T) {
 func TestTheLaterOfFileEnvironmentAndFlagsWins(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	text := "addr: from-file\nmax-body: 20\ntimeout: 2s\ntypes: [a, b]\nsandbox: true\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	t.Setenv("EXAMPLE_ADDR", "from-env")
 	t.Setenv("EXAMPLE_MAX_BODY", "30")
 	var got example
-	if _, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file, "--max-body=40"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(Parse(&got, "example", "", "EXAMPLE", []string{"--config", file, "--max-body=40"}))(t)
 	want := example{Addr: "from-env", MaxBody: 40, Timeout: 2 * time.Second, Types: []string{"a", "b"}, Sandbox: true}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("settings differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "settings")
 }
 
 func TestDefaultsHoldWhereNothingIsSaid(t *testing.T) {
 	var got example
-	if _, err := Parse(&got, "example", "", "EXAMPLE", nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(Parse(&got, "example", "", "EXAMPLE", nil))(t)
 	want := example{Addr: "127.0.0.1:1", MaxBody: 10, Timeout: time.Second, Types: []string{"bounce"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("settings differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "settings")
 }
 
 func TestAllThatIsWrongWithAFileIsToldAtOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
-	if err := os.WriteFile(file, []byte("max-body: many\ntimeout: soon\nadr: x\naddr: right\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte("max-body: many\ntimeout: soon\nadr: x\naddr: right\n"), 0o600))
 	var got example
 	_, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file})
 	if err == nil {
@@ -89,9 +79,7 @@ func TestAllThatIsWrongWithAFileIsToldAtOnce(t *testing.T) {
 			t.Errorf("got %v, want %s in it", err, told)
 		}
 	}
-	if got.Addr != "right" {
-		t.Errorf("valid setting addr: got %q, want %q", got.Addr, "right")
-	}
+	expect.Equal(t, got.Addr, "right", "valid setting addr")
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -101,9 +89,7 @@ func TestParseRefuses(t *testing.T) {
 		{"broken.yaml", "addr: [x"},
 		{"wrong.yaml", "max-body: many\n"},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o600))
 	}
 	cases := []struct {
 		name string
@@ -139,9 +125,7 @@ func TestATableIsReadFromTheFile(t *testing.T) {
 		{"a string", "rows: named\n", "named"},
 		{"no rows", "addr: x\n", ""},
 	} {
-		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
 		var got example
 		if _, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file}); err != nil || got.Rows != c.want {
 			t.Errorf("%s: got %q, %v; want %q", c.name, got.Rows, err, c.want)
@@ -162,9 +146,7 @@ type texts struct {
 func parseFile(t *testing.T, text string) (got texts, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "c.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	_, err = Parse(&got, "example", "", "EXAMPLE", []string{"--config", file})
 	return got, err
 }

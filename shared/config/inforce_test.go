@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // stored has settings that may hold secrets.
@@ -24,17 +26,13 @@ type stored struct {
 func TestCheckTellsWhatIsInForceAndWhereItCameFrom(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	text := "timeout: 5s\nmax-body: 20\nothers: ['redis://:pa/ss@h:1?db=1', 'mongodb://u:p%@a/x?authToken=t&w=1']\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	t.Setenv("EXAMPLE_STORE", "redis://user:p#ss@h:6379/0")
 	t.Setenv("EXAMPLE_API_TOKEN", "of-the-environment")
 	t.Setenv("EXAMPLE_MAX_BODY", "30")
 	var got stored
 	var out strings.Builder
-	if err := Check(&got, "example", "EXAMPLE", "", []string{file, "--max-body=40", "--tls-key", "k.pem"}, &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, Check(&got, "example", "EXAMPLE", "", []string{file, "--max-body=40", "--tls-key", "k.pem"}, &out))
 	for _, want := range []string{
 		`addr: "127.0.0.1:1" # default`,
 		`store: "redis://***@h:6379/0" # environment, EXAMPLE_STORE`,
@@ -60,9 +58,7 @@ func TestCheckTellsWhatIsInForceAndWhereItCameFrom(t *testing.T) {
 	if err := Check(&stored{}, "example", "EXAMPLE", "", nil, &out); err == nil || !strings.Contains(err.Error(), "--store") {
 		t.Errorf("without the store: got %v, want that it is missing", err)
 	}
-	if out.String() != "" {
-		t.Errorf("after a fault: got %q written, want nothing", out.String())
-	}
+	expect.Equal(t, out.String(), "", "after a fault: written")
 }
 
 // TestCheckReadsACommand reads the settings of one command of a program that has two.

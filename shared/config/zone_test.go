@@ -3,6 +3,8 @@ package config
 import (
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestZone(t *testing.T) {
@@ -12,9 +14,7 @@ func TestZone(t *testing.T) {
 			t.Errorf("%q: got %v, want no error", want, err)
 			continue
 		}
-		if got := time.Unix(0, 0).In(zone).Format("-07:00"); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		expect.Equal(t, time.Unix(0, 0).In(zone).Format("-07:00"), want, "")
 	}
 	for _, text := range []string{"", "Z", "2", "+2", "Europe/Kyiv", "+25:00"} {
 		if zone, err := Zone(text); err == nil {

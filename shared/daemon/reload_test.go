@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 )
 
 // numbered is a service that answers with its number. After Close it answers
@@ -70,9 +71,7 @@ func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
 		t.Helper()
 		fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		resp, err := http.ReadResponse(reader, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text, _ := io.ReadAll(resp.Body)
 		return fmt.Sprint(resp.StatusCode, " ", string(text))
 	}
@@ -98,9 +97,7 @@ func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
 		}
 	}
 	close(services[0].slow)
-	if got := <-slow; got != "200 1" {
-		t.Errorf("a request under way: got %q, want %q", got, "200 1")
-	}
+	expect.Equal(t, <-slow, "200 1", "a request under way")
 	for !services[0].closed.Load() {
 		time.Sleep(time.Millisecond)
 	}
@@ -120,9 +117,7 @@ func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer listener.Close()
 	return listener.Addr().String()
 }

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"errors"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/disktest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAFullDiskLeavesTheFile(t *testing.T) {
@@ -20,15 +20,11 @@ func TestAFullDiskLeavesTheFile(t *testing.T) {
 		for _, name := range []string{"f", "another"} {
 			err := c.write(filepath.Join(dir, name), make([]byte, 10_000))
 			if name == "f" && c.present == nil || name != "f" && c.fresh == nil {
-				if !errors.Is(err, syscall.ENOSPC) {
-					t.Errorf("%s of %s: got %v, want %v", c.name, name, err, syscall.ENOSPC)
-				}
+				expect.Err(t, err, syscall.ENOSPC, "%s of %s", c.name, name)
 			}
 			got := tree(t, dir)
 			delete(got, "filler")
-			if diff := cmp.Diff(map[string]string{"f": "old"}, got); diff != "" {
-				t.Errorf("%s of %s (-want +got):\n%s", c.name, name, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(map[string]string{"f": "old"}, got), "%s of %s", c.name, name)
 		}
 	}
 }
@@ -46,14 +42,8 @@ func TestABrokenDiskLeavesTheFile(t *testing.T) {
 			write(t, file, "old", 0o600)
 			want["f"] = "old"
 		}
-		if err := c.write(file, []byte("new")); !errors.Is(err, syscall.EIO) {
-			t.Errorf("%s: got %v, want %v", c.name, err, syscall.EIO)
-		}
-		if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.Err(t, c.write(file, []byte("new")), syscall.EIO, "%s", c.name)
+		expect.NoDiff(t, cmp.Diff(want, tree(t, dir)), "%s", c.name)
 	}
-	if err := SyncDirectory(t.TempDir()); !errors.Is(err, syscall.EIO) {
-		t.Errorf("SyncDirectory: got %v, want %v", err, syscall.EIO)
-	}
+	expect.Err(t, SyncDirectory(t.TempDir()), syscall.EIO, "SyncDirectory")
 }

@@ -13,21 +13,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // tree returns the files of a directory, by name, with their content.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	all := map[string]string{}
 	for _, entry := range entries {
 		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all[entry.Name()] = string(text)
 	}
 	return all
@@ -35,17 +32,13 @@ func tree(t *testing.T, dir string) map[string]string {
 
 func write(t *testing.T, file, text string, mode fs.FileMode) {
 	t.Helper()
-	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Chmod(file, mode)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Chmod(file, mode)))
 }
 
 func stat(t *testing.T, file string) fs.FileInfo {
 	t.Helper()
 	info, err := os.Lstat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return info
 }
 
@@ -75,13 +68,9 @@ func TestWriters(t *testing.T) {
 				t.Errorf("without the file: got %v, want %v", err, c.fresh)
 			} else if err == nil {
 				want["f"] = "new"
-				if mode := stat(t, file).Mode(); mode != c.made {
-					t.Errorf("a new file: got mode %v, want %v", mode, c.made)
-				}
+				expect.Equal(t, stat(t, file).Mode(), c.made, "a new file: mode")
 			}
-			if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
-				t.Errorf("without the file (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, tree(t, dir)), "without the file")
 			write(t, file, "old", 0o640)
 			want["f"] = "old"
 			if err := c.write(file, []byte("new")); !errors.Is(err, c.present) {
@@ -89,9 +78,7 @@ func TestWriters(t *testing.T) {
 			} else if err == nil {
 				want["f"] = "new"
 			}
-			if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
-				t.Errorf("with the file (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, tree(t, dir)), "with the file")
 			if mode := stat(t, file).Mode(); mode != c.mode {
 				t.Errorf("with the file: got mode %v, want %v", mode, c.mode)
 			}
@@ -102,9 +89,7 @@ func TestWriters(t *testing.T) {
 func TestADirectoryInTheWayIsLeft(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "f")
-	if err := os.Mkdir(file, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Mkdir(file, 0o700))
 	for _, c := range writers {
 		if err := c.write(file, []byte("new")); err == nil {
 			t.Errorf("%s: got no error, want one", c.name)
@@ -132,27 +117,19 @@ func TestOneOfSeveralCreatesSucceeds(t *testing.T) {
 			t.Errorf("got %v, want %v", err, fs.ErrExist)
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"f": strings.Repeat("x", made)}, tree(t, dir)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(map[string]string{"f": strings.Repeat("x", made)}, tree(t, dir)), "files")
 }
 
 func TestAReplacedLinkStaysOne(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "target")
 	write(t, target, "old", 0o600)
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(target, link); err != nil {
-		t.Fatal(err)
-	}
-	if err := Replace(link, []byte("new")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(target, link))
+	expect.OK(t, Replace(link, []byte("new")))
 	if got, err := os.Readlink(link); err != nil || got != target {
 		t.Errorf("got a link to %q, %v, want one to %s", got, err, target)
 	}
-	if diff := cmp.Diff(map[string]string{"target": "new"}, tree(t, filepath.Dir(target))); diff != "" {
-		t.Errorf("target (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(map[string]string{"target": "new"}, tree(t, filepath.Dir(target))), "target")
 }
 
 func TestAReplacedFileKeepsItsOwner(t *testing.T) {
@@ -161,12 +138,8 @@ func TestAReplacedFileKeepsItsOwner(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "f")
 	write(t, file, "old", 0o600)
-	if err := os.Chown(file, 1234, 2345); err != nil {
-		t.Fatal(err)
-	}
-	if err := Replace(file, []byte("new")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Chown(file, 1234, 2345))
+	expect.OK(t, Replace(file, []byte("new")))
 	if got := stat(t, file).Sys().(*syscall.Stat_t); got.Uid != 1234 || got.Gid != 2345 {
 		t.Errorf("got the owner %d:%d, want 1234:2345", got.Uid, got.Gid)
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf16"
 
 	"asset-registry/shared/cells"
+	"asset-registry/shared/testing/expect"
 )
 
 // asset returns a usual asset in which the given fields replace others.
@@ -28,9 +29,7 @@ func asset(t *testing.T, fields map[string]any) []byte {
 		a[name] = value
 	}
 	text, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return text
 }
 
@@ -55,17 +54,11 @@ func exported(t *testing.T, form string, assets ...[]byte) []byte {
 	var file bytes.Buffer
 	f := Searches[slices.IndexFunc(Searches, func(f Form) bool { return f.Name == form })]
 	e, err := f.Open(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, a := range assets {
-		if err := add(e, a); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, add(e, a))
 	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, e.Close())
 	return file.Bytes()
 }
 
@@ -90,17 +83,11 @@ func tableOf(t *testing.T, file []byte) (all []map[string]string) {
 func sheetOf(t *testing.T, file []byte) (all []map[string]string) {
 	t.Helper()
 	archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	part, err := archive.Open("xl/worksheets/sheet1.xml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text, err := io.ReadAll(part)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var sheet struct {
 		Rows []struct {
 			Cells []struct {
@@ -158,16 +145,10 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 		{"1234567890123456.7", "1234567890123456.7"}, {"1234567890123456789012345678901234", "1234567890123456789012345678901234"},
 	} {
 		a := asset(t, map[string]any{"items": items(c.quantity, "50.4500", 30.52)})
-		if got := tableOf(t, exported(t, "csv", a))[0]["items.0.quantity"]; got != c.quantity {
-			t.Errorf("csv: got %q, want %q", got, c.quantity)
-		}
+		expect.Equal(t, tableOf(t, exported(t, "csv", a))[0]["items.0.quantity"], c.quantity, "csv")
 		row := sheetOf(t, exported(t, "xlsx", a))[0]
-		if got := row["items.0.quantity"]; got != c.sheet {
-			t.Errorf("xlsx: got %q, want %q", got, c.sheet)
-		}
-		if got := row["assetCustodian.identifier.id"]; got != "00032945" {
-			t.Errorf("xlsx: got the id %q, want the text 00032945", got)
-		}
+		expect.Equal(t, row["items.0.quantity"], c.sheet, "xlsx")
+		expect.Equal(t, row["assetCustodian.identifier.id"], "00032945", "xlsx: the id")
 		if file := exported(t, "geojson", a); !bytes.Contains(file, []byte(`"items.0.quantity":`+c.quantity+",")) {
 			t.Errorf("geojson: got %s, want the number %s", file, c.quantity)
 		}
@@ -201,9 +182,7 @@ func TestPlacesHaveTheLongitudeFirst(t *testing.T) {
 		}
 		decoder := json.NewDecoder(bytes.NewReader(exported(t, "geojson", asset(t, map[string]any{"items": c.items}))))
 		decoder.UseNumber()
-		if err := decoder.Decode(&got); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, decoder.Decode(&got))
 		if got.Type != "FeatureCollection" || len(got.Features) != min(len(c.want), 1) {
 			t.Errorf("%v: got %+v, want a collection with a feature if there is a place", c.items, got)
 			continue

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // The function `whole` returns the files of a whole copy of the assets, and the number of rows of each file, both by
@@ -20,17 +22,11 @@ func whole(t *testing.T, assets ...string) (files map[string]string, rows map[st
 	for _, f := range Whole {
 		var file bytes.Buffer
 		e, err := f.Open(&file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, a := range assets {
-			if err := add(e, []byte(a)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, add(e, []byte(a)))
 		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, e.Close())
 		files[f.Name], rows[f.Name] = file.String(), e.Rows()
 	}
 	return files, rows
@@ -52,18 +48,12 @@ const (
 func TestAWholeCopyHasThreeTables(t *testing.T) {
 	files, rows := whole(t, hotel, land, test, removed)
 	want := map[string]int{"assets.csv": 2, "items.csv": 2, "documents.csv": 1, "assets.jsonl.gz": 2, "assets.geojson": 1}
-	if diff := cmp.Diff(want, rows); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, rows), "rows")
 	for _, table := range Tables {
 		got := tableOf(t, []byte(files[table.Name+".csv"]))
-		if len(got) != rows[table.Name+".csv"] {
-			t.Errorf("%s: got %d rows, want %d", table.Name, len(got), rows[table.Name+".csv"])
-		}
+		expect.Equal(t, len(got), rows[table.Name+".csv"], "%s: rows", table.Name)
 		for i, row := range got {
-			if len(row) != len(table.Columns()) {
-				t.Errorf("%s, row %d: got %d columns, want %d", table.Name, i, len(row), len(table.Columns()))
-			}
+			expect.Equal(t, len(row), len(table.Columns()), "%s, row %d: columns", table.Name, i)
 		}
 	}
 	items := tableOf(t, []byte(files["items.csv"]))
@@ -72,9 +62,7 @@ func TestAWholeCopyHasThreeTables(t *testing.T) {
 		{"asset.id": "a1", "id": "i2", "description": "Гараж\nі сарай", "quantity": "2", "location.latitude": "невідомо"},
 	} {
 		for name, value := range want { // the text has LF here: encoding/csv reads CR LF as LF
-			if items[i][name] != value {
-				t.Errorf("item %d, %s: got %q, want %q", i, name, items[i][name], value)
-			}
+			expect.Equal(t, items[i][name], value, "item %d, %s", i, name)
 		}
 	}
 	if !strings.Contains(files["items.csv"], "Гараж\r\nі сарай") {
@@ -84,9 +72,7 @@ func TestAWholeCopyHasThreeTables(t *testing.T) {
 	if document["title"] != "'@Наказ" || document["size"] != "10" || document["asset.id"] != "a1" {
 		t.Errorf("got the document %v", document)
 	}
-	if got := tableOf(t, []byte(files["assets.csv"]))[0]["title"]; got != "'=Готель" {
-		t.Errorf("got the title %q, want a ' in front", got)
-	}
+	expect.Equal(t, tableOf(t, []byte(files["assets.csv"]))[0]["title"], "'=Готель", "the title")
 }
 
 // TestColumnsStayInTheirOrder compares the columns with those that are published. Others may only follow them.
@@ -122,16 +108,10 @@ func TestColumnsStayInTheirOrder(t *testing.T) {
 func TestTheLinesOfAWholeCopyAreExact(t *testing.T) {
 	files, _ := whole(t, hotel, test, land)
 	r, err := gzip.NewReader(strings.NewReader(files["assets.jsonl.gz"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(hotel+"\n"+land+"\n", string(got)); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
+	expect.OK(t, err)
+	expect.NoDiff(t, cmp.Diff(hotel+"\n"+land+"\n", string(got)), "lines")
 }
 
 // TestAValueOfAnotherTypeIsLeftOut exports values of types that today's rules refuse. Their cells must be empty.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAnOutageIsAState simulates two outages. In the first outage, a failure comes every 99 ms, so no failure comes
@@ -84,8 +86,6 @@ func TestNothingIsLoggedAfterClose(t *testing.T) {
 		l.Failed(errors.New("again"))
 		time.Sleep(2 * over)
 		synctest.Wait()
-		if got := text.String(); got != "" {
-			t.Errorf("got %q after Close, want nothing", got)
-		}
+		expect.Equal(t, text.String(), "", "after Close")
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // load is what one caller asks for: a request after each pause, each of which works for a time.
@@ -145,9 +147,7 @@ func TestAFullQueueRefusesWhoWaitsMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(1)
 		end, err := s.Acquire(t.Context(), "holder", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var mu sync.Mutex
 		refused := map[string]int{}
 		var served []string
@@ -169,9 +169,7 @@ func TestAFullQueueRefusesWhoWaitsMost(t *testing.T) {
 			}
 		}
 		ask("a", maxShare+5)
-		if refused["a"] != 5 {
-			t.Errorf("more than its share: got %d refused, want 5", refused["a"])
-		}
+		expect.Equal(t, refused["a"], 5, "more than its share: refused")
 		ask("b", maxShare)
 		ask("c", maxShare)
 		ask("d", maxShare-1)
@@ -180,13 +178,9 @@ func TestAFullQueueRefusesWhoWaitsMost(t *testing.T) {
 		ask("e", 2)
 		want := map[string]int{"a": 5, "b": 1, "c": 1, "d": 1}
 		for _, by := range []string{"a", "b", "c", "d", "e"} {
-			if got := refused[by]; got != want[by] {
-				t.Errorf("%s: got %d refused, want %d", by, got, want[by])
-			}
+			expect.Equal(t, refused[by], want[by], "%s: refused", by)
 		}
-		if got := s.Refused(); got != 8 {
-			t.Errorf("got %d refusals counted, want 8", got)
-		}
+		expect.Equal(t, s.Refused(), 8, "refusals counted")
 		end()
 		synctest.Wait()
 		if first := served[:5]; !slices.Equal(first, []string{"a", "b", "c", "d", "e"}) {
@@ -212,9 +206,7 @@ func TestAWaitEnds(t *testing.T) {
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := s.Acquire(gone, "b", 1); !errors.Is(err, context.Canceled) {
-			t.Errorf("canceled: got %v, want %v", err, context.Canceled)
-		}
+		expect.ErrOf(t, context.Canceled, "canceled")(s.Acquire(gone, "b", 1))
 		leave()
 		leave() // the second call gives nothing back
 		if _, err = s.Acquire(t.Context(), "a", 4); err != nil {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestWhoWaitsForAServerHasNoPlace lets a request wait for another server. Others have its place meanwhile. It goes on
@@ -31,9 +33,7 @@ func TestWhoWaitsForAServerHasNoPlace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := New(1)
 				ctx, end, err := s.Take(t.Context(), "one", 1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				if c.others > 0 {
 					go func() {
 						time.Sleep(time.Second / 2)
@@ -48,13 +48,9 @@ func TestWhoWaitsForAServerHasNoPlace(t *testing.T) {
 				}
 				begun := time.Now()
 				err = Rest(ctx, func() error {
-					if got := s.Used(); got != 0 {
-						t.Errorf("while it waits: got %d places in use, want none", got)
-					}
+					expect.Equal(t, s.Used(), 0, "while it waits: places in use")
 					// A call within a call, and one beside it, change nothing.
-					if err := Rest(ctx, func() error { return nil }); err != nil {
-						t.Errorf("a call within: %v", err)
-					}
+					expect.Err(t, Rest(ctx, func() error { return nil }), nil, "a call within")
 					if c.ended {
 						end()
 					}
@@ -64,14 +60,10 @@ func TestWhoWaitsForAServerHasNoPlace(t *testing.T) {
 				if waited := time.Since(begun); !errors.Is(err, c.want) || waited != c.waited {
 					t.Errorf("got %v after %v, want %v after %v", err, waited, c.want, c.waited)
 				}
-				if got := s.Used(); got != c.usedBefore {
-					t.Errorf("after it: got %d places in use, want %d", got, c.usedBefore)
-				}
+				expect.Equal(t, s.Used(), c.usedBefore, "after it: places in use")
 				end()
 				time.Sleep(10 * time.Second)
-				if got := s.Used(); got != 0 {
-					t.Errorf("at the end: got %d places in use, want none", got)
-				}
+				expect.Equal(t, s.Used(), 0, "at the end: places in use")
 			})
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAFaultSurvivesHTTP(t *testing.T) {
@@ -42,19 +43,13 @@ func TestAFaultSurvivesHTTP(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			Write(recorder, fmt.Errorf("wrapped: %w", want))
 			resp := recorder.Result()
-			if resp.StatusCode != c.status {
-				t.Errorf("got status %d, want %d", resp.StatusCode, c.status)
-			}
+			expect.Equal(t, resp.StatusCode, c.status, "status")
 			for _, h := range []struct{ name, want string }{
 				{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"},
 			} {
-				if got := resp.Header.Get(h.name); got != h.want {
-					t.Errorf("%s: got %q, want %q", h.name, got, h.want)
-				}
+				expect.Equal(t, resp.Header.Get(h.name), h.want, "%s", h.name)
 			}
-			if diff := cmp.Diff(error(want), Read(resp)); diff != "" {
-				t.Errorf("the fault differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(error(want), Read(resp)), "the fault")
 		})
 	}
 }
@@ -85,9 +80,7 @@ func TestWriteSaysHowToGoOn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			Write(recorder, c.err)
-			if got := recorder.Header().Get(c.header); got != c.want {
-				t.Errorf("%s: got %q, want %q", c.header, got, c.want)
-			}
+			expect.Equal(t, recorder.Header().Get(c.header), c.want, "%s", c.header)
 		})
 	}
 }
@@ -106,9 +99,7 @@ func TestReadTakesNothingForAFaultThatIsNone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			recorder.WriteHeader(c.status)
-			if _, err := io.WriteString(recorder, c.body); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(io.WriteString(recorder, c.body))(t)
 			if err := Read(recorder.Result()); err == nil || fault.KindOf(err) != fault.Internal {
 				t.Errorf("got %v, want an internal error", err)
 			}

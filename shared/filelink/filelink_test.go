@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -22,9 +23,7 @@ func secret(b byte) []byte { return bytes.Repeat([]byte{b}, keyring.MinLength) }
 func signer(t *testing.T, secrets ...[]byte) *Signer {
 	t.Helper()
 	s, err := NewSigner(secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return s
 }
 
@@ -81,9 +80,7 @@ func TestSignatures(t *testing.T) {
 		if c.got != nil {
 			got = c.got.Error()
 		}
-		if got != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
+		expect.Equal(t, got, c.want, "%s", c.name)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 const at = "2026-11-20T12:00:00.000007+00:00"
@@ -42,24 +44,16 @@ func TestReaderReadsWhatWasAppended(t *testing.T) {
 				if err == io.EOF {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				got = append(got, m)
 				if m.Kind == EntryKind && read.most >= 0 {
 					d, err := r.Data(read.most)
-					if err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, err)
 					data = append(data, string(d))
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the messages differ (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(read.data, data); diff != "" {
-				t.Errorf("the data differ (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, got), "the messages")
+			expect.NoDiff(t, cmp.Diff(read.data, data), "the data")
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // entryOf returns an entry that counts as the given number of bytes in a ring.
@@ -81,9 +83,7 @@ func TestRingWakes(t *testing.T) {
 			got = true
 		default:
 		}
-		if got != step.want {
-			t.Errorf("%s: got woken %v, want %v", step.name, got, step.want)
-		}
+		expect.Equal(t, got, step.want, "%s: woken", step.name)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestNoRedirectIsFollowed(t *testing.T) {
@@ -20,9 +22,7 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		here := httptest.NewServer(http.RedirectHandler(other.URL, status))
 		resp, err := New(nil).Get(here.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		resp.Body.Close()
 		here.Close()
 		if resp.StatusCode != status || asked != 0 {
@@ -51,9 +51,7 @@ func TestEveryClientIsMadeHere(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	if found < 100 {
 		t.Errorf("got %d files, want at least 100: the product's files", found)
@@ -64,9 +62,7 @@ func TestEveryClientIsMadeHere(t *testing.T) {
 func usesOf(t *testing.T, path string) (uses []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	making := []string{"Client", "DefaultClient", "Get", "Head", "Post", "PostForm"}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

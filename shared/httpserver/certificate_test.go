@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"asset-registry/shared/metrictest"
+	"asset-registry/shared/testing/expect"
 )
 
 // certify writes a certificate for 127.0.0.1 with a serial number. It returns the
@@ -36,17 +37,11 @@ func certify(t testing.TB, dir string, number int64) (Certificate, *x509.CertPoo
 func certifyAs(t testing.TB, dir string, template *x509.Certificate) (Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c := Certificate{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
 	for _, f := range []struct {
 		name  string
@@ -55,15 +50,11 @@ func certifyAs(t testing.TB, dir string, template *x509.Certificate) (Certificat
 		{c.Cert, pem.Block{Type: "CERTIFICATE", Bytes: signed}},
 		{c.Key, pem.Block{Type: "PRIVATE KEY", Bytes: private}},
 	} {
-		if err := os.WriteFile(f.name, pem.EncodeToMemory(&f.block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(f.name, pem.EncodeToMemory(&f.block), 0o600))
 	}
 	pool := x509.NewCertPool()
 	parsed, err := x509.ParseCertificate(signed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	pool.AddCert(parsed)
 	return c, pool
 }
@@ -73,9 +64,7 @@ func withTLS(t testing.TB) (*tls.Config, *x509.CertPool) {
 	t.Helper()
 	c, pool := certify(t, t.TempDir(), 1)
 	config, err := c.Config(slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return config, pool
 }
 
@@ -83,9 +72,7 @@ func TestACertificateIsReadAnew(t *testing.T) {
 	dir := t.TempDir()
 	c, pool := certify(t, dir, 1)
 	secure, err := c.Config(slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || !r.TLS.HandshakeComplete {
 			t.Error("got no TLS state in the request, want it")
@@ -108,9 +95,7 @@ func TestACertificateIsReadAnew(t *testing.T) {
 	if got, err := ask(pool); err != nil || got != "HTTP/2.0, certificate 1" {
 		t.Fatalf("got %q, %v; want HTTP/2.0 with certificate 1", got, err)
 	}
-	if err := os.WriteFile(c.Cert, []byte("broken"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(c.Cert, []byte("broken"), 0o600))
 	time.Sleep(checkFilesEvery)
 	if got, err := ask(pool); err != nil || got != "HTTP/2.0, certificate 1" {
 		t.Fatalf("with a broken file: got %q, %v; want HTTP/2.0 with certificate 1", got, err)
@@ -125,9 +110,7 @@ func TestACertificateIsReadAnew(t *testing.T) {
 	old := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}} // no HTTP/2
 	defer old.CloseIdleConnections()
 	resp, err := old.Get("https://" + addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	if text, err := io.ReadAll(resp.Body); err != nil || string(text) != "HTTP/1.1" {
 		t.Errorf("without HTTP/2: got %s, %v; want HTTP/1.1", text, err)
@@ -143,9 +126,7 @@ func TestACertificateIsReadAnew(t *testing.T) {
 func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	config, pool := withTLS(t)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer listener.Close()
 	go func() {
 		for {
@@ -175,12 +156,8 @@ func TestTheEndOfACertificateIsTold(t *testing.T) {
 	dir, meter := t.TempDir(), metrictest.New()
 	c, _ := certify(t, dir, 1)
 	secure, err := c.Config(slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(MeasureCertificate(meter, nil), MeasureCertificate(meter, secure)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, errors.Join(MeasureCertificate(meter, nil), MeasureCertificate(meter, secure)))
 	got := time.Unix(int64(meter.Read(t)["registry.tls.expires"]), 0)
 	if left := time.Until(got); left < 50*time.Minute || left > time.Hour {
 		t.Errorf("got a certificate that expires in %v, want an hour", left)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestOneFramingIsEnough first sends requests that look as if they had both Content-Length and Transfer-Encoding, but
@@ -121,9 +123,7 @@ func FuzzSameRequests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		run := func(addr string) (requests []string, answer string) {
 			conn, err := net.Dial("tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			defer conn.Close()
 			_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 			seen = nil

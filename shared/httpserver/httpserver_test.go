@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 )
 
 func newEngine(log io.Writer, ready error) *gin.Engine {
@@ -77,12 +78,8 @@ func TestEngineAnswersInJSON(t *testing.T) {
 				t.Errorf("got %d %s; want %d with %q and no secret", recorder.Code, body, c.status, c.says)
 			}
 			header := recorder.Header()
-			if got := header.Get("Content-Type"); got != "application/json" {
-				t.Errorf("Content-Type: got %q, want application/json", got)
-			}
-			if got := header.Get("X-Content-Type-Options"); got != "nosniff" {
-				t.Errorf("X-Content-Type-Options: got %q, want nosniff", got)
-			}
+			expect.Equal(t, header.Get("Content-Type"), "application/json", "Content-Type")
+			expect.Equal(t, header.Get("X-Content-Type-Options"), "nosniff", "X-Content-Type-Options")
 		})
 	}
 }
@@ -104,9 +101,7 @@ func TestReadinessTellsItsDangers(t *testing.T) {
 func TestUnknownMethodTellsTheKnownOnes(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	newEngine(io.Discard, nil).ServeHTTP(recorder, httptest.NewRequest("DELETE", "/fault", nil))
-	if got := recorder.Header().Get("Allow"); got != "GET" {
-		t.Errorf("Allow: got %q, want GET", got)
-	}
+	expect.Equal(t, recorder.Header().Get("Allow"), "GET", "Allow")
 }
 
 func TestTheLogHasTheErrorAndNoQueryOrHeader(t *testing.T) {
@@ -167,9 +162,7 @@ func TestAnOutageIsNotLoggedRequestByRequest(t *testing.T) {
 		{"/livez", 0},
 		{"\n", 2*each + 4},
 	} {
-		if got := strings.Count(log.String(), c.text); got != c.want {
-			t.Errorf("%q: got it %d times in the log, want %d", c.text, got, c.want)
-		}
+		expect.Equal(t, strings.Count(log.String(), c.text), c.want, "%q: it times in the log", c.text)
 	}
 	if t.Failed() {
 		t.Log(log.String())
@@ -266,9 +259,7 @@ func TestABodyThatEndsEarlyIsAnswered(t *testing.T) {
 	} {
 		conn := connect(t, addr)
 		io.WriteString(conn, c.sent)
-		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, conn.(*net.TCPConn).CloseWrite())
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -296,21 +287,15 @@ func TestALateRequestIsAnswered(t *testing.T) {
 
 func TestIdentifyLetsNobodyInUnsigned(t *testing.T) {
 	signer, err := identity.NewSigner(keyring.Ring{make([]byte, identity.MinSecret)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := identity.Identity{Broker: "broker", Role: identity.Broker}
 	engine := newEngine(io.Discard, nil)
 	engine.GET("/who", Identify(signer), Handle(func(c *gin.Context) error {
-		if got := Caller(c); got != want {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
+		expect.Equal(t, Caller(c), want, "")
 		return nil
 	}))
 	signed, err := signer.Sign(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, c := range []struct {
 		name, header string
 		want         int
@@ -323,51 +308,36 @@ func TestIdentifyLetsNobodyInUnsigned(t *testing.T) {
 		req.Header.Set(identity.Header, c.header)
 		recorder := httptest.NewRecorder()
 		engine.ServeHTTP(recorder, req)
-		if recorder.Code != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, recorder.Code, c.want)
-		}
+		expect.Equal(t, recorder.Code, c.want, "%s", c.name)
 	}
 }
 
 func TestInProcessCarriesRequestAndAnswer(t *testing.T) {
 	client := http.Client{Transport: InProcess(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, err)
 		w.Header().Set("X-Path", r.URL.Path+"?"+r.URL.RawQuery)
 		w.WriteHeader(http.StatusTeapot)
 		w.Write(append(body, '!'))
 	}))}
 	resp, err := client.Post("http://inside/a?b=c", "text/plain", strings.NewReader("hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusTeapot || string(body) != "hello!" {
 		t.Errorf("got %d %q, %v; want %d %q", resp.StatusCode, body, err, http.StatusTeapot, "hello!")
 	}
-	if got := resp.Header.Get("X-Path"); got != "/a?b=c" {
-		t.Errorf("X-Path: got %q, want %q", got, "/a?b=c")
-	}
+	expect.Equal(t, resp.Header.Get("X-Path"), "/a?b=c", "X-Path")
 }
 
 func TestServeFinishesWhatItHasBegun(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	begun, finish := make(chan struct{}), make(chan struct{})
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	begun, finish, answered := make(chan struct{}), make(chan struct{}), make(chan string, 1)
+	addr, stop := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(begun)
 		<-finish
 		io.WriteString(w, "done")
-	})
-	ctx, stop := context.WithCancel(context.Background())
-	served, answered := make(chan error, 1), make(chan string, 1)
-	go func() { served <- Serve(ctx, listener, handler, slog.New(slog.DiscardHandler), ServeOptions{}) }()
+	}), ServeOptions{}, defaultTimeouts)
 	go func() {
-		resp, err := http.Get("http://" + listener.Addr().String())
+		resp, err := http.Get("http://" + addr)
 		if err != nil {
 			answered <- err.Error()
 			return
@@ -379,10 +349,5 @@ func TestServeFinishesWhatItHasBegun(t *testing.T) {
 	<-begun
 	stop()
 	close(finish)
-	if got := <-answered; got != "done" {
-		t.Errorf("a request under way: got %q, want %q", got, "done")
-	}
-	if err := <-served; err != nil {
-		t.Errorf("Serve: got %v, want nil", err)
-	}
+	expect.Equal(t, <-answered, "done", "a request under way")
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
@@ -63,15 +65,11 @@ func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
 func refused(t *testing.T, dial func() (net.Conn, error), sent string, status int, says string) {
 	t.Helper()
 	conn, err := dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer conn.Close()
 	go io.WriteString(conn, sent)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	var body struct {
@@ -82,15 +80,11 @@ func refused(t *testing.T, dial func() (net.Conn, error), sent string, status in
 		!strings.Contains(body.Errors[0].Description, says) {
 		t.Errorf("got %s, %v; want one error that says %q", text, err, says)
 	}
-	if resp.StatusCode != status {
-		t.Errorf("got status %d, want %d", resp.StatusCode, status)
-	}
+	expect.Equal(t, resp.StatusCode, status, "status")
 	for _, h := range []struct{ name, want string }{
 		{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"},
 	} {
-		if got := resp.Header.Get(h.name); got != h.want {
-			t.Errorf("%s: got %q, want %q", h.name, got, h.want)
-		}
+		expect.Equal(t, resp.Header.Get(h.name), h.want, "%s", h.name)
 	}
 }
 
@@ -161,9 +155,7 @@ func TestLongHeadsOverTLS(t *testing.T) {
 			{strings.Repeat("y", maxHeaderBytes/2), strings.Repeat("x", maxHeaderBytes/2), 431},
 		} {
 			r, err := http.NewRequest("GET", "https://"+addr+"/"+c.path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			r.Header.Set("A", c.value)
 			r.Header.Set("Origin", "https://a.example")
 			resp, err := client.Do(r)
@@ -233,9 +225,7 @@ func TestARefusalFollowsAnAnswer(t *testing.T) {
 		text   string
 	}{{200, "served"}, {200, "served"}, {417, `{"status":"error"`}} {
 		resp, err := http.ReadResponse(reader, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text, err := io.ReadAll(resp.Body)
 		if err != nil || resp.StatusCode != want.status || !strings.HasPrefix(string(text), want.text) {
 			t.Errorf("got %d %q, %v; want %d %q", resp.StatusCode, text, err, want.status, want.text)

@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestABodyThatHasArrivedIsInTime checks that the read timeout does not count after the body has arrived. A handler may
@@ -22,9 +23,7 @@ func TestABodyThatHasArrivedIsInTime(t *testing.T) {
 	short := defaultTimeouts
 	short.read = 100 * time.Millisecond
 	addr, _ := serveFor(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			t.Error(err)
-		}
+		expect.ErrOf(t, nil, "")(io.Copy(io.Discard, r.Body))
 		select {
 		case <-r.Context().Done():
 			t.Error("got a cancelled request, want it to go on")
@@ -79,17 +78,13 @@ func TestARefusedBodyIsTaken(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			conn := connect(t, addr)
-			if _, err := io.WriteString(conn, "POST "+c.path+" HTTP/1.1\r\nHost: a\r\n"+c.header+"\r\n\r\n"+c.body); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(io.WriteString(conn, "POST "+c.path+" HTTP/1.1\r\nHost: a\r\n"+c.header+"\r\n\r\n"+c.body))(t)
 			reader := bufio.NewReader(conn)
 			resp, err := http.ReadResponse(reader, nil)
 			if err == nil && resp.StatusCode == http.StatusContinue {
 				resp, err = http.ReadResponse(reader, nil)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 413 || resp.Close == c.goesOn {
 				t.Fatalf("got %d %v, %v; want 413, open connection: %t", resp.StatusCode, resp.Header, err, c.goesOn)
 			}
@@ -157,9 +152,7 @@ func TestARefusalWaitsForNoBody(t *testing.T) {
 				io.WriteString(conn, c.request+" HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n")
 				reader := bufio.NewReader(conn)
 				resp, err := http.ReadResponse(reader, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != c.status {
 					t.Fatalf("got %d, %v; want %d", resp.StatusCode, err, c.status)
 				}

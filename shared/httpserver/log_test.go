@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // writes is an io.Writer that keeps each write separately.
@@ -49,13 +51,8 @@ func (w *writes) check(t *testing.T, want ...int) {
 	for _, text := range w.all {
 		got = append(got, strings.Count(text, "\n"))
 	}
-	if len(got) != len(want) {
+	if !slices.Equal(got, want) {
 		t.Fatalf("lines of each write: got %v, want %v", got, want)
-	}
-	for i := range got {
-		if got[i] != want[i] {
-			t.Fatalf("lines of each write: got %v, want %v", got, want)
-		}
 	}
 }
 
@@ -77,9 +74,7 @@ func TestLogLinesAreWrittenTogether(t *testing.T) {
 		log.Error("five")
 		w.check(t, 2, 2, 1)
 		log.Info("six")
-		if err := flush(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, flush())
 		w.check(t, 2, 2, 1, 1)
 		<-time.After(2 * logDelay)
 		synctest.Wait()
@@ -114,9 +109,7 @@ func TestLogLinesStayWhole(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if err := flush(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, flush())
 	lines := 0
 	for _, text := range w.all {
 		for line := range strings.Lines(text) {
@@ -126,9 +119,7 @@ func TestLogLinesStayWhole(t *testing.T) {
 			}
 		}
 	}
-	if lines != 16000 {
-		t.Errorf("got %d lines, want 16000", lines)
-	}
+	expect.Equal(t, lines, 16000, "lines")
 }
 
 // TestHeadersAreCanonical checks that the names of headers have the canonical form, because package proxy and
@@ -157,9 +148,7 @@ func BenchmarkLog(b *testing.B) {
 	} {
 		b.Run("lines="+c.name, func(b *testing.B) {
 			r, w, err := os.Pipe()
-			if err != nil {
-				b.Fatal(err)
-			}
+			expect.OK(b, err)
 			var reading sync.WaitGroup
 			reading.Go(func() { _, _ = io.Copy(io.Discard, r) }) // ends when w is closed
 			log, flush := c.open(w)
@@ -169,9 +158,7 @@ func BenchmarkLog(b *testing.B) {
 					slog.String("path", "/api/2.5/assets/0123456789abcdef0123456789abcdef"), slog.Int("status", 200),
 					slog.Int("bytes", 3000), slog.Float64("ms", 1.25))
 			}
-			if err := errors.Join(flush(), w.Close()); err != nil {
-				b.Fatal(err)
-			}
+			expect.OK(b, errors.Join(flush(), w.Close()))
 			reading.Wait()
 		})
 	}
@@ -202,9 +189,7 @@ func TestALogLineIsBounded(t *testing.T) {
 			slog.Int("status", 404), slog.Float64("ms", 0.25), slog.String("request_id", strings.Repeat("1", 36)),
 			slog.String("client", "2001:db8:1:2:3:4:5:6"), slog.String("trace_id", strings.Repeat("1", 32)),
 			slog.Any("error", errors.New(c.cause)))
-		if err := flush(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, flush())
 		line := out.String()
 		if len(line) > c.most || !json.Valid([]byte(line)) || !strings.Contains(line, c.keeps) ||
 			!strings.Contains(line, `"status":404`) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // templateOf returns a template of a certificate that is valid from and to these times from now.
@@ -53,9 +55,7 @@ func TestACertificateOfOnesOwnIsLookedAt(t *testing.T) {
 		if got := printed.String(); (got != "") != c.warns {
 			t.Errorf("%s: got the warning %q, want one: %t", c.name, got, c.warns)
 		}
-		if _, err := files.Config(slog.New(slog.NewTextHandler(&logged, nil))); err != nil {
-			t.Errorf("%s: a start: got %v, want none", c.name, err)
-		}
+		expect.ErrOf(t, nil, "%s: a start", c.name)(files.Config(slog.New(slog.NewTextHandler(&logged, nil))))
 		if got := logged.String(); strings.Contains(got, "WARN") != (c.warns || c.fault != "") || !strings.Contains(got, c.fault) {
 			t.Errorf("%s: a start: got the log %q, want a warning with %q: %t", c.name, got, c.fault, c.warns)
 		}
@@ -93,19 +93,13 @@ func replacements(t *testing.T) {
 		files.BaseURL = c.base
 		var logged bytes.Buffer
 		secure, err := files.Config(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelInfo})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		before, err := secure.GetCertificate(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		logged.Reset()
 		certifyAs(t, dir, c.second)
 		later := time.Now().Add(time.Minute)
-		if err := os.Chtimes(files.Cert, later, later); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Chtimes(files.Cert, later, later))
 		time.Sleep(checkFilesEvery) // the least time between two looks
 		now, err := secure.GetCertificate(nil)
 		if err != nil || (now != before) != c.replaced || strings.Contains(logged.String(), "ERROR") == c.replaced {

@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestFailuresCountFromZero(t *testing.T) {
@@ -60,9 +61,7 @@ func TestFailuresCountFromZero(t *testing.T) {
 func counted(t *testing.T, reader sdkmetric.Reader, name string) (total int64, series int) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reader.Collect(t.Context(), &all))
 	for _, m := range all.ScopeMetrics[0].Metrics {
 		if sum, is := m.Data.(metricdata.Sum[int64]); is && m.Name == name {
 			for _, p := range sum.DataPoints {

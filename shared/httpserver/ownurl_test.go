@@ -1,6 +1,10 @@
 package httpserver
 
-import "testing"
+import (
+	"testing"
+
+	"asset-registry/shared/testing/expect"
+)
 
 func TestOwnURL(t *testing.T) {
 	secure := Certificate{Cert: "x"}
@@ -15,8 +19,6 @@ func TestOwnURL(t *testing.T) {
 		{"http", "[fe80::1%eth0]:80", ""},
 		{"http", "/run/socket", ""},
 	} {
-		if got := OwnURL(c.scheme, c.addr); got != c.want {
-			t.Errorf("%s at %s: got %q, want %q", c.scheme, c.addr, got, c.want)
-		}
+		expect.Equal(t, OwnURL(c.scheme, c.addr), c.want, "%s at %s", c.scheme, c.addr)
 	}
 }

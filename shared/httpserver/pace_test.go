@@ -18,6 +18,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // sending starts a server whose /large sends size bytes at a pace. It returns the
@@ -36,30 +37,14 @@ func sending(t *testing.T, pace Pace, size int, timeout time.Duration, crowded b
 		}
 		return nil
 	}))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, engine, slog.New(slog.DiscardHandler), ServeOptions{}) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	return listener.Addr().String(), errs
+	addr, _ = serveFor(t, engine, ServeOptions{}, defaultTimeouts)
+	return addr, errs
 }
 
 // askLarge requests /large and reads nothing.
 func askLarge(t *testing.T, addr string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
+	conn := connect(t, addr)
 	fmt.Fprintf(conn, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
 	return conn
 }
@@ -74,9 +59,7 @@ func TestAClientThatTakesNothingIsCutOff(t *testing.T) {
 	pace := Pace{Bytes: 64 << 10, Within: 50 * time.Millisecond, All: time.Hour}
 	addr, ended := sending(t, pace, tooMuch, time.Hour, false)
 	conn := askLarge(t, addr)
-	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("got %v, want %v", err, os.ErrDeadlineExceeded)
-	}
+	expect.Err(t, <-ended, os.ErrDeadlineExceeded, "")
 	if _, err := io.Copy(io.Discard, conn); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the client: got %v, want a reset, so that the kernel keeps no bytes for it", err)
 	}
@@ -86,16 +69,12 @@ func TestAClientThatTakesItAllGetsItAll(t *testing.T) {
 	pace := Pace{Bytes: 64 << 10, Within: time.Minute, All: time.Minute}
 	addr, ended := sending(t, pace, tooMuch, time.Nanosecond, false)
 	resp, err := http.Get("http://" + addr + "/large")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	if n, err := io.Copy(io.Discard, resp.Body); n != tooMuch || err != nil {
 		t.Errorf("got %d bytes, %v; want %d: the request's timeout does not limit the sending", n, err, tooMuch)
 	}
-	if err := <-ended; err != nil {
-		t.Errorf("got %v, want no error", err)
-	}
+	expect.Try(t, <-ended)
 }
 
 // Promises: pace
@@ -103,17 +82,13 @@ func TestTheWholeAnswerHasATime(t *testing.T) {
 	pace := Pace{Bytes: 64 << 10, Within: time.Hour, All: 50 * time.Millisecond}
 	addr, ended := sending(t, pace, tooMuch, time.Hour, false)
 	askLarge(t, addr)
-	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("got %v, want %v", err, os.ErrDeadlineExceeded)
-	}
+	expect.Err(t, <-ended, os.ErrDeadlineExceeded, "")
 }
 
 func TestALateAnswerGivesWayToOthers(t *testing.T) {
 	addr, ended := sending(t, Pace{Bytes: 64 << 10, Within: time.Hour, All: time.Hour}, tooMuch, time.Nanosecond, true)
 	askLarge(t, addr)
-	if err := <-ended; !errors.Is(err, errCrowdedOut) {
-		t.Errorf("got %v, want %v", err, errCrowdedOut)
-	}
+	expect.Err(t, <-ended, errCrowdedOut, "")
 }
 
 // TestASlowBodyHearsWhy uses a client that sends too slowly. The client must get the refusal of the
@@ -127,29 +102,11 @@ func TestASlowBodyHearsWhy(t *testing.T) {
 		<-c.Request.Context().Done()
 		return fmt.Errorf("%w: %w", fault.New(fault.Invalid, fault.Body, "file", "too slow"), err)
 	}))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, engine, slog.New(slog.DiscardHandler), ServeOptions{}) }()
-	defer func() {
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	}()
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	addr, _ := serveFor(t, engine, ServeOptions{}, defaultTimeouts)
+	conn := connect(t, addr)
 	fmt.Fprint(conn, "POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	if text, err := io.ReadAll(resp.Body); resp.StatusCode != 400 || !strings.Contains(string(text), "too slow") {
 		t.Errorf("got %d %q, %v, want the refusal of the handler", resp.StatusCode, text, err)

@@ -2,10 +2,11 @@ package httpserver
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
@@ -110,12 +111,8 @@ func TestARequestsContextKnowsIdAndValues(t *testing.T) {
 	ctx := &requestContext{Context: context.WithValue(context.Background(), key{}, "v"), id: "r1"}
 	defer ctx.finish()
 	for _, when := range []string{"at first", "with a child"} {
-		if got := RequestID(ctx); got != "r1" {
-			t.Errorf("%s: got id %q, want r1", when, got)
-		}
-		if got := ctx.Value(key{}); got != "v" {
-			t.Errorf("%s: got value %v, want v", when, got)
-		}
+		expect.Equal(t, RequestID(ctx), "r1", "%s: id", when)
+		expect.Equal(t, ctx.Value(key{}), "v", "%s: value", when)
 		_ = ctx.Done()
 	}
 }
@@ -123,8 +120,6 @@ func TestARequestsContextKnowsIdAndValues(t *testing.T) {
 func TestAnAnsweredRequestsContextHasEndedForAll(t *testing.T) {
 	ctx := &requestContext{Context: context.Background(), end: time.Now().Add(time.Hour)}
 	ctx.finish()
-	if err := ctx.Err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	expect.Err(t, ctx.Err(), context.Canceled, "")
 	<-ctx.Done()
 }

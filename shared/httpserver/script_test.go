@@ -10,6 +10,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/klauspost/compress/gzip"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAScriptIsASCIIAndMeansTheSame(t *testing.T) {
@@ -17,9 +19,7 @@ func TestAScriptIsASCIIAndMeansTheSame(t *testing.T) {
 		"plain", "Дім\u2028і\u2029ліс", "😀\U0010FFFF", "\u007f\u0080\u00a0", "</script>", `"\`, "\ufeff\uffff", "",
 	} {
 		sent, err := json.Marshal(map[string]string{text: text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		kind, script := Script("a.b", sent)
 		inner := strings.TrimSuffix(strings.TrimPrefix(string(script), "a.b("), ");")
 		var got map[string]string

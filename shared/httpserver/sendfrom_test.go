@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // shouting is a layer that changes the body.
@@ -71,17 +73,13 @@ func sendingFile(t *testing.T, pace Pace, path string, shout bool) (addr string,
 		return nil
 	}))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, listener, outer, slog.New(slog.DiscardHandler), ServeOptions{}) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, <-served)
 	})
 	return listener.Addr().String(), logged, errs
 }
@@ -95,9 +93,7 @@ func lowercase(t *testing.T, size int) (path string, text []byte) {
 		text[i] = byte('a' + random.IntN(26))
 	}
 	path = filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, text, 0o600))
 	return path, text
 }
 
@@ -107,14 +103,10 @@ func TestAFileIsSentWhole(t *testing.T) {
 		addr, logged, ended := sendingFile(t, Pace{Bytes: 64 << 10, Within: time.Minute, All: time.Minute}, path, shout)
 		for _, size := range []int{0, 1, 64<<10 - 1, 64 << 10, 64<<10 + 1, len(text)} {
 			resp, err := http.Get("http://" + addr + "/" + strconv.Itoa(size))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			got, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			if err := errors.Join(err, <-ended); err != nil {
-				t.Errorf("%d bytes: got %v, want no error", size, err)
-			}
+			expect.Err(t, errors.Join(err, <-ended), nil, "%d bytes", size)
 			want := text[:size]
 			if shout {
 				want = bytes.ToUpper(want)
@@ -135,9 +127,7 @@ func loggedBytes(t *testing.T, logged lines) int {
 	select {
 	case text := <-logged:
 		line := struct{ Bytes int }{-1}
-		if err := json.Unmarshal(text, &line); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(text, &line))
 		return line.Bytes
 	case <-time.After(10 * time.Second):
 		t.Fatal("got no line of the log, want one for the request")
@@ -149,9 +139,7 @@ func TestAFileThatIsTooShortEndsTheConnection(t *testing.T) {
 	path, text := lowercase(t, 100_000)
 	addr, _, _ := sendingFile(t, DefaultPace, path, false)
 	resp, err := http.Get("http://" + addr + "/" + strconv.Itoa(len(text)+1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	if got, err := io.ReadAll(resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) || !bytes.Equal(got, text) {
 		t.Errorf("got %d bytes and %v, want %d bytes and %v", len(got), err, len(text), io.ErrUnexpectedEOF)
@@ -160,22 +148,12 @@ func TestAFileThatIsTooShortEndsTheConnection(t *testing.T) {
 
 func TestAClientThatTakesNothingOfAFileIsCutOff(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sparse")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, tooMuch); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, nil, 0o600))
+	expect.OK(t, os.Truncate(path, tooMuch))
 	addr, _, ended := sendingFile(t, Pace{Bytes: 64 << 10, Within: 50 * time.Millisecond, All: time.Hour}, path, false)
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET /"+strconv.Itoa(tooMuch)+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("got %v, want %v", err, os.ErrDeadlineExceeded)
-	}
+	expect.Get(io.WriteString(conn, "GET /"+strconv.Itoa(tooMuch)+" HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
+	expect.Err(t, <-ended, os.ErrDeadlineExceeded, "")
 }

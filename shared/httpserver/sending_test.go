@@ -16,6 +16,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 )
 
 // pipes is a listener whose connections a test makes.
@@ -63,9 +64,7 @@ func openShut(t *testing.T, handler http.Handler) (frames chan byte) {
 	}()
 	const settings = "\x00\x00\x06\x04\x00\x00\x00\x00\x00" + "\x00\x04\x00\x00\x00\x00" // the initial window is 0
 	const get = "\x00\x00\x06\x01\x05\x00\x00\x00\x01" + "\x82\x86\x84\x41\x01x"         // GET http://x/
-	if _, err := io.WriteString(client, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+settings+get); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(io.WriteString(client, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+settings+get))(t)
 	return frames
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/shared/probe"
+	"asset-registry/shared/testing/expect"
 )
 
 var std = flag.Bool("std", false, "serve by net/http alone, as --http-server=std")
@@ -23,18 +24,14 @@ var std = flag.Bool("std", false, "serve by net/http alone, as --http-server=std
 func serveFor(t testing.TB, handler http.Handler, how ServeOptions, p timeouts) (addr string, end func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	how.Std = how.Std || *std
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- serve(ctx, listener, handler, slog.New(slog.DiscardHandler), how, p) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, <-served)
 	})
 	return listener.Addr().String(), cancel
 }
@@ -42,9 +39,7 @@ func serveFor(t testing.TB, handler http.Handler, how ServeOptions, p timeouts) 
 func connect(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -119,9 +114,7 @@ func TestAServerThatEndsSaysSoBefore(t *testing.T) {
 	addr, end := serveFor(t, served, ServeOptions{DrainDelay: time.Second}, defaultTimeouts)
 	ask := func(path string) (status int, last bool) {
 		resp, err := http.Get("http://" + addr + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer resp.Body.Close()
 		io.Copy(io.Discard, resp.Body)
 		return resp.StatusCode, resp.Close
@@ -144,9 +137,7 @@ func TestHealthIsReadiness(t *testing.T) {
 	empty := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	addr, end := serveFor(t, empty, ServeOptions{DrainDelay: 500 * time.Millisecond}, defaultTimeouts)
 	url := "http://" + addr + "/readyz"
-	if err := probe.Ready(t.Context(), url); err != nil {
-		t.Errorf("a running server: got %v, want nil", err)
-	}
+	expect.Err(t, probe.Ready(t.Context(), url), nil, "a running server")
 	end()
 	for probe.Ready(t.Context(), url) == nil {
 		time.Sleep(time.Millisecond)

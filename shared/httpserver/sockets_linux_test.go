@@ -5,28 +5,22 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAnAcceptedConnectionHasItsLimits(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer listener.Close()
 	client, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer client.Close()
 	conn, err := socketListener{listener}.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer conn.Close()
 	raw, err := conn.(socket).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, option := range []struct {
 		name         string
 		number, want int

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestStdIsNetHTTPAlone takes over the connection of a simple request. With Std this must be a connection of
@@ -27,16 +29,12 @@ func TestStdIsNetHTTPAlone(t *testing.T) {
 		taken := make(chan net.Conn, 1)
 		take := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
-			if err != nil {
-				t.Error(err)
-			}
+			expect.Try(t, err)
 			taken <- conn
 		})
 		addr, _ := serveFor(t, take, ServeOptions{Std: true, TLS: c.config}, defaultTimeouts)
 		conn, err := c.dial(addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer conn.Close()
 		io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		served := <-taken
@@ -66,11 +64,7 @@ func BenchmarkServe(b *testing.B) {
 			before := cpuTime(b)
 			var all sync.WaitGroup
 			for range clients {
-				all.Go(func() {
-					if err := ask(addr, request, len(text), b.N/clients+1); err != nil {
-						b.Error(err)
-					}
-				})
+				all.Go(func() { expect.Try(b, ask(addr, request, len(text), b.N/clients+1)) })
 			}
 			all.Wait()
 			b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")

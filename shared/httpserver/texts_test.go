@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // likeHTTP are texts that look like a part of an answer or of a request. A broker may
@@ -140,9 +141,7 @@ func serveTexts(t testing.TB, handler *http.Handler) ([]way, *x509.CertPool, str
 func sayTwice(t testing.TB, dial func() (net.Conn, error), first, last request, want []byte) {
 	t.Helper()
 	conn, err := dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	sent, answers := first.sent, 1
@@ -199,9 +198,7 @@ func TestTextsLikeHTTPStayWhole(t *testing.T) {
 				}
 			}
 			resp, err := client.Get("https://" + h2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			got, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			if err != nil || resp.ProtoMajor != 2 || !bytes.Equal(got, say.text) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -17,9 +18,7 @@ var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 func newSigner(t *testing.T, secret byte, now time.Time) *Signer {
 	t.Helper()
 	signer, err := NewSigner(keyring.Ring{bytes.Repeat([]byte{secret}, MinSecret)}, func() time.Time { return now })
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return signer
 }
 
@@ -34,26 +33,18 @@ func TestSignedIdentityArrivesAsItWasSent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			signed, err := newSigner(t, 'a', start).Sign(c.want)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			// The clocks are two minutes apart, the token is used again, and the request takes half a minute.
 			got, err := newSigner(t, 'a', start.Add(2*time.Minute+reuse+29*time.Second)).Verify(signed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("the identity differs (-want +got):\n%s", diff)
-			}
+			expect.OK(t, err)
+			expect.NoDiff(t, cmp.Diff(c.want, got), "the identity")
 		})
 	}
 }
 
 func TestVerifyRefuses(t *testing.T) {
 	signed, err := newSigner(t, 'a', start).Sign(Identity{Broker: "broker", Role: Broker})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	parts := strings.Split(signed, ".")
 	for _, c := range []struct {
 		name   string
@@ -83,14 +74,10 @@ func TestVerifyRefuses(t *testing.T) {
 func TestWhatIsRememberedRunsOut(t *testing.T) {
 	now := start
 	signer, err := NewSigner(keyring.Ring{bytes.Repeat([]byte{'a'}, MinSecret)}, func() time.Time { return now })
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	sign := func() string {
 		signed, err := signer.Sign(Identity{Broker: "broker", Role: Broker})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return signed
 	}
 	first := sign()
@@ -103,9 +90,7 @@ func TestWhatIsRememberedRunsOut(t *testing.T) {
 		{lifetime + time.Second, ErrUnsigned},
 	} {
 		now = start.Add(c.elapsed)
-		if _, err := signer.Verify(first); !errors.Is(err, c.want) {
-			t.Errorf("after %v: got %v, want %v", c.elapsed, err, c.want)
-		}
+		expect.ErrOf(t, c.want, "after %v", c.elapsed)(signer.Verify(first))
 	}
 	now = start.Add(reuse - time.Second)
 	if sign() != first {
@@ -136,9 +121,7 @@ func TestTokensOfSeveralCallersAreKept(t *testing.T) {
 	for round := range 2 {
 		for i := range first {
 			signed, err := signer.Sign(Identity{Broker: "b", KeyID: string(rune('a' + i)), Role: Broker})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if round == 0 {
 				first[i] = signed
 			} else if signed != first[i] {
@@ -180,9 +163,7 @@ func TestPermits(t *testing.T) {
 	}{
 		{"1234", true}, {"3", true}, {"0", true}, {"3t", true}, {"12", false}, {"", false}, {"t", false},
 	} {
-		if got := (Identity{Levels: c.levels}).Permits('3'); got != c.want {
-			t.Errorf("levels %q permit 3: got %v, want %v", c.levels, got, c.want)
-		}
+		expect.Equal(t, (Identity{Levels: c.levels}).Permits('3'), c.want, "levels %q permit 3", c.levels)
 	}
 }
 
@@ -191,9 +172,7 @@ func TestIdentitiesHoldThroughARotation(t *testing.T) {
 	with := func(secrets ...[]byte) *Signer {
 		t.Helper()
 		signer, err := NewSigner(secrets, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return signer
 	}
 	who := Identity{Broker: "b", KeyID: "k", Role: Broker}
@@ -202,9 +181,7 @@ func TestIdentitiesHoldThroughARotation(t *testing.T) {
 	for i, step := range steps {
 		for from := range step {
 			signed, err := step[from].Sign(who)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			for to := range step {
 				if got, err := step[to].Verify(signed); err != nil || got != who {
 					t.Errorf("restart %d, from %d to %d: got %+v, %v; want %+v", i+1, from, to, got, err, who)
@@ -213,9 +190,7 @@ func TestIdentitiesHoldThroughARotation(t *testing.T) {
 		}
 	}
 	signed, err := with(a, b).Sign(who)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got, err := with(b).Verify(signed); err == nil {
 		t.Errorf("signed with a removed secret: got %+v, want %v", got, ErrUnsigned)
 	}

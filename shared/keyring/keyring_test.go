@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestRead(t *testing.T) {
@@ -26,9 +28,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "secret")
-			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
 			got, err := Read(file)
 			if text := string(bytes.Join(got, []byte("|"))); text != strings.Join(c.want, "|") {
 				t.Errorf("got %q, want %q", text, c.want)
@@ -54,13 +54,9 @@ func TestKeysAreOfOneSecretAndPurpose(t *testing.T) {
 	seen := map[string]bool{}
 	for _, purpose := range []string{"tokens", "sessions"} {
 		forth, err := Ring{a, b}.Derive(purpose)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		back, err := Ring{b, a}.Derive(purpose)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for i, key := range forth {
 			other := back[1-i]
 			if key.Name != other.Name || !bytes.Equal(key.Key, other.Key) {

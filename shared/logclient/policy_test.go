@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/logclient"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -23,16 +24,12 @@ func TestReadPolicy(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "policy")
-			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
 			policy, err := logclient.ReadPolicy(file)
 			if !errors.Is(err, c.cause) || (policy == nil) != (c.cause != nil) {
 				t.Errorf("got %v, %v; want the cause %v", policy, err, c.cause)
 			}
 		})
 	}
-	if _, err := logclient.ReadPolicy(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without the file: got %v, want fs.ErrNotExist", err)
-	}
+	expect.ErrOf(t, fs.ErrNotExist, "without the file")(logclient.ReadPolicy(filepath.Join(t.TempDir(), "none")))
 }

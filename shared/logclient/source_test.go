@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -19,9 +20,7 @@ const origin = "registry.example/log"
 func key(t testing.TB, use translog.Use, name string, seed byte) translog.Key {
 	t.Helper()
 	k, err := translog.NewKey(use, name, bytes.Repeat([]byte{seed}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return k
 }
 
@@ -48,9 +47,7 @@ func (l *testLog) grow(t testing.TB, size int) {
 		}.Encode())
 	}
 	tree, full, err := l.tree.Append(leaves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	l.tree = tree
 	for _, part := range append(full, tree.Edge()...) {
 		l.parts[part.Tile.Path()] = part.Data
@@ -64,9 +61,7 @@ func (l *testLog) checkpoint() translog.Checkpoint {
 func (l *testLog) signed(t testing.TB) []byte {
 	t.Helper()
 	signed, err := translog.Sign(l.checkpoint(), l.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return signed
 }
 
@@ -101,13 +96,9 @@ func TestALogIsVerifiedOverHTTPWithPassingFailures(t *testing.T) {
 	l := newTestLog(t, 1000)
 	for _, slash := range []string{"", "/"} {
 		source, err := NewSource(l.serve(t)+slash, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		policy, err := translog.LogPolicy(l.key.Public())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		got, err := translog.Verifier{Policy: policy, Ahead: 4}.Verify(t.Context(), source)
 		if err != nil || got.Checkpoint != l.checkpoint() {
 			t.Errorf("got %+v, %v, want %+v", got, err, l.checkpoint())
@@ -133,9 +124,7 @@ func TestWhatCannotBeReadIsNotRepeated(t *testing.T) {
 			}))
 			defer server.Close()
 			source, err := NewSource(server.URL, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			_, err = source.ReadPart(t.Context(), translog.Tile{Width: 1})
 			if err == nil || !strings.Contains(err.Error(), c.want) || count.Load() != 1 {
 				t.Errorf("got %v after %d requests, want %q after 1", err, count.Load(), c.want)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -257,9 +258,7 @@ func TestARequestEndsInTime(t *testing.T) {
 func TestAnUnsuitableAddressIsRefused(t *testing.T) {
 	vkey := key(t, translog.ForWitness, "w", 1).Public().String()
 	p, err := translog.ParsePolicy([]byte("witness w " + vkey + " x\nquorum w\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := NewWitnesses(p, nil, time.Second); err == nil {
 		t.Error("got no error for the address x, want one")
 	}

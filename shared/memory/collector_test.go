@@ -6,6 +6,8 @@ import (
 	"runtime/metrics"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestGrowthFollowsTheLiveHeap(t *testing.T) {
@@ -13,9 +15,7 @@ func TestGrowthFollowsTheLiveHeap(t *testing.T) {
 		live uint64
 		want int
 	}{{0, 400}, {1 << 20, 400}, {8 << 20, 400}, {16 << 20, 200}, {32 << 20, 100}, {64 << 20, 60}, {1 << 40, 60}} {
-		if got := growthFor(c.live); got != c.want {
-			t.Errorf("%d live bytes: got GOGC %d, want %d", c.live, got, c.want)
-		}
+		expect.Equal(t, growthFor(c.live), c.want, "%d live bytes: GOGC", c.live)
 	}
 }
 

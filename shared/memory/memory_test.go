@@ -11,14 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/metrictest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestLimitIsNoMoreThanGOMEMLIMIT(t *testing.T) {
 	before := debug.SetMemoryLimit(100 << 20)
 	defer debug.SetMemoryLimit(before)
-	if got := Limit(); got != 100<<20 {
-		t.Errorf("got a limit of %d bytes, want %d", got, 100<<20)
-	}
+	expect.Equal(t, Limit(), 100<<20, "a limit of bytes")
 }
 
 func TestTheCollectorRespectsABudget(t *testing.T) {
@@ -33,16 +32,12 @@ func TestTheCollectorRespectsABudget(t *testing.T) {
 	} {
 		debug.SetMemoryLimit(c.limit)
 		RespectLimit(slog.New(slog.DiscardHandler), c.budget)
-		if got := debug.SetMemoryLimit(-1); got != c.want {
-			t.Errorf("limit %d, budget %d: got %d, want %d", c.limit, c.budget, got, c.want)
-		}
+		expect.Equal(t, debug.SetMemoryLimit(-1), c.want, "limit %d, budget %d", c.limit, c.budget)
 	}
 	debug.SetMemoryLimit(1 << 40)
 	t.Setenv("GOMEMLIMIT", "1TiB")
 	RespectLimit(slog.New(slog.DiscardHandler), 100<<20)
-	if got := debug.SetMemoryLimit(-1); got != 1<<40 {
-		t.Errorf("with GOMEMLIMIT: got %d, want %d", got, 1<<40)
-	}
+	expect.Equal(t, debug.SetMemoryLimit(-1), 1<<40, "with GOMEMLIMIT")
 }
 
 func TestLimitIsKnownWithoutGOMEMLIMIT(t *testing.T) {
@@ -67,12 +62,8 @@ func TestLargeHoldersLeaveRoomForSmallOnes(t *testing.T) {
 	if b.Hold(1) {
 		t.Error("got a byte more than the budget has, want it refused")
 	}
-	if got := b.Used(); got != 4<<20 {
-		t.Errorf("got %d bytes used, want %d", got, 4<<20)
-	}
-	if got := b.Refused(); got != 2 {
-		t.Errorf("got %d refusals counted, want 2", got)
-	}
+	expect.Equal(t, b.Used(), 4<<20, "bytes used")
+	expect.Equal(t, b.Refused(), 2, "refusals counted")
 }
 
 // taken is an answer whose client takes everything, and stuck is one whose client takes nothing.
@@ -110,9 +101,7 @@ func TestAStuckAnswerLeavesItsBytesToOthers(t *testing.T) {
 		for _, release := range releases {
 			release()
 		}
-		if got := a.Used(); got != 0 {
-			t.Errorf("%d bytes: got %d bytes held at the end, want 0", size, got)
-		}
+		expect.Equal(t, a.Used(), 0, "%d bytes: bytes held at the end", size)
 	}
 }
 
@@ -149,30 +138,20 @@ func TestEqualLargeAnswersShareTheirBytes(t *testing.T) {
 	for _, release := range releases {
 		release()
 	}
-	if got := a.Used(); got != 0 {
-		t.Errorf("got %d bytes held at the end, want 0", got)
-	}
-	if got := len(a.shared); got != 0 {
-		t.Errorf("got %d answers remembered at the end, want 0", got)
-	}
+	expect.Equal(t, a.Used(), 0, "bytes held at the end")
+	expect.Equal(t, len(a.shared), 0, "answers remembered at the end")
 }
 
 func TestMemoryIsMeasured(t *testing.T) {
 	meter, b := metrictest.New(), NewBudget(100)
 	stop, err := Measure(meter, map[string]Limiter{"bodies": b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	b.Hold(60)
 	b.Hold(60)
 	told := meter.Read(t)
 	want := map[string]float64{
 		"registry.memory.used{bodies}": 60, "registry.memory.size{bodies}": 100, "registry.memory.refused{bodies}": 1,
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
-		t.Errorf("metrics differ (-want +got):\n%s", diff)
-	}
-	if err := stop(); err != nil {
-		t.Errorf("stop: got %v, want nil", err)
-	}
+	expect.NoDiff(t, cmp.Diff(want, told), "metrics")
+	expect.Err(t, stop(), nil, "stop")
 }

@@ -1,6 +1,10 @@
 package mongotest
 
-import "testing"
+import (
+	"testing"
+
+	"asset-registry/shared/testing/expect"
+)
 
 func TestAnAddressKeepsHostsAndOptions(t *testing.T) {
 	for _, c := range []struct{ server, want string }{
@@ -13,9 +17,7 @@ func TestAnAddressKeepsHostsAndOptions(t *testing.T) {
 		{"mongodb+srv://u:p@db.example.org/", "mongodb+srv://u:p@db.example.org/run-x"},
 	} {
 		s := &Server{Real: true, uri: c.server, run: "run-"}
-		if got := s.URI(t, "x"); got != c.want {
-			t.Errorf("on %s: got %s, want %s", c.server, got, c.want)
-		}
+		expect.Equal(t, s.URI(t, "x"), c.want, "on %s", c.server)
 	}
 	got, host := Through(t, "mongodb://u:p@one:1/run-x?replicaSet=rs0", "127.0.0.1:9")
 	if want := "mongodb://u:p@127.0.0.1:9/run-x?directConnection=true"; got != want || host != "one:1" {

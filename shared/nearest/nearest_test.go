@@ -3,6 +3,8 @@ package nearest
 import (
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestTo(t *testing.T) {
@@ -14,16 +16,12 @@ func TestTo(t *testing.T) {
 		{"regoin", []string{"q", "region", "status"}, "region"}, {"STATUS", []string{"region", "status"}, "status"},
 		{"titl", []string{"til", "title"}, "title"}, {"titel", []string{"till", "title"}, "title"}, {"x", nil, ""},
 	} {
-		if got := To(c.sent, c.of); got != c.want {
-			t.Errorf("to %q of %q: got %q, want %q", c.sent, c.of, got, c.want)
-		}
+		expect.Equal(t, To(c.sent, c.of), c.want, "to %q of %q", c.sent, c.of)
 	}
 }
 
 func TestTheComparedLengthIsBounded(t *testing.T) {
-	if got := compared(strings.Repeat("UA-EDR", 200_000)); len(got) != comparedLength {
-		t.Errorf("got %d characters to compare, want %d", len(got), comparedLength)
-	}
+	expect.Equal(t, len(compared(strings.Repeat("UA-EDR", 200_000))), comparedLength, "characters to compare")
 }
 
 func TestDistance(t *testing.T) {
@@ -36,8 +34,6 @@ func TestDistance(t *testing.T) {
 		{"склад", "складa", 1},
 		{"kitten", "sitting", 3}, {"щука", "щит", 3},
 	} {
-		if got := distance([]rune(c.a), []rune(c.b)); got != c.want {
-			t.Errorf("from %q to %q: got %d, want %d", c.a, c.b, got, c.want)
-		}
+		expect.Equal(t, distance([]rune(c.a), []rune(c.b)), c.want, "from %q to %q", c.a, c.b)
 	}
 }

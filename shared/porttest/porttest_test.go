@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestFreeAddrsDiffer starts several processes. Each process asks for addresses, and holds them until all processes
@@ -16,9 +18,7 @@ func TestFreeAddrsDiffer(t *testing.T) {
 	if os.Getenv(child) != "" {
 		for range each {
 			addr, err := FreeAddr()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			fmt.Println("addr", addr)
 		}
 		if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err == nil {
@@ -35,16 +35,10 @@ func TestFreeAddrsDiffer(t *testing.T) {
 		if err1 != nil || err2 != nil {
 			t.Fatal(err1, err2)
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Start())
 		defer func() {
-			if err := input.Close(); err != nil {
-				t.Error(err)
-			}
-			if err := cmd.Wait(); err != nil {
-				t.Error(err)
-			}
+			expect.Try(t, input.Close())
+			expect.Try(t, cmd.Wait())
 		}()
 		lines := bufio.NewScanner(output)
 		for n := 0; n < each; {
@@ -67,13 +61,9 @@ func TestFreeAddrsDiffer(t *testing.T) {
 func TestAFreeAddrIsFree(t *testing.T) {
 	for range 20 {
 		addr, err := FreeAddr()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		listener, err := net.Listen("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer listener.Close()
 	}
 }

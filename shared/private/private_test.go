@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestDirectoriesThatOthersMayUse(t *testing.T) {
@@ -38,12 +39,8 @@ func TestDirectoriesThatOthersMayUse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(dir, c.mode); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.Mkdir(dir, 0o700))
+			expect.OK(t, os.Chmod(dir, c.mode))
 			if c.foreign {
 				dir = foreign(t)
 			}
@@ -67,14 +64,8 @@ func TestDirectoriesThatOthersMayUse(t *testing.T) {
 func foreign(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() == 0 {
-		if err := syscall.Seteuid(65534); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := syscall.Seteuid(0); err != nil {
-				t.Fatal(err)
-			}
-		})
+		expect.OK(t, syscall.Seteuid(65534))
+		t.Cleanup(func() { expect.OK(t, syscall.Seteuid(0)) })
 	}
 	return os.TempDir()
 }
@@ -94,9 +85,7 @@ func TestDirectoriesThatOthersOwnOrMayReplace(t *testing.T) {
 	} {
 		above := t.TempDir()
 		dir := filepath.Join(above, "data")
-		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(above, c.above)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(os.Mkdir(dir, 0o700), os.Chmod(above, c.above)))
 		if c.owner != 0 {
 			if err := os.Chown(dir, c.owner, -1); err != nil {
 				needtest.Missing(t, "chown", err)

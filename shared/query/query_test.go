@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestEveryFaultIsNamed reads query strings with each kind of fault, alone and beside others.
@@ -47,12 +49,8 @@ func TestEveryFaultIsNamed(t *testing.T) {
 			if isPage && c.onPage == "none" {
 				want = nil
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%q, on a page %t: the faults differ (-want +got):\n%s", c.raw, isPage, diff)
-			}
-			if diff := cmp.Diff(c.values, values); diff != "" {
-				t.Errorf("%q: the parameters differ (-want +got):\n%s", c.raw, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, got), "%q, on a page %t: the faults", c.raw, isPage)
+			expect.NoDiff(t, cmp.Diff(c.values, values), "%q: the parameters", c.raw)
 		}
 	}
 	var many strings.Builder

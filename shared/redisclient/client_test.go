@@ -1,21 +1,19 @@
 package redisclient
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestEachSchemeIsAnAddress(t *testing.T) {
 	for _, scheme := range Schemes() {
 		address := scheme + "127.0.0.1:1/0"
 		for name, check := range map[string]func(string) error{"Check": Check, "CheckServer": CheckServer} {
-			if err := check(address); err != nil {
-				t.Errorf("%s(%s): got %v, want no error", name, address, err)
-			}
+			expect.Err(t, check(address), nil, "%s(%s)", name, address)
 		}
 	}
 }
@@ -30,19 +28,13 @@ func TestAMalformedAddressIsNotQuoted(t *testing.T) {
 			t.Errorf("%s: got %v, want an error without the password", address, err)
 		}
 	}
-	if err := CheckServer("redis://:hunter2@a?addr=b:1"); !errors.Is(err, ErrMalformed) {
-		t.Errorf("a cluster where one server is wanted: got %v, want %v", err, ErrMalformed)
-	}
+	expect.Err(t, CheckServer("redis://:hunter2@a?addr=b:1"), ErrMalformed, "a cluster where one server is wanted")
 }
 
 func TestAClientReachesItsServer(t *testing.T) {
 	server := redistest.Start(t)
 	client, err := Open(server.URL(), Timeouts{Dial: 5 * time.Second, Call: 5 * time.Second, Pool: 5 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer client.Close()
-	if err := client.Ping(t.Context()).Err(); err != nil {
-		t.Errorf("ping: got %v, want no error", err)
-	}
+	expect.Err(t, client.Ping(t.Context()).Err(), nil, "ping")
 }

@@ -3,6 +3,10 @@ package redisclient
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestFailover(t *testing.T) {
@@ -55,5 +59,42 @@ func TestFailover(t *testing.T) {
 		if isSentinel(address) {
 			t.Errorf("%q: isSentinel: got true, want false", address)
 		}
+	}
+}
+
+// TestAFailoverBySentinelsHealsByItself kills a primary. The client must write to the former replica soon.
+func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
+	const password = "p@ss"
+	primary := redistest.Start(t, "--requirepass", password, "--masterauth", password)
+	replica := primary.Replicate(t)
+	timeouts := Timeouts{Dial: time.Second, Call: time.Second, Pool: time.Second}
+	// No sentinel listens at the first address of the list.
+	address := "redis+sentinel://:p%40ss@127.0.0.1:1," + primary.Watch(t, "main", password) + "/main/0"
+	client, err := Open(address, timeouts)
+	expect.OK(t, err)
+	defer client.Close()
+	write := func(value string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; {
+			err := client.Set(t.Context(), "name", value, 0).Err()
+			if err == nil {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("write for a minute %s: got %v, want no error", value, err)
+			}
+		}
+	}
+	write("at first")
+	primary.Kill(t)
+	if err := client.Set(t.Context(), "name", "lost", 0).Err(); err == nil {
+		t.Error("while the primary is down: got no error, want one")
+	}
+	write("after the failover")
+	direct, err := Open("redis://:p%40ss@"+replica.Addr, timeouts)
+	expect.OK(t, err)
+	defer direct.Close()
+	if got, err := direct.Get(t.Context(), "name").Result(); err != nil || got != "after the failover" {
+		t.Errorf("the former replica: got %q, %v; want what was written after the failover", got, err)
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"asset-registry.example/client"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // fake is a registry that answers over HTTP. Tests change its data.
@@ -75,9 +77,7 @@ func (f *fake) snapshot(t *testing.T, date string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	newest, bytes, lines := 0, 0, 0
 	f.files = map[string][]byte{}
 	var paths, segments []string
@@ -173,9 +173,7 @@ func lastStamp(entries []string) string {
 func (f *fake) source(t *testing.T) Source {
 	t.Helper()
 	c, err := client.New(client.Config{URL: f.URL, Retry: client.Retry{Tries: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return Source{Client: c, Address: f.URL, Pause: time.Millisecond}
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry.example/client"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // withModes returns a copy that is complete up to second 150. The assets at the even seconds before 150 are in test
@@ -21,17 +23,11 @@ func withModes(t *testing.T) *Replica {
 			mode = `,"mode":"test"`
 		}
 		e, err := parseEntry(fmt.Appendf(nil, `{"id":%q,"dateModified":%q%s}`, idOf(1000-second), stampOf(second), mode))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		c.Entries = append(c.Entries, e)
 	}
-	if err := r.Apply(c); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Check(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Apply(c))
+	expect.Get(r.Check())(t)
 	return r
 }
 

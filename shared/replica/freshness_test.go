@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestACopyIsAsFreshAsTheLastEndThatItReached(t *testing.T) {
@@ -34,15 +36,11 @@ func TestACopyIsAsFreshAsTheLastEndThatItReached(t *testing.T) {
 	for i := range 2 * mostGoals {
 		f.Saw(Seen{int64(100 + i), at(6)})
 	}
-	if len(f.goals) != mostGoals {
-		t.Errorf("got %d ends that are remembered, want %d", len(f.goals), mostGoals)
-	}
+	expect.Equal(t, len(f.goals), mostGoals, "ends that are remembered")
 }
 
 func TestAnAgeIsRoundedUp(t *testing.T) {
 	for value, want := range map[string]time.Duration{"": 0, "0": time.Second, "7": 8 * time.Second, "x": 0, "-1": 0} {
-		if got := ageOf(http.Header{"Age": {value}}); got != want {
-			t.Errorf("Age %q: got %v, want %v", value, got, want)
-		}
+		expect.Equal(t, ageOf(http.Header{"Age": {value}}), want, "Age %q", value)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // counting is a Store that counts its changes. Each takes a time, and a little more for each entry.
@@ -91,9 +93,7 @@ func following(t *testing.T, to *counting, stream func(ctx context.Context) io.R
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c, err := client.New(client.Config{URL: "http://registry.example", Transport: streaming{stream(ctx)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	to.state = State{Complete: true, Position: client.Position{Offset: client.Timestamp(stampOf(1)), ServerID: "first"}}
 	err = Follow(ctx, to, Source{Client: c, Address: "http://registry.example", Pause: time.Second}, func(Progress) {
 		if to.entries == entries {

@@ -18,6 +18,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/httpclient"
+	"asset-registry/shared/testing/expect"
 )
 
 // hostile returns a server that answers each path with the given text.
@@ -34,9 +35,7 @@ func hostile(t *testing.T, answers map[string]string) Source {
 	}))
 	t.Cleanup(server.Close)
 	c, err := client.New(client.Config{URL: server.URL, Retry: client.Retry{Tries: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return Source{Client: c, Address: server.URL, Pause: time.Millisecond}
 }
 
@@ -46,9 +45,7 @@ func bomb(t *testing.T, size int) []byte {
 	t.Helper()
 	var packed bytes.Buffer
 	w, err := zstd.NewWriter(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	head, tail := entryWith(`"x":"`), "\n"
 	head = strings.TrimSuffix(head, "}")
 	chunk := bytes.Repeat([]byte("x"), 1<<20)
@@ -57,9 +54,7 @@ func bomb(t *testing.T, size int) []byte {
 		w.Write(chunk[:min(left, len(chunk))])
 	}
 	w.Write([]byte(`"}` + tail))
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Close())
 	return packed.Bytes()
 }
 
@@ -68,14 +63,10 @@ func bomb(t *testing.T, size int) []byte {
 func TestAFileHasTheBytesThatTheSnapshotSays(t *testing.T) {
 	whole := bomb(t, 1000)
 	decoder, err := newDecoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer decoder.Close()
 	lines, err := decoder.DecodeAll(whole, make([]byte, 0, 2000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, c := range []struct {
 		name   string
 		packed []byte
@@ -109,14 +100,10 @@ func TestAFileHasTheBytesThatTheSnapshotSays(t *testing.T) {
 func TestAFileHasOnlyTheIDsThatTheSnapshotSays(t *testing.T) {
 	packed := bomb(t, 1000)
 	decoder, err := newDecoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer decoder.Close()
 	lines, err := decoder.DecodeAll(packed, make([]byte, 0, 2000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, c := range []struct {
 		from, to int
 		right    bool
@@ -243,9 +230,7 @@ func TestAnAnswerWithoutCookieOrPageIsNone(t *testing.T) {
 			if err == nil || errors.Is(err, ErrOtherData) {
 				t.Errorf("got %v, want an error that voids nothing", err)
 			}
-			if r.State() != before {
-				t.Errorf("got the state %+v, want %+v", r.State(), before)
-			}
+			expect.Equal(t, r.State(), before, "the state")
 			if err := open(t, t.TempDir()).CatchUp(t.Context(), source, func(Progress) {}); err == nil {
 				t.Error("a new copy: got no error, want one")
 			}
@@ -278,9 +263,7 @@ func TestEntriesOfTheFutureAreRefused(t *testing.T) {
 			run := &run{Store: r, source: f.source(t), tell: func(Progress) {}}
 			source := hostile(t, map[string]string{"/api/2.5/assets": c.page})
 			page, err := source.Page(t.Context(), run.feed())
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if err = run.page(page); (err == nil) != c.right {
 				t.Errorf("got %v, want right %t", err, c.right)
 			}
@@ -304,17 +287,11 @@ func TestACopyWithAnEntryOfTheFutureHeals(t *testing.T) {
 			r := open(t, dir)
 			mustCatchUp(t, r, f)
 			poison, err := parseEntry([]byte(`{"id":"` + idOf(1) + `","dateModified":"` + far + `"` + mode + `}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			state := r.State()
 			state.Position.Offset = offset
-			if err := r.Apply(Change{Entries: []Entry{poison}, State: state}); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, r.Apply(Change{Entries: []Entry{poison}, State: state}))
+			expect.OK(t, r.Close())
 			f.publish(3, 102)
 			mustCatchUp(t, open(t, dir), f)
 		}
@@ -327,18 +304,14 @@ func TestADateThatAnotherAssetHasInTheCopyIsOtherData(t *testing.T) {
 	f.publish(2, 200)
 	mustCatchUp(t, r, f)
 	err := r.Apply(Change{State: r.State(), Entries: []Entry{{ID: idOf(3), Position: 200e6, JSON: []byte("{}")}}})
-	if !errors.Is(err, ErrOtherData) {
-		t.Errorf("got %v, want %v", err, ErrOtherData)
-	}
+	expect.Err(t, err, ErrOtherData, "")
 	equal(t, r, f)
 }
 
 func FuzzUnpack(f *testing.F) {
 	packed := func(text string) []byte {
 		w, err := zstd.NewWriter(nil)
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.OK(f, err)
 		return w.EncodeAll([]byte(text), nil)
 	}
 	one := entryWith(`"x":1`) + "\n"
@@ -346,9 +319,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(packed(strings.Repeat(one, 2)), int64(len(one)))
 	f.Add([]byte{}, int64(0))
 	decoder, err := newDecoder()
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	f.Fuzz(func(t *testing.T, file []byte, says int64) {
 		says = max(0, min(says, 1<<20))
 		s := client.Segment{From: idOf(0), To: strings.Repeat("f", 32), Assets: 1, UncompressedBytes: says}

@@ -15,14 +15,13 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/disktest"
+	"asset-registry/shared/testing/expect"
 )
 
 func open(t *testing.T, dir string) *Replica {
 	t.Helper()
 	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -34,18 +33,14 @@ func catchUp(t *testing.T, r *Replica, f *fake) error {
 
 func mustCatchUp(t *testing.T, r *Replica, f *fake) {
 	t.Helper()
-	if err := catchUp(t, r, f); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, catchUp(t, r, f))
 	equal(t, r, f)
 }
 
 // equal fails the test unless the copy and the registry have the same assets.
 func equal(t *testing.T, r *Replica, f *fake) {
 	t.Helper()
-	if _, err := r.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.ErrOf(t, nil, "")(r.Check())
 	var got strings.Builder
 	if err := r.Walk(func(e Entry) error {
 		got.WriteString(string(e.JSON) + "\n")
@@ -70,9 +65,7 @@ func TestACopyWithoutSnapshotsIsMadeOfTheFeed(t *testing.T) {
 	mustCatchUp(t, r, f)
 	want := State{Origin: f.URL, Position: client.Position{Offset: client.Timestamp(stampOf(200)), ServerID: "first"},
 		Complete: true}
-	if diff := cmp.Diff(want, r.State()); diff != "" {
-		t.Errorf("the state differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, r.State()), "the state")
 }
 
 func TestFollowStoresChanges(t *testing.T) {
@@ -87,9 +80,7 @@ func TestFollowStoresChanges(t *testing.T) {
 			cancel()
 		}
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	expect.Err(t, err, context.Canceled, "")
 	equal(t, r, f)
 }
 
@@ -107,9 +98,7 @@ func TestARunGoesOnWithTheFilesThatAreMissing(t *testing.T) {
 	if err := r.CatchUp(ctx, f.source(t), func(Progress) {}); err == nil {
 		t.Error("a truncated file: got no error, want one")
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Close())
 	f.pathsRead()
 	f.mu.Lock() // a request of the first run may still be in progress, and add a path
 	f.files[paths[12]] = broken
@@ -153,9 +142,7 @@ func TestASnapshotThatIsReplacedMeanwhile(t *testing.T) {
 		counts[path]++
 	}
 	for i, path := range first[:10] {
-		if counts[path] != 1 {
-			t.Errorf("file %d: got %d reads, want 1", i, counts[path])
-		}
+		expect.Equal(t, counts[path], 1, "file %d: reads", i)
 	}
 }
 
@@ -171,9 +158,7 @@ func TestOtherDataAreNotStored(t *testing.T) {
 			f.publish(1, 100)
 		}},
 		{"while a snapshot is read", func(t *testing.T, r *Replica, f *fake) {
-			if err := r.Apply(Change{State: State{Loading: true, Position: client.Position{ServerID: "first"}}}); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, r.Apply(Change{State: State{Loading: true, Position: client.Position{ServerID: "first"}}}))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -183,9 +168,7 @@ func TestOtherDataAreNotStored(t *testing.T) {
 			c.prepare(t, r, f)
 			before := r.State()
 			f.data = "second"
-			if err := catchUp(t, r, f); !errors.Is(err, ErrOtherData) {
-				t.Errorf("got %v, want %v", err, ErrOtherData)
-			}
+			expect.Err(t, catchUp(t, r, f), ErrOtherData, "")
 			if diff := cmp.Diff(before, r.State()); diff != "" {
 				t.Errorf("the state changed (-before +after):\n%s", diff)
 			}
@@ -206,9 +189,7 @@ func TestAFullDiskStopsARunThatGoesOnLater(t *testing.T) {
 	if !errors.Is(err, ErrNotStored) || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v, want %v: %v", err, ErrNotStored, syscall.ENOSPC)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Close())
 	free()
 	for i := 15; i < 30; i++ {
 		delete(f.assets, idOf(i)) // the remaining assets fit on the disk
@@ -222,12 +203,8 @@ func TestAnEntryIsNotReplacedByAnEarlierOne(t *testing.T) {
 	for _, text := range []string{"200", "100", "300"} {
 		second := map[string]int{"100": 100, "200": 200, "300": 300}[text]
 		e, err := parseEntry([]byte(`{"id":"` + idOf(1) + `","dateModified":"` + stampOf(second) + `"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Apply(Change{Entries: []Entry{e}}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.OK(t, r.Apply(Change{Entries: []Entry{e}}))
 		got, _, err := r.Get(idOf(1))
 		if want := int64(max(second, 200)) * 1e6; err != nil || got.Position != want {
 			t.Errorf("after %s: got %d, %v; want %d", text, got.Position, err, want)
@@ -388,9 +365,7 @@ func TestACatchUpEndsWhileTheFeedGrows(t *testing.T) {
 			f.assets[idOf(n)] = 1000 + 10*pages + n
 		}
 	}
-	if err := r.CatchUp(t.Context(), f.source(t), func(Progress) {}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.CatchUp(t.Context(), f.source(t), func(Progress) {}))
 	if state := r.State(); !state.Complete {
 		t.Errorf("got the state %+v, want a complete copy", state)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/static"
+	"asset-registry/shared/testing/expect"
 )
 
 const content = "some text that is the same for everybody"
@@ -53,14 +54,10 @@ func TestAnswers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			resp := ask(f, test.method, test.headers)
 			body, err := io.ReadAll(resp.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if resp.Header.Get("Content-Encoding") == "gzip" {
 				r, err := gzip.NewReader(bytes.NewReader(body))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				if body, err = io.ReadAll(r); err != nil {
 					t.Fatal(err)
 				}
@@ -84,13 +81,9 @@ func TestAClientThatReadsNothingIsCutOff(t *testing.T) {
 	}))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
 	select {
 	case <-ended:
 	case <-time.After(30 * time.Second):

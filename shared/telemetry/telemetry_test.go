@@ -11,6 +11,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAboutTheShareIsChosen(t *testing.T) {
@@ -47,9 +49,7 @@ func TestOnlyWhatARequestLeadsToIsRecorded(t *testing.T) {
 	for _, s := range kept.GetSpans() {
 		names = append(names, s.Name+s.Status.Description)
 	}
-	if got := strings.Join(names, " "); got != "child request" {
-		t.Errorf("got the spans %q, want %q", got, "child request")
-	}
+	expect.Equal(t, strings.Join(names, " "), "child request", "the spans")
 }
 
 func TestATraceTravelsWithARequest(t *testing.T) {
@@ -61,12 +61,8 @@ func TestATraceTravelsWithARequest(t *testing.T) {
 	}))
 	send := func(ctx context.Context) {
 		r, err := http.NewRequestWithContext(ctx, "POST", "http://service/path?acc_token=secret", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := client.RoundTrip(r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.Get(client.RoundTrip(r))(t)
 	}
 	send(t.Context())
 	if got.Get("Traceparent") != "" {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // filler returns a signature line of the given size in bytes. The line names an unknown key.
@@ -47,12 +49,8 @@ func TestInputIsTakenUpToItsBound(t *testing.T) {
 		{"a hash", func(text string) error { _, err := parseHash(text); return err },
 			goldenRoot, goldenRoot + "\r", errMalformedHash},
 	} {
-		if err := c.parse(c.good); err != nil {
-			t.Errorf("%s up to its bound: got %v, want no error", c.name, err)
-		}
-		if err := c.parse(c.bad); !errors.Is(err, c.want) {
-			t.Errorf("%s beyond its bound: got %v, want %v", c.name, err, c.want)
-		}
+		expect.Err(t, c.parse(c.good), nil, "%s up to its bound", c.name)
+		expect.Err(t, c.parse(c.bad), c.want, "%s beyond its bound", c.name)
 	}
 }
 
@@ -61,16 +59,12 @@ func TestALeafHasBounds(t *testing.T) {
 	last, withdrawn := good, Leaf{1, assetID, 1, Withdraw, Commitment{}}
 	last.Position = maxPosition
 	for _, l := range []Leaf{good, last, withdrawn} {
-		if err := l.Check(); err != nil {
-			t.Errorf("%+v: got %v, want no error", l, err)
-		}
+		expect.Err(t, l.Check(), nil, "%+v", l)
 	}
 	early, late, both := good, good, withdrawn
 	early.Position, late.Position, both.Commitment = 0, maxPosition+1, good.Commitment
 	for _, l := range []Leaf{early, late, both} {
-		if err := l.Check(); !errors.Is(err, ErrLeaf) {
-			t.Errorf("%+v: got %v, want %v", l, err, ErrLeaf)
-		}
+		expect.Err(t, l.Check(), ErrLeaf, "%+v", l)
 	}
 }
 
@@ -88,13 +82,9 @@ func TestKeysAreMadeOfWhatTheyMayHave(t *testing.T) {
 		}
 	}
 	for _, text := range []string{strings.TrimPrefix(goldenSecret, secretPrefix), "x+00000000+"} {
-		if _, err := ParseKey(text); !errors.Is(err, ErrKey) {
-			t.Errorf("%q as a secret key: got %v, want %v", text, err, ErrKey)
-		}
+		expect.ErrOf(t, ErrKey, "%q as a secret key", text)(ParseKey(text))
 	}
-	if _, err := ParsePublicKey("x+00000000+"); !errors.Is(err, ErrKey) {
-		t.Errorf("a key without bytes: got %v, want %v", err, ErrKey)
-	}
+	expect.ErrOf(t, ErrKey, "a key without bytes")(ParsePublicKey("x+00000000+"))
 }
 
 func TestTimesOfCosignaturesHaveBounds(t *testing.T) {
@@ -107,9 +97,7 @@ func TestTimesOfCosignaturesHaveBounds(t *testing.T) {
 	for stamp, ok := range map[uint64]bool{math.MaxInt64: true, math.MaxInt64 + 1: false} {
 		signature := binary.BigEndian.AppendUint64(nil, stamp)
 		signature = append(signature, ed25519.Sign(key.private, cosigned(stamp, []byte("x")))...)
-		if got := key.Public().Verify([]byte("x"), signature); got != ok {
-			t.Errorf("time %d: got verified %v, want %v", stamp, got, ok)
-		}
+		expect.Equal(t, key.Public().Verify([]byte("x"), signature), ok, "time %d: verified", stamp)
 	}
 	if key.Public().Verify([]byte("x"), make([]byte, 5)) {
 		t.Error("a short signature: got verified, want not")
@@ -141,9 +129,7 @@ func TestSaltsAndCommitmentsHaveOneForm(t *testing.T) {
 	if err := c.UnmarshalText([]byte(want)); err != nil || c.String() != want {
 		t.Errorf("got %s, %v; want %s", c, err, want)
 	}
-	if _, err := Commit(Salt{}, []byte("[]")); !errors.Is(err, ErrAsset) {
-		t.Errorf("a commitment to a list: got %v, want %v", err, ErrAsset)
-	}
+	expect.ErrOf(t, ErrAsset, "a commitment to a list")(Commit(Salt{}, []byte("[]")))
 }
 
 func TestPartsAreCutAtEntries(t *testing.T) {
@@ -154,12 +140,8 @@ func TestPartsAreCutAtEntries(t *testing.T) {
 	if got, err := ParseBundle(bundle, 2); err != nil || len(got) != 2 {
 		t.Errorf("a bundle with an empty entry: got %d entries, %v; want 2", len(got), err)
 	}
-	if _, err := (Tile{Entries, 0, 3}).Cut(bundle); !errors.Is(err, ErrPart) {
-		t.Errorf("a bundle of two of three entries: got %v, want %v", err, ErrPart)
-	}
-	if _, err := (Tile{0, 0, 2}).Cut(make([]byte, 63)); !errors.Is(err, ErrPart) {
-		t.Errorf("a tile without its last byte: got %v, want %v", err, ErrPart)
-	}
+	expect.ErrOf(t, ErrPart, "a bundle of two of three entries")((Tile{Entries, 0, 3}).Cut(bundle))
+	expect.ErrOf(t, ErrPart, "a tile without its last byte")((Tile{0, 0, 2}).Cut(make([]byte, 63)))
 	if text := string(Proof{Checkpoint: []byte(goldenCheckpoint)}.Encode()); strings.Contains(text, "extra") {
 		t.Errorf("a proof without extra data: got %s, want no such line", text)
 	}
@@ -182,14 +164,10 @@ func TestATreeHasABoundedSize(t *testing.T) {
 	}
 	larger := append(binary.BigEndian.AppendUint64(nil, 2*uint64(MaxSize)), make([]byte, 32*tlog.HashSize)...)
 	for _, data := range [][]byte{nil, largest[:7], larger} {
-		if err := tree.UnmarshalBinary(data); !errors.Is(err, ErrTree) {
-			t.Errorf("%x: got %v, want %v", data, err, ErrTree)
-		}
+		expect.Err(t, tree.UnmarshalBinary(data), ErrTree, "%x", data)
 	}
 	c := Checkpoint{origin, MaxSize + 1, goldenTree(t).Root()}
-	if err := CheckInclusion(c, 0, tlog.Hash{}, nil); !errors.Is(err, ErrIncluded) {
-		t.Errorf("inclusion in a log that is too large: got %v, want %v", err, ErrIncluded)
-	}
+	expect.Err(t, CheckInclusion(c, 0, tlog.Hash{}, nil), ErrIncluded, "inclusion in a log that is too large")
 	_, including := Include(t.Context(), c, 0, memory{})
 	_, continuing := Consistent(t.Context(), 1, c, memory{})
 	for _, err := range []error{including, continuing} {
@@ -217,14 +195,10 @@ func TestALogThatIsNotItsCheckpointIsFound(t *testing.T) {
 	} {
 		_, m := signedLog(t, c.size)
 		c.spoil(&m)
-		if _, err := verifier(t).Verify(t.Context(), m); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
-		}
+		expect.ErrOf(t, c.want, "%s", c.name)(verifier(t).Verify(t.Context(), m))
 	}
 	broken := errors.New("broken")
-	if _, err := verifier(t).Verify(t.Context(), silent{memory{}, broken}); !errors.Is(err, broken) {
-		t.Errorf("a log without an answer: got %v, want %v", err, broken)
-	}
+	expect.ErrOf(t, broken, "a log without an answer")(verifier(t).Verify(t.Context(), silent{memory{}, broken}))
 	tree, small := grow(t, 300, 300)
 	delete(small.parts, "tile/0/000")
 	if _, err := Include(t.Context(), Checkpoint{origin, 300, tree.Root()}, 0, small); !errors.Is(err, fs.ErrNotExist) {
@@ -243,8 +217,6 @@ func (s silent) ReadCheckpoint(context.Context) ([]byte, error) { return nil, s.
 func mustSign(t *testing.T, c Checkpoint) []byte {
 	t.Helper()
 	signed, err := Sign(c, logKey(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return signed
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // Another implementation computed these values from the specifications of C2SP: the
@@ -27,9 +29,7 @@ var cosignedAt = time.Unix(1790000000, 0)
 func goldenTree(t testing.TB) Tree {
 	t.Helper()
 	tree, _, err := Tree{}.Append([][]byte{[]byte("a"), []byte("b"), []byte("c")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return tree
 }
 
@@ -118,9 +118,7 @@ func twoWitnesses(t testing.TB) *Policy {
 	t.Helper()
 	p, err := ParsePolicy([]byte("log " + goldenPublic + "\nwitness a " + goldenWitness + "\nwitness b " +
 		witnessKey(t, 2).Public().String() + "\ngroup both all a b\nquorum both\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return p
 }
 
@@ -130,9 +128,7 @@ func cosign(t testing.TB, checkpoint []byte, witnesses ...Key) []byte {
 	signed := bytes.Clone(checkpoint)
 	for _, key := range witnesses {
 		line, err := Cosign(checkpoint, key, cosignedAt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		signed = append(signed, line...)
 	}
 	return signed
@@ -144,17 +140,11 @@ func TestOpenVerifiesSignaturesAndQuorum(t *testing.T) {
 	c := Checkpoint{origin, 3, goldenTree(t).Root()}
 	signed := []byte(goldenCheckpoint)
 	byStranger, err := Sign(c, stranger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	byBoth, err := Sign(c, stranger, logKey(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	other, err := Sign(Checkpoint{"other.example/log", 3, c.Root}, seeded(t, ForLog, "other.example/log", 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	crowded := func(signatures int) []byte {
 		return append(bytes.Clone(signed), strings.Repeat("— other.example/log AAAAAAAA\n", signatures-1)...)
 	}
@@ -193,9 +183,7 @@ func TestOpenVerifiesSignaturesAndQuorum(t *testing.T) {
 				return
 			}
 			want := Signed{Checkpoint{origin, 3, goldenTree(t).Root()}, []Cosigner{{"a", cosignedAt}, {"b", cosignedAt}}}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the checkpoint differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, got), "the checkpoint")
 		})
 	}
 }

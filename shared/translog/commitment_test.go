@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // Promises: canonical-form
@@ -74,9 +76,7 @@ func TestCommitmentIsTheSpecifiedOne(t *testing.T) {
 // Promises: leaf-matches
 func TestALeafMatchesItsAssetOnly(t *testing.T) {
 	leaf, err := ParseLeaf([]byte(goldenLeaf))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	change := func(old, new string) string {
 		if !strings.Contains(goldenAsset, old) {
 			t.Fatalf("the asset has no %s", old)
@@ -117,12 +117,8 @@ func TestALeafMatchesItsAssetOnly(t *testing.T) {
 		t.Errorf("got %v of a leaf with the right commitment and another id, want %v", err, ErrMismatch)
 	}
 	withdraw, err := ParseLeaf([]byte(goldenWithdraw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := withdraw.Match([]byte(goldenAsset), goldenSalt()); !errors.Is(err, ErrNoCommitment) {
-		t.Errorf("got %v of a withdrawal, want %v", err, ErrNoCommitment)
-	}
+	expect.OK(t, err)
+	expect.Err(t, withdraw.Match([]byte(goldenAsset), goldenSalt()), ErrNoCommitment, "of a withdrawal")
 }
 
 func TestSaltsAreRandomAndHexadecimal(t *testing.T) {
@@ -151,9 +147,7 @@ func BenchmarkCommit(b *testing.B) {
 		strings.Repeat("Приміщення", 10)+`"},`, 12) + `{}]}`)
 	b.SetBytes(int64(len(asset)))
 	for b.Loop() {
-		if _, err := Commit(goldenSalt(), asset); err != nil {
-			b.Fatal(err)
-		}
+		expect.Get(Commit(goldenSalt(), asset))(b)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // Another implementation computed these values from the specifications of C2SP,
@@ -24,9 +26,7 @@ func seeded(t testing.TB, use Use, name string, first byte) Key {
 		seed[i] = first + byte(i)
 	}
 	key, err := NewKey(use, name, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return key
 }
 
@@ -42,9 +42,7 @@ func TestKeysHaveTheFormsOfSignedNotes(t *testing.T) {
 	if key.Secret() != goldenSecret || key.Public().String() != goldenPublic {
 		t.Errorf("got %s, %s, want %s, %s", key.Secret(), key.Public(), goldenSecret, goldenPublic)
 	}
-	if got := witnessKey(t, 1).Public().String(); got != goldenWitness {
-		t.Errorf("got %s, want %s", got, goldenWitness)
-	}
+	expect.Equal(t, witnessKey(t, 1).Public().String(), goldenWitness, "")
 	if got, err := ParseKey(goldenSecret); err != nil || got.Secret() != goldenSecret {
 		t.Errorf("got %v, want the same key", err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -33,9 +35,7 @@ func goldenSalt() Salt {
 
 func TestALeafHasOneForm(t *testing.T) {
 	commitment, err := parseCommitment(goldenCommitment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, c := range []struct {
 		name string
 		leaf Leaf
@@ -45,16 +45,10 @@ func TestALeafHasOneForm(t *testing.T) {
 		{"a withdrawal", Leaf{1790000000123456, assetID, 8, Withdraw, Commitment{}}, goldenWithdraw},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := string(c.leaf.Encode()); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			expect.Equal(t, string(c.leaf.Encode()), c.want, "")
 			got, err := ParseLeaf([]byte(c.want))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.leaf, got); diff != "" {
-				t.Errorf("the leaf differs (-want +got):\n%s", diff)
-			}
+			expect.OK(t, err)
+			expect.NoDiff(t, cmp.Diff(c.leaf, got), "the leaf")
 		})
 	}
 	if got := tlog.RecordHash([]byte(goldenLeaf)).String(); got != goldenLeafHash {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // policyText returns a policy with six witnesses and, at its end, the given lines.
@@ -40,9 +42,7 @@ func TestQuorums(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.lines, c.cosigners), func(t *testing.T) {
 			p, err := ParsePolicy([]byte(policyText(t, c.lines)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			var keys []Key
 			for _, n := range c.cosigners {
 				keys = append(keys, witnessKey(t, n))
@@ -60,9 +60,7 @@ func TestQuorums(t *testing.T) {
 
 func TestAPolicyKeepsItsAddresses(t *testing.T) {
 	p, err := ParsePolicy([]byte(policyText(t, "quorum none\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(p.Logs) != 1 || p.Logs[0].URL != "https://registry.example/log/" || p.Logs[0].Key.Name() != origin {
 		t.Errorf("got the logs %+v, want one with its address", p.Logs)
 	}
@@ -125,11 +123,7 @@ func TestParsePolicyRefuses(t *testing.T) {
 		{"too many names", policyText(t, many.String()+"quorum none\n")},
 		{"a long file", policyText(t, strings.Repeat("#\n", MaxPolicy)+"quorum none\n")},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if _, err := ParsePolicy([]byte(c.text)); !errors.Is(err, ErrPolicy) {
-				t.Errorf("got %v, want %v", err, ErrPolicy)
-			}
-		})
+		t.Run(c.name, func(t *testing.T) { expect.ErrOf(t, ErrPolicy, "")(ParsePolicy([]byte(c.text))) })
 	}
 }
 
@@ -139,9 +133,7 @@ func TestAPolicyHasABoundedSize(t *testing.T) {
 	for n := range maxNames - 7 {
 		text += fmt.Sprintf("group g%d any %s\n", n, []string{"w1", fmt.Sprintf("g%d", n-1)}[min(n, 1)])
 	}
-	if _, err := ParsePolicy([]byte(text + "quorum none\n")); err != nil {
-		t.Errorf("%d names: got %v, want no error", maxNames, err)
-	}
+	expect.ErrOf(t, nil, "%d names", maxNames)(ParsePolicy([]byte(text + "quorum none\n")))
 	_, err := ParsePolicy([]byte(text + "group more any w2\nquorum none\n"))
 	if line := fmt.Sprintf("line %d:", strings.Count(text, "\n")+1); !errors.Is(err, ErrPolicy) ||
 		!strings.Contains(err.Error(), line) {
@@ -149,9 +141,7 @@ func TestAPolicyHasABoundedSize(t *testing.T) {
 	}
 	short := policyText(t, "quorum none\n#")
 	for size, want := range map[int]error{MaxPolicy: nil, MaxPolicy + 1: ErrPolicy} {
-		if _, err := ParsePolicy([]byte(short + strings.Repeat("x", size-len(short)))); !errors.Is(err, want) {
-			t.Errorf("%d bytes: got %v, want %v", size, err, want)
-		}
+		expect.ErrOf(t, want, "%d bytes", size)(ParsePolicy([]byte(short + strings.Repeat("x", size-len(short)))))
 	}
 }
 
@@ -161,9 +151,7 @@ func TestOnlyTheWitnessThatCosignedCounts(t *testing.T) {
 	first, second := seeded(t, ForWitness, "w.example", 3), seeded(t, ForWitness, "w.example", 4)
 	p, err := ParsePolicy([]byte("log " + goldenPublic + "\nwitness a " + first.Public().String() + "\nwitness b " +
 		second.Public().String() + "\ngroup both all a b\nquorum both\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got, err := p.Open(cosign(t, []byte(goldenCheckpoint), first))
 	if !errors.Is(err, ErrQuorum) || len(got.Cosigners) != 1 || got.Cosigners[0].Name != "a" {
 		t.Errorf("got %+v, %v; want the witness a and no quorum", got, err)
@@ -178,13 +166,9 @@ func TestOnlyTheWitnessThatCosignedCounts(t *testing.T) {
 func TestALogSignsUnderItsOwnOrigin(t *testing.T) {
 	other := seeded(t, ForLog, "other.example/log", 9)
 	p, err := LogPolicy(logKey(t).Public(), other.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	signed, err := note.Sign(&note.Note{Text: goldenText}, other.signer(time.Time{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got, err := p.Open(signed); !errors.Is(err, ErrSignature) {
 		t.Errorf("got %+v, %v; want %v", got, err, ErrSignature)
 	}
@@ -192,9 +176,7 @@ func TestALogSignsUnderItsOwnOrigin(t *testing.T) {
 
 func TestAPolicyOfOneLog(t *testing.T) {
 	p, err := LogPolicy(logKey(t).Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got, err := p.Open([]byte(goldenCheckpoint)); err != nil || got.Size != 3 {
 		t.Errorf("got %+v, %v, want size 3", got, err)
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // evidence is the extra data of the golden leaf.
@@ -20,9 +22,7 @@ func evidence(t testing.TB) []byte {
 	asset := `{"dateModified":"2026-09-21T16:13:20.123456+02:00","id":"` + assetID +
 		`","quantity":240.50,"title":"Приміщення \"А\"\n"}`
 	extra, err := Evidence{Leaf: []byte(goldenLeaf), Salt: &salt, Asset: []byte(asset)}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return extra
 }
 
@@ -33,22 +33,16 @@ func proven(t testing.TB, index, size int64) Proof {
 	all := leaves(0, size)
 	all[index] = []byte(goldenLeaf)
 	tree, full, err := Tree{}.Append(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	m := memory{parts: map[string][]byte{}}
 	for _, part := range append(full, tree.Edge()...) {
 		m.parts[part.Tile.Path()] = part.Data
 	}
 	c := Checkpoint{origin, size, tree.Root()}
 	path, err := Include(t.Context(), c, index, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	signed, err := Sign(c, logKey(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return Proof{evidence(t), index, path, cosign(t, signed, witnessKey(t, 1), witnessKey(t, 2))}
 }
 
@@ -60,16 +54,12 @@ func TestProofsAreVerifiedOffline(t *testing.T) {
 		t.Run(fmt.Sprintf("leaf %d of %d", c.index, c.size), func(t *testing.T) {
 			file := proven(t, c.index, c.size).Encode()
 			p, err := ParseProof(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if !bytes.Equal(p.Encode(), file) {
 				t.Errorf("got %s, want %s", p.Encode(), file)
 			}
 			leaf, e, signed, err := p.VerifyAsset(twoWitnesses(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if leaf.Revision != 7 || e.Asset == nil || signed.Size != c.size || len(signed.Cosigners) != 2 {
 				t.Errorf("got %+v, %s, %+v, want revision 7 in a log of %d", leaf, e.Asset, signed, c.size)
 			}
@@ -162,9 +152,7 @@ func TestParseProofRefuses(t *testing.T) {
 		})
 	}
 	p, err := ParseProof([]byte(change(extra, "")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if diff := cmp.Diff(Proof{nil, 1, proven(t, 1, 3).Path, proven(t, 1, 3).Checkpoint}, p); diff != "" {
 		t.Errorf("the proof without extra data differs (-want +got):\n%s", diff)
 	}
@@ -182,9 +170,7 @@ func TestConsistencyBetweenAllSizes(t *testing.T) {
 	for i, newer := range checkpoints {
 		for _, older := range checkpoints[:i+1] {
 			proof, err := Consistent(t.Context(), older.Size, newer, logs[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if err := CheckConsistency(older, newer, proof); err != nil {
 				t.Errorf("got %v from %d to %d, want none", err, older.Size, newer.Size)
 			}
@@ -225,9 +211,7 @@ func TestCheckConsistencyRefuses(t *testing.T) {
 		{"too many hashes", a, Checkpoint{origin, 4, a.Root}, make([]tlog.Hash, 64)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := CheckConsistency(c.older, c.newer, c.proof); !errors.Is(err, ErrConsistency) {
-				t.Errorf("got %v, want %v", err, ErrConsistency)
-			}
+			expect.Err(t, CheckConsistency(c.older, c.newer, c.proof), ErrConsistency, "")
 		})
 	}
 }
@@ -245,9 +229,7 @@ func TestProofsAreNotMadeOfDamagedTiles(t *testing.T) {
 		part := m.parts[path]
 		for name, prove := range proofs {
 			part[5] ^= 1
-			if err := prove(); !errors.Is(err, ErrPart) {
-				t.Errorf("a proof %s, with %s damaged: got %v, want the cause ErrPart", name, path, err)
-			}
+			expect.Err(t, prove(), ErrPart, "a proof %s, with %s damaged", name, path)
 			part[5] ^= 1
 			delete(m.parts, path)
 			if err := prove(); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrPart) {

@@ -8,35 +8,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestSignersNamesTheKeysOfACheckpoint(t *testing.T) {
 	log, err := GenerateKey(ForLog, "registry.example/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	witness, err := GenerateKey(ForWitness, "witness.example/w1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	signed, err := Sign(Checkpoint{Origin: "registry.example/log", Root: Tree{}.Root()}, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	line, err := Cosign(signed, witness, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got, err := Signers(append(signed, line...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	id := func(k Key) string { return k.Public().String()[len(k.Public().Name())+1:][:8] }
 	want := []Signer{{"registry.example/log", id(log), time.Time{}}, {"witness.example/w1", id(witness), at}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the signers differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the signers")
 	if got, err := Signers([]byte("registry.example/log\n0\n")); err == nil {
 		t.Errorf("got %v of a text without signatures, want an error", got)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // Promises: tile-paths
@@ -23,9 +25,7 @@ func TestPathsOfTiles(t *testing.T) {
 		{Tile{Entries, 1234067, 8}, "tile/entries/x001/x234/067.p/8"},
 		{Tile{Entries, maxIndex, 256}, "tile/entries/x004/x503/x599/x627/x370/496"},
 	} {
-		if got := c.tile.Path(); got != c.want {
-			t.Errorf("got %s, want %s", got, c.want)
-		}
+		expect.Equal(t, c.tile.Path(), c.want, "")
 		if got, err := ParsePath(c.want); err != nil || got != c.tile {
 			t.Errorf("got %+v, %v of %s, want %+v", got, err, c.want, c.tile)
 		}
@@ -61,11 +61,7 @@ func TestEdgeOfATree(t *testing.T) {
 		{"256 leaves", 256, []Tile{{1, 0, 1}}}, // the example of tlog-tiles
 		{"70,000 leaves", 70000, []Tile{{0, 273, 112}, {1, 1, 17}, {2, 0, 1}, {Entries, 273, 112}}}, // as in tlog-tiles
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, EdgeTiles(c.size)); diff != "" {
-				t.Errorf("the tiles differ (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(c.name, func(t *testing.T) { expect.NoDiff(t, cmp.Diff(c.want, EdgeTiles(c.size)), "the tiles") })
 	}
 }
 
@@ -83,12 +79,8 @@ func TestBundlesHoldEntries(t *testing.T) {
 		t.Errorf("got %q, want %q", bundle[:len(want)], want)
 	}
 	got, err := ParseBundle(bundle, len(entries))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(entries, got); diff != "" {
-		t.Errorf("the entries differ (-want +got):\n%s", diff)
-	}
+	expect.OK(t, err)
+	expect.NoDiff(t, cmp.Diff(entries, got), "the entries")
 	if _, err := AppendEntry(nil, make([]byte, 1<<16)); !errors.Is(err, ErrPart) {
 		t.Errorf("got %v of an entry that is too long, want %v", err, ErrPart)
 	}

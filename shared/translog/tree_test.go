@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // memory is a log in memory. It has the checkpoint, and each part by its path. It
@@ -47,9 +49,7 @@ func grow(t testing.TB, size, batch int64) (Tree, memory) {
 	m := memory{parts: map[string][]byte{}}
 	for from := int64(0); from < size; from += batch {
 		grown, full, err := tree.Append(leaves(from, min(from+batch, size)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		tree = grown
 		for _, part := range full {
 			m.parts[part.Tile.Path()] = part.Data
@@ -78,9 +78,7 @@ func reference(t testing.TB, size int64) hashes {
 	var all hashes
 	for i := range size {
 		more, err := tlog.StoredHashes(i, leafAt(i), all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all = append(all, more...)
 	}
 	return all
@@ -93,9 +91,7 @@ func TestATreeHasTheRootsAndTilesOfRFC6962(t *testing.T) {
 	for _, size := range []int64{0, 1, 2, 3, 255, 256, 257, 511, 512, 1000, 65535, 65536, 65537, most} {
 		tree, m := grow(t, size, 997)
 		want, err := tlog.TreeHash(size, all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if tree.Size() != size || tree.Root() != want {
 			t.Errorf("got the root %s of %d leaves, want %s of %d", tree.Root(), tree.Size(), want, size)
 		}
@@ -110,9 +106,7 @@ func checkTiles(t *testing.T, size int64, m memory, all hashes) {
 	count := 0
 	for _, tile := range tlog.NewTiles(TileHeight, 0, size) {
 		want, err := tlog.ReadTileData(tile, all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		count++
 		if path := (Tile{tile.L, tile.N, tile.W}).Path(); !bytes.Equal(m.parts[path], want) {
 			t.Errorf("got another %s of a log of %d, want package tlog's", path, size)
@@ -121,9 +115,7 @@ func checkTiles(t *testing.T, size int64, m memory, all hashes) {
 	for first := int64(0); first < size; first += TileWidth {
 		tile := BundleOf(first, size)
 		entries, err := ParseBundle(m.parts[tile.Path()], tile.Width)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		count++
 		for i, entry := range entries {
 			if !bytes.Equal(entry, leafAt(first+int64(i))) {
@@ -159,9 +151,7 @@ func TestAppendDoesNotChangeTheTree(t *testing.T) {
 	before, _ := tree.MarshalBinary()
 	for range 2 {
 		grown, _, err := tree.Append(leaves(300, 1000))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if want, _ := grow(t, 1000, 1000); grown.Root() != want.Root() {
 			t.Errorf("got the root %s, want %s", grown.Root(), want.Root())
 		}
@@ -203,9 +193,7 @@ func TestAStoredTreeIsReadOrFoundDamaged(t *testing.T) {
 	for _, size := range []int64{0, 1, 255, 256, 700} {
 		tree, _ := grow(t, size, 100)
 		data, err := tree.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var got Tree
 		if err := got.UnmarshalBinary(data); err != nil || got.Size() != size || got.Root() != tree.Root() {
 			t.Errorf("got %d leaves, %v, want %d", got.Size(), err, size)
@@ -232,9 +220,7 @@ func FuzzUnmarshalTree(f *testing.F) {
 	for _, size := range []int64{0, 3, 300} {
 		tree, _ := grow(f, size, 100)
 		data, err := tree.MarshalBinary()
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.OK(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -258,9 +244,7 @@ func BenchmarkAppend(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				grown, _, err := tree.Append(more)
-				if err != nil {
-					b.Fatal(err)
-				}
+				expect.OK(b, err)
 				grown.Root()
 			}
 			b.ReportMetric(float64(batch)*float64(b.N)/b.Elapsed().Seconds(), "leaves/s")

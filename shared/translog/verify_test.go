@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // signedLog returns a log of a size with a checkpoint.
@@ -27,9 +29,7 @@ func signedLog(t testing.TB, size int64) (Checkpoint, memory) {
 func verifier(t testing.TB) Verifier {
 	t.Helper()
 	policy, err := LogPolicy(logKey(t).Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return Verifier{Policy: policy}
 }
 
@@ -113,9 +113,7 @@ func TestEachDamagedPartIsFound(t *testing.T) {
 func resigned(t testing.TB, all [][]byte) memory {
 	t.Helper()
 	tree, full, err := Tree{}.Append(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	m := memory{parts: map[string][]byte{}}
 	for _, part := range append(full, tree.Edge()...) {
 		m.parts[part.Tile.Path()] = part.Data
@@ -193,9 +191,7 @@ func TestAVerificationEndsEarly(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := v.Verify(t.Context(), m); !errors.Is(err, stop) {
-		t.Errorf("got %v, want the caller's error", err)
-	}
+	expect.ErrOf(t, stop, "")(v.Verify(t.Context(), m))
 	ctx, cancel := context.WithCancel(t.Context())
 	v.Leaf = func(index int64, _ Leaf) error {
 		if index == 300 {
@@ -203,9 +199,7 @@ func TestAVerificationEndsEarly(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := v.Verify(ctx, m); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	expect.ErrOf(t, context.Canceled, "")(v.Verify(ctx, m))
 }
 
 func BenchmarkVerify(b *testing.B) {
@@ -215,9 +209,7 @@ func BenchmarkVerify(b *testing.B) {
 	v.Ahead = 4
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := v.Verify(b.Context(), m); err != nil {
-			b.Fatal(err)
-		}
+		expect.Get(v.Verify(b.Context(), m))(b)
 	}
 	b.ReportMetric(size*float64(b.N)/b.Elapsed().Seconds(), "leaves/s")
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 var showApart = flag.Bool("apart", false, "show the derived pairs that do not meet")
@@ -18,9 +20,7 @@ const leastDerived = 0.98
 // rule, and the other pairs are in derivedList.
 func TestDerivedWordsMeet(t *testing.T) {
 	byRule, err := os.ReadFile("testdata/derived.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	pairs, met := 0, 0
 	for line := range strings.Lines(derivedList + string(byRule)) {
 		noun, adjective, _ := strings.Cut(strings.TrimSpace(line), " ")

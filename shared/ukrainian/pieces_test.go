@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // long are texts whose words have many characters, before or after they get their normal form.
@@ -104,9 +106,7 @@ func TestTheWordsOfATextEndAtTheirNumber(t *testing.T) {
 			t.Errorf("at most 0 words: got the keys %q", keys)
 		}
 	}
-	if got := Each("один два", 10, func(string) {}); got != 2 {
-		t.Errorf("got %d words, want 2", got)
-	}
+	expect.Equal(t, Each("один два", 10, func(string) {}), 2, "words")
 }
 
 func TestTheWordsOfAQuestionAreCountedAsTheyAreCompared(t *testing.T) {

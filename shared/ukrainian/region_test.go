@@ -1,6 +1,10 @@
 package ukrainian
 
-import "testing"
+import (
+	"testing"
+
+	"asset-registry/shared/testing/expect"
+)
 
 func TestSpellingsOfARegionAreOne(t *testing.T) {
 	for _, names := range [][]string{
@@ -23,9 +27,7 @@ func TestSpellingsOfARegionAreOne(t *testing.T) {
 // Promises: dictionaries
 func TestNamesOfARegionAreSpellingsOfIt(t *testing.T) {
 	all := Regions()
-	if len(all) != 27 {
-		t.Errorf("got %d regions, want 27", len(all))
-	}
+	expect.Equal(t, len(all), 27, "regions")
 	for _, r := range all {
 		if uk, en := Region(r.Uk), Region(r.En); uk != r.Key || en != r.Key {
 			t.Errorf("%+v: got the keys %q and %q of its names, want its own", r, uk, en)

@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestUsualCharactersAreNormal compares the assumptions of the faster code with Unicode's tables.
@@ -28,9 +30,7 @@ func TestUsualCharactersAreNormal(t *testing.T) {
 		case unicode.Is(unicode.Latin, r):
 			want = latin
 		}
-		if got := scriptOfRune(r); got != want {
-			t.Errorf("%q (%U): got script %d, want %d", r, r, got, want)
-		}
+		expect.Equal(t, scriptOfRune(r), want, "%q (%U): script", r, r)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric/noop"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // clients is the number of goroutines that send requests at the same time.
@@ -30,9 +32,7 @@ const clients = 64
 func BenchmarkRoundTrip(b *testing.B) {
 	body := bytes.Repeat([]byte("x"), 3000)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			b.Error(err)
-		}
+		expect.ErrOf(b, nil, "")(io.Copy(io.Discard, r.Body))
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.Write(body) // an error here is a lost connection, which the client reports
@@ -41,9 +41,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	pool, err := New(Config{
 		Name: "bench", URLs: []string{server.URL}, Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	defer pool.Close()
 	standard := newStandardTransport()
 	defer standard.CloseIdleConnections()
@@ -112,9 +110,7 @@ func sendOne(ctx context.Context, transport http.RoundTripper, address, method, 
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // knows lists the machines whose clocks a machine learns: those of the servers that it calls, and of its store.
@@ -159,9 +160,7 @@ func TestAMachineSaysWhyItIsNotReady(t *testing.T) {
 					got = f.Details[0].Description
 				}
 			}
-			if got != c.want {
-				t.Errorf("store %v: got %q, want %q", c.store, got, c.want)
-			}
+			expect.Equal(t, got, c.want, "store %v", c.store)
 		})
 	}
 }
@@ -181,9 +180,7 @@ func TestAServerWithAWrongClockIsLeftOut(t *testing.T) {
 		p, err := New(Config{
 			Name: "test", URLs: urls, Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, Clocks: clocks,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		t.Cleanup(p.Close)
 		for ready := 3; ready != 2 || len(clocks.Others()) != 3; ready, _ = p.Ready() {
 			time.Sleep(time.Millisecond)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestReadingsAreWrittenAsByNetHTTP compares the requests that a server gets from this package and from
@@ -27,18 +29,14 @@ func TestReadingsAreWrittenAsByNetHTTP(t *testing.T) {
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			r, err := http.NewRequest(method, "http://a/b%20c?d=e%2f&f", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if header != nil {
 				r.Header = header
 			}
 			var theirs bytes.Buffer
 			out := r.WithContext(t.Context())
 			out.Host = "server:80"
-			if err := out.Write(&theirs); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, out.Write(&theirs))
 			want := requestOf(t, theirs.Bytes())
 			got := requestOf(t, appendReading(nil, r, r.URL.RequestURI(), "server:80"))
 			if diff := cmp.Diff(want, got); diff != "" {

@@ -17,14 +17,14 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric/noop"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func newPool(t *testing.T, urls ...string) *Pool {
 	t.Helper()
 	p, err := New(Config{Name: "test", URLs: urls, Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(p.Close)
 	return p
 }
@@ -64,9 +64,7 @@ func startServer(t *testing.T, handler http.HandlerFunc) *testServer {
 func ask(t *testing.T, p *Pool, method, path, body string, header ...string) (*http.Response, string, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://service"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if body == "" {
 		r.Body, r.GetBody = nil, nil
 	}
@@ -162,9 +160,7 @@ func TestAnAnswerThatIsNotReadCostsItsConnection(t *testing.T) {
 	for range 2 {
 		r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://service/", nil)
 		resp, err := p.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		resp.Body.Close()
 	}
 	if _, text, err := ask(t, p, "GET", "/", ""); err != nil || len(text) != 1<<20 {
@@ -302,9 +298,7 @@ func TestTheEndOfAContextEndsTheRequest(t *testing.T) {
 		r, _ := http.NewRequestWithContext(ctx, "GET", "http://service"+path, nil)
 		resp, err := p.RoundTrip(r)
 		if path == "/body" {
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			_, err = io.ReadAll(resp.Body)
 			resp.Body.Close()
 		} else if !errors.Is(err, context.Canceled) {
@@ -341,9 +335,7 @@ func TestBrokenAnswers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			defer listener.Close()
 			go func() {
 				for {
@@ -378,9 +370,7 @@ func TestANameStandsForItsAddresses(t *testing.T) {
 
 func TestCheckOfAddresses(t *testing.T) {
 	for _, text := range []string{"http://a:1", "https://a", "http://[::1]:8", "http://a/"} {
-		if err := Check([]string{text}); err != nil {
-			t.Errorf("%q: got %v, want no error", text, err)
-		}
+		expect.Err(t, Check([]string{text}), nil, "%q", text)
 	}
 	for _, text := range []string{
 		"", "a:1", "ftp://a", "http://", "http://a/path", "http://a?q", "http://u@a", "http://a#f",

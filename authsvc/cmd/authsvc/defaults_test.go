@@ -7,6 +7,7 @@ import (
 
 	"asset-registry/authsvc"
 	"asset-registry/shared/config"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestFlagsHaveTheDefaultsOfTheService compares the defaults of the flags with what Config uses for fields that
@@ -14,11 +15,7 @@ import (
 func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	var c commands
 	args := []string{"--secret-file", "x", "--store", "file:x"}
-	if _, err := config.Parse(&c, "authsvc", "", "AUTHSVC_TEST", args); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(config.Parse(&c, "authsvc", "", "AUTHSVC_TEST", args))(t)
 	got := []any{c.Serve.Service.Timeout, c.Serve.Service.TransferLifetime}
-	if diff := cmp.Diff([]any{authsvc.DefaultTimeout, authsvc.DefaultTransferLifetime}, got); diff != "" {
-		t.Errorf("the defaults differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]any{authsvc.DefaultTimeout, authsvc.DefaultTransferLifetime}, got), "the defaults")
 }

@@ -4,13 +4,13 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAnAddressMayBeANetwork(t *testing.T) {
 	l, err := listen("127.0.0.0/8:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer l.Close()
 	host, _, err := net.SplitHostPort(l.Addr().String())
 	if err != nil || host != "127.0.0.1" {
@@ -20,9 +20,7 @@ func TestAnAddressMayBeANetwork(t *testing.T) {
 
 func TestAnAddressMayBeAHost(t *testing.T) {
 	l, err := listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	l.Close()
 }
 

@@ -10,9 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -28,6 +26,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // world is a service on a store. A test can change the store's answers, and count its calls.
@@ -97,9 +96,7 @@ func (w *world) Commit(ctx context.Context, head adminapi.Head, c admin.Change) 
 func openBolt(t *testing.T) *boltstore.Store {
 	t.Helper()
 	s, err := boltstore.Open(filepath.Join(t.TempDir(), "tokens.db"), boltstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -111,9 +108,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := onStore(t, openBolt(t))
 	w.metrics = sdkmetric.NewManualReader()
-	if err := w.checker.Measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.metrics)).Meter("test")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.checker.Measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.metrics)).Meter("test")))
 	return w
 }
 
@@ -121,9 +116,7 @@ func onStore(t *testing.T, store storetest.Store) *world {
 	t.Helper()
 	w := &world{Store: store, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
 	sealer, err := audit.NewSealer(secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	log := slog.New(slog.NewJSONHandler(&w.log, nil))
 	clock := func() time.Time { return w.now }
 	w.service = admin.NewService(w, sealer, log, clock)
@@ -139,9 +132,7 @@ var operator = admin.Actor{Name: "key-1 Ольга", Role: apikey.Operator, From
 
 func (w *world) broker(t *testing.T, name string) {
 	t.Helper()
-	if _, err := w.service.CreateBroker(t.Context(), operator, adminapi.NewBroker{Name: name}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(w.service.CreateBroker(t.Context(), operator, adminapi.NewBroker{Name: name}))(t)
 }
 
 func (w *world) key(t *testing.T, broker string, change func(*adminapi.NewKey)) (id, secret string) {
@@ -151,9 +142,7 @@ func (w *world) key(t *testing.T, broker string, change func(*adminapi.NewKey)) 
 		change(&n)
 	}
 	k, secret, err := w.service.CreateKey(t.Context(), operator, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return k.ID, secret
 }
 
@@ -185,9 +174,7 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 	// as if somebody had restored a backup and a different change had followed.
 	otherBranch := func(all []adminapi.Entry) []adminapi.Entry {
 		sealer, err := audit.NewSealer(secrets)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all = slices.Clone(all)
 		other := all[1]
 		other.Who = "nobody"
@@ -248,14 +235,10 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 			if _, _, err := w.service.RotateKey(t.Context(), operator, id, time.Hour); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.service.RevokeKey(t.Context(), operator, id); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(w.service.RevokeKey(t.Context(), operator, id))(t)
 			c.tamper(w)
 			got, err := w.checker.Check(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if (len(got.Problems) == 0) != (len(c.says) == 0) {
 				t.Errorf("got problems %q, want %q", got.Problems, c.says)
 			}
@@ -265,9 +248,7 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 				}
 			}
 			want := fmt.Sprintf("registry.audit.checked=%d registry.audit.problems=%d", w.now.Unix(), len(got.Problems))
-			if told := w.told(t); told != want {
-				t.Errorf("got metrics %s, want %s", told, want)
-			}
+			expect.Equal(t, w.told(t), want, "metrics")
 		})
 	}
 }
@@ -276,9 +257,7 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 func (w *world) told(t *testing.T) string {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := w.metrics.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.metrics.Collect(t.Context(), &all))
 	var told []string
 	for _, m := range all.ScopeMetrics[0].Metrics {
 		switch data := m.Data.(type) {
@@ -316,9 +295,7 @@ func TestAHeadKnownFromBeforeFindsWhatTheServerCannot(t *testing.T) {
 		w.broker(t, name)
 	}
 	entries, err := w.Entries(t.Context(), 0, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	head := func(e adminapi.Entry) adminapi.Head { return adminapi.Head{Seq: e.Seq, Hash: e.Hash} }
 	for name, c := range map[string]struct {
 		known  adminapi.Head
@@ -362,13 +339,9 @@ func TestNoSecretOrHashIsToldByLogAndAudit(t *testing.T) {
 	w.broker(t, "b")
 	id, first := w.key(t, "b", nil)
 	_, second, err := w.service.RotateKey(t.Context(), operator, id, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	entries, err := w.Entries(t.Context(), 0, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	told := w.log.String()
 	for _, e := range entries {
 		told += fmt.Sprintf("%+v %s %s", e, e.Before, e.After)
@@ -401,9 +374,7 @@ func TestEveryBadKeyCostsAndReadsTheSame(t *testing.T) {
 	_, _, err2 := w.service.RotateKey(t.Context(), operator, rotatedID, time.Minute)
 	block := func(s *adminapi.BrokerSettings) error { s.Blocked = true; return nil }
 	_, err3 := w.service.ChangeBroker(t.Context(), operator, "blocked", block)
-	if err := errors.Join(err, err2, err3); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, err2, err3))
 	w.now = soon
 	want := ""
 	for name, secret := range map[string]string{
@@ -441,82 +412,6 @@ func TestEveryBadKeyCostsAndReadsTheSame(t *testing.T) {
 	}
 }
 
-func TestWatchTellsWhatHasChanged(t *testing.T) {
-	w := newWorld(t)
-	watch := apikey.NewWatch(w)
-	await := func(since string) authapi.WatchKeysResponse {
-		t.Helper()
-		got, err := watch.Await(t.Context(), since, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	start := await("")
-	if !start.All {
-		t.Errorf("the first answer: got %+v, want All", start)
-	}
-	if got := await(start.At); got.All || got.At != start.At {
-		t.Errorf("no change: got %+v, want no keys at %s", got, start.At)
-	}
-	w.broker(t, "б")
-	id, _ := w.key(t, "б", nil)
-	got := await(start.At)
-	if !slices.Equal(got.Keys, []string{id}) || !slices.Equal(got.Brokers, []string{"б"}) || got.All {
-		t.Errorf("got %+v, want key %s and broker б", got, id)
-	}
-	for name, since := range map[string]string{
-		"the head of another log": "1:" + authapi.Hash("x"), "the head of a longer log": "9:" + authapi.Hash("x"),
-		"a malformed head": "x",
-	} {
-		if got := await(since); !got.All {
-			t.Errorf("since %s: got %+v, want All", name, got)
-		}
-	}
-	changed := make(chan authapi.WatchKeysResponse)
-	go func() {
-		later, _ := watch.Await(t.Context(), got.At, 10*time.Second)
-		changed <- later
-	}()
-	if _, err := w.service.RevokeKey(t.Context(), operator, id); err != nil {
-		t.Fatal(err)
-	}
-	if later := <-changed; !slices.Equal(later.Keys, []string{id}) {
-		t.Errorf("got %+v, want key %s", later, id)
-	}
-}
-
-func TestWatchTellsManyLongNamesAsAll(t *testing.T) {
-	w := newWorld(t)
-	watch := apikey.NewWatch(w)
-	await := func(since string) authapi.WatchKeysResponse {
-		t.Helper()
-		got, err := watch.Await(t.Context(), since, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	start := await("")
-	for n := range 10 {
-		w.broker(t, fmt.Sprint(strings.Repeat("<", 198), n)) // JSON writes each "<" in six bytes
-	}
-	some := await(start.At)
-	if some.All || len(some.Brokers) != 10 {
-		t.Errorf("got %+v, want 10 brokers", some)
-	}
-	for n := range 30 {
-		w.broker(t, fmt.Sprint(strings.Repeat("<", 197), 10+n))
-	}
-	many := await(some.At)
-	if !many.All || len(many.Brokers) > 0 {
-		t.Errorf("got All %t with %d brokers, want All true with none", many.All, len(many.Brokers))
-	}
-	if got := await(many.At); got.All || got.At != many.At {
-		t.Errorf("no change since: got %+v, want no keys at %s", got, many.At)
-	}
-}
-
 func TestASecretIsNotLostWithWhatIsShownBesideIt(t *testing.T) {
 	w := newWorld(t)
 	w.broker(t, "b")
@@ -540,48 +435,10 @@ func TestASecretIsNotLostWithWhatIsShownBesideIt(t *testing.T) {
 	}
 }
 
-func TestTheLogIsCheckedOnceAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.broker(t, "b")
-		var begun atomic.Int64
-		release := make(chan struct{})
-		w.entries = func(all []adminapi.Entry) []adminapi.Entry {
-			begun.Add(1)
-			<-release
-			return all
-		}
-		done := make(chan error, 3)
-		impatient, leave := context.WithCancel(t.Context())
-		go func() { _, err := w.checker.Check(t.Context()); done <- err }()
-		synctest.Wait()
-		for _, ctx := range []context.Context{impatient, t.Context()} {
-			go func() { _, err := w.checker.Check(ctx); done <- err }()
-		}
-		synctest.Wait()
-		if got := begun.Load(); got != 1 {
-			t.Errorf("got %d checks reading the log, want 1", got)
-		}
-		leave()
-		synctest.Wait()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("a canceled call: got %v, want %v", err, context.Canceled)
-		}
-		close(release)
-		for range 2 {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		}
-	})
-}
-
 func TestTheLogHoldsWhateverAnActorIsCalled(t *testing.T) {
 	w := newWorld(t)
 	by := admin.Actor{Name: "a\xffb", Role: apikey.Operator, From: "\xc3", RequestID: "я"[:1]}
-	if _, err := w.service.CreateBroker(t.Context(), by, adminapi.NewBroker{Name: "b"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(w.service.CreateBroker(t.Context(), by, adminapi.NewBroker{Name: "b"}))(t)
 	if found, err := w.checker.Check(t.Context()); err != nil || found.Entries != 1 || len(found.Problems) > 0 {
 		t.Errorf("got %+v, %v; want 1 entry and no problem", found, err)
 	}
@@ -593,9 +450,7 @@ func TestATimeThatIsNoneIsNoEndOfAKey(t *testing.T) {
 	id, _ := w.key(t, "b", nil)
 	for _, text := range []string{"0001-01-01T00:00:00Z", "0001-01-01T02:00:00+02:00", "0001-01-01T00:00:00.0000001Z"} {
 		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		n := adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker", Expires: &at}}
 		_, _, creating := w.service.CreateKey(t.Context(), operator, n)
 		expire := func(s *adminapi.KeySettings) error { s.Expires = &at; return nil }
@@ -608,42 +463,16 @@ func TestATimeThatIsNoneIsNoEndOfAKey(t *testing.T) {
 	}
 }
 
-func TestMeterRefusesWhatIsNoReport(t *testing.T) {
-	meter := apikey.NewMeter(openBolt(t), time.Now)
-	use := authapi.Use{KeyID: "k", Addr: netip.MustParseAddr("192.0.2.1")}
-	count := authapi.Count{KeyID: "k", Day: "2026-11-21", Class: "read", Requests: 1}
-	valid := authapi.ReportUsageRequest{Uses: []authapi.Use{use}, Counts: []authapi.Count{count}}
-	if err := meter.Report(t.Context(), valid); err != nil {
-		t.Errorf("a valid report: got %v, want no error", err)
-	}
-	for name, r := range map[string]authapi.ReportUsageRequest{
-		"a use without an address": {Uses: []authapi.Use{{KeyID: "k"}}},
-		"a use without a key":      {Uses: []authapi.Use{{Addr: use.Addr}}},
-		"a malformed key id":       {Counts: []authapi.Count{{KeyID: "{x}", Day: count.Day, Class: "read"}}},
-		"a malformed day":          {Counts: []authapi.Count{{KeyID: "k", Day: "today", Class: "read"}}},
-		"a negative count":         {Counts: []authapi.Count{{KeyID: "k", Day: count.Day, Class: "read", Requests: -1}}},
-		"too many uses":            {Uses: slices.Repeat([]authapi.Use{use}, authapi.MaxReport+1)},
-	} {
-		if err := meter.Report(t.Context(), r); fault.KindOf(err) != fault.Invalid {
-			t.Errorf("%s: got %v, want a fault of kind Invalid", name, err)
-		}
-	}
-}
-
 func TestKeysAreCopiedWithAllThatIsKnownOfThem(t *testing.T) {
 	w := newWorld(t)
 	w.broker(t, "b")
 	id, secret := w.key(t, "b", nil)
 	use := authapi.Use{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.1"), Micros: w.now.UnixMicro()}
 	count := authapi.Count{KeyID: id, Day: "2026-11-21", Class: "read", Requests: 7}
-	if err := w.AddUsage(t.Context(), []authapi.Use{use}, []authapi.Count{count}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.AddUsage(t.Context(), []authapi.Use{use}, []authapi.Count{count}))
 	to := openBolt(t)
 	for range 2 { // a copy may be repeated
-		if err := admin.Copy(t.Context(), w.Store, to, w.now); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, admin.Copy(t.Context(), w.Store, to, w.now))
 	}
 	there := onStore(t, to)
 	if found, err := there.checker.Check(t.Context()); err != nil || found.Entries != 2 || len(found.Problems) > 0 {
@@ -662,9 +491,7 @@ func TestKeysAreCopiedWithAllThatIsKnownOfThem(t *testing.T) {
 		t.Errorf("usage in the copy: got %+v, %v; want 1 day with 7 reads", days, err)
 	}
 	there.broker(t, "changed since")
-	if err := admin.Copy(t.Context(), w.Store, to, w.now); !errors.Is(err, admin.ErrOtherKeys) {
-		t.Errorf("copy over a changed store: got %v, want ErrOtherKeys", err)
-	}
+	expect.Err(t, admin.Copy(t.Context(), w.Store, to, w.now), admin.ErrOtherKeys, "copy over a changed store")
 }
 
 // TestKeysAreNotCopiedIntoAnotherRegistry copies keys into a store with a shorter log of another registry.
@@ -673,9 +500,7 @@ func TestKeysAreNotCopiedIntoAnotherRegistry(t *testing.T) {
 	w.broker(t, "b")
 	id, _ := w.key(t, "b", nil)
 	there.broker(t, "another")
-	if err := admin.Copy(t.Context(), w.Store, there.Store, w.now); !errors.Is(err, admin.ErrOtherKeys) {
-		t.Errorf("got %v, want ErrOtherKeys", err)
-	}
+	expect.Err(t, admin.Copy(t.Context(), w.Store, there.Store, w.now), admin.ErrOtherKeys, "")
 	if _, err := there.service.Key(t.Context(), id); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("the key in the other registry: got %v, want none", err)
 	}

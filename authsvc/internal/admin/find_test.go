@@ -16,6 +16,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // stock creates the brokers "a" and "b", and seven keys named n-k0 to n-k6, an hour apart. k1 is revoked, and k5 has
@@ -43,15 +44,11 @@ func (w *world) stock(t *testing.T) {
 		})
 		switch i {
 		case 1:
-			if _, err := w.service.RevokeKey(t.Context(), operator, id); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(w.service.RevokeKey(t.Context(), operator, id))(t)
 		case 0, 3:
 			report := []authapi.Use{{KeyID: id, Secret: 1, Addr: local, Micros: w.now.UnixMicro()}}
 			counts := []authapi.Count{{KeyID: id, Day: w.now.Format(time.DateOnly), Class: "read", Requests: int64(i + 1)}}
-			if err := w.AddUsage(t.Context(), report, counts); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.AddUsage(t.Context(), report, counts))
 		}
 	}
 }

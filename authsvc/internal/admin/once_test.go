@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestARequestOfOnceMakesItsChangeOnce(t *testing.T) {
@@ -87,15 +88,9 @@ func wrongKeys(t *testing.T) {
 			t.Fatalf("guess %d: got kind %v, want %v", n, got, fault.Unauthorized)
 		}
 	}
-	if got := try(good, "2001:db8::ffff"); got != fault.TooMany {
-		t.Errorf("the same network: got kind %v, want %v", got, fault.TooMany)
-	}
-	if got := try(good, "2001:db8:0:1::1"); got != -1 {
-		t.Errorf("another network: got kind %v, want no error", got)
-	}
-	if got := try(good, "192.0.2.1"); got != -1 {
-		t.Errorf("another address: got kind %v, want no error", got)
-	}
+	expect.Equal(t, try(good, "2001:db8::ffff"), fault.TooMany, "the same network: kind")
+	expect.Equal(t, try(good, "2001:db8:0:1::1"), -1, "another network: kind")
+	expect.Equal(t, try(good, "192.0.2.1"), -1, "another address: kind")
 	before := w.found
 	if got := try("wrong", "2001:db8::1"); got != fault.TooMany || w.found != before {
 		t.Errorf("a guess too many: got kind %v after %d lookups, want %v after none", got, w.found-before, fault.TooMany)
@@ -108,11 +103,7 @@ func wrongKeys(t *testing.T) {
 		t.Fatalf("12.5 s later: got %v, want a wait of 47.5 s, rounded up", err)
 	}
 	time.Sleep(real - 1)
-	if got := try(good, "2001:db8::1"); got != fault.TooMany {
-		t.Errorf("before the wait is over: got kind %v, want %v", got, fault.TooMany)
-	}
+	expect.Equal(t, try(good, "2001:db8::1"), fault.TooMany, "before the wait is over: kind")
 	time.Sleep(f.RetryAfter - real + 1)
-	if got := try(good, "2001:db8::1"); got != -1 {
-		t.Errorf("after the wait: got kind %v, want no error", got)
-	}
+	expect.Equal(t, try(good, "2001:db8::1"), -1, "after the wait: kind")
 }

@@ -10,23 +10,20 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // commandKey stores an unaudited key, as a command does. The key's id is also its secret.
 func (w *world) commandKey(t *testing.T, id string, role identity.Role) {
 	t.Helper()
 	holder := identity.Identity{KeyID: id, Broker: "b", Role: role, Levels: "13t"}
-	if err := w.AddKey(t.Context(), apikey.NewUnaudited(authapi.Hash(id), holder, w.now)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.AddKey(t.Context(), apikey.NewUnaudited(authapi.Hash(id), holder, w.now)))
 }
 
 func (w *world) problems(t *testing.T) []string {
 	t.Helper()
 	found, err := w.checker.Check(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return found.Problems
 }
 
@@ -50,13 +47,9 @@ func TestAnOperatorsChangeOfACommandsKeyIsAudited(t *testing.T) {
 	w := newWorld(t)
 	w.commandKey(t, "acme-1", identity.Broker)
 	_, second, err := w.service.RotateKey(t.Context(), operator, "acme-1", time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, secret := range []string{"acme-1", second} {
-		if _, err := w.verifier.Verify(t.Context(), authapi.Hash(secret)); err != nil {
-			t.Errorf("verify after the rotation: got %v, want no error", err)
-		}
+		expect.ErrOf(t, nil, "verify after the rotation")(w.verifier.Verify(t.Context(), authapi.Hash(secret)))
 	}
 	if err := w.RemoveKey(t.Context(), "acme-1"); err == nil {
 		t.Error("remove an audited key: got no error, want one")

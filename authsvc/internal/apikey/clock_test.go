@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 const year = 365 * 24 * time.Hour
@@ -28,9 +29,7 @@ func TestAGraceOfAWrongClockEnds(t *testing.T) {
 		k := Key{ID: "k", Broker: "b", Settings: Settings{Name: "k", Role: identity.Broker, Levels: "1"},
 			Secrets: []Secret{{Number: 1, Hash: authapi.Hash("one"), Created: now}}}
 		k, err := k.Rotate(authapi.Hash("two"), MaxGrace, c.rotated)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if _, valid := k.Admit(authapi.Hash("one"), Broker{Name: "b"}, now); valid != c.valid {
 			t.Errorf("%s: the former secret: got valid %v, want %v", name, valid, c.valid)
 		}

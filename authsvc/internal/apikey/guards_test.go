@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // found is a store for tests. It finds the same key for each secret, or it fails.
@@ -84,9 +85,7 @@ func TestAKeyHasTheSettingsOfItsRole(t *testing.T) {
 	} {
 		c.s.Name = "n"
 		err := Key{ID: "k", Broker: c.broker, Settings: c.s}.Check()
-		if got := text(err); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
+		expect.Equal(t, text(err), c.want, "%s", c.name)
 	}
 }
 
@@ -120,9 +119,7 @@ func TestAKeyStaysOnItsSideOfTheAdminAPI(t *testing.T) {
 		s := c.key.Settings
 		s.Role = c.to
 		_, err := c.key.Set(s, now)
-		if got := text(err); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
+		expect.Equal(t, text(err), c.want, "%s", c.name)
 	}
 }
 
@@ -153,9 +150,7 @@ func TestLimitsAreRaisedUpToATime(t *testing.T) {
 func TestAKeysFileIsRead(t *testing.T) {
 	hash := authapi.Hash("k")
 	path := filepath.Join(t.TempDir(), "keys.yaml")
-	if _, err := ReadFile(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: got %v, want that it does not exist", err)
-	}
+	expect.ErrOf(t, os.ErrNotExist, "no file")(ReadFile(path))
 	holder := identity.Identity{KeyID: "a", Broker: "b", Role: identity.Broker, Levels: "1"}
 	for _, c := range []struct {
 		hash string
@@ -165,9 +160,7 @@ func TestAKeysFileIsRead(t *testing.T) {
 			t.Errorf("an entry with the hash %q: got %v, want it accepted: %t", c.hash, err, c.want)
 		}
 		entry := "- {id: a, broker: b, role: broker, levels: '1', sha256: '" + c.hash + "'}\n"
-		if err := os.WriteFile(path, []byte(entry), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(entry), 0o600))
 		var want Fixed
 		if c.want {
 			want = Fixed{hash: holder}
@@ -204,19 +197,11 @@ func TestEachCharacterOfAKeyIsEquallyLikely(t *testing.T) {
 // name. The use must be counted on that day.
 func TestTheOldestDayOfAReportCounts(t *testing.T) {
 	for _, days := range []int{-UsageDays, 1} {
-		to := &dayOf{}
+		to := &recorded{}
 		day := now.AddDate(0, 0, days).Format(time.DateOnly)
 		report := authapi.ReportUsageRequest{Counts: []authapi.Count{{KeyID: "k", Day: day, Class: "read", Requests: 1}}}
-		if err := NewMeter(to, func() time.Time { return now }).Report(t.Context(), report); err != nil || to.day != day {
-			t.Errorf("got the day %s, %v; want %s", to.day, err, day)
+		if err := NewMeter(to, func() time.Time { return now }).Report(t.Context(), report); err != nil || to.counts[0].Day != day {
+			t.Errorf("got the day %s, %v; want %s", to.counts[0].Day, err, day)
 		}
 	}
-}
-
-// dayOf is a recorder that notes the day of a count.
-type dayOf struct{ day string }
-
-func (d *dayOf) AddUsage(_ context.Context, _ []authapi.Use, counts []authapi.Count) error {
-	d.day = counts[0].Day
-	return nil
 }

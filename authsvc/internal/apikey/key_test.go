@@ -15,6 +15,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -87,14 +88,10 @@ func TestAdmit(t *testing.T) {
 func TestRotate(t *testing.T) {
 	k := kept()
 	rotated, err := k.Rotate("third", 30*time.Minute, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	s := rotated.Secrets
 	got, want := fmt.Sprint(s[0].Number, s[1].Until.Sub(now), s[2].Until.Sub(now)), "3 30m0s 30m0s"
-	if got != want {
-		t.Errorf("the newest number and the graces: got %s, want %s", got, want)
-	}
+	expect.Equal(t, got, want, "the newest number and the graces")
 	if !k.Secrets[0].Until.IsZero() || len(k.Secrets) != 2 {
 		t.Errorf("the original key: got secrets %+v, want no change", k.Secrets)
 	}
@@ -118,9 +115,7 @@ func TestRotate(t *testing.T) {
 		t.Errorf("without grace: got valid secrets %v, %v; want the newest, %d", validAt(leaked, now), err, MaxSecrets+1)
 	}
 	revoked, err := k.Revoke(now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, again := revoked.Revoke(now)
 	_, rotating := revoked.Rotate("x", 0, now)
 	_, setting := revoked.Set(k.Settings, now)
@@ -208,13 +203,9 @@ func TestKeysAndBrokersAreStoredAsTheyAre(t *testing.T) {
 	k := kept()
 	k.Settings.Expires, k.Revoked, k.Settings.Test = now.Add(time.Hour), now.Add(time.Minute), true
 	text, err := k.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got, err := DecodeKey(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if diff := cmp.Diff(k, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 		t.Errorf("got the lines with +, want those with -:\n%s", diff)
 	}
@@ -260,9 +251,7 @@ func TestAKeyIsShownWithoutItsHashes(t *testing.T) {
 			{Number: 1, Fingerprint: k.Secrets[1].Fingerprint(), Created: now, Until: &until},
 		},
 	}
-	if diff := cmp.Diff(want, k.View()); diff != "" {
-		t.Errorf("the shown key differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, k.View()), "the shown key")
 }
 
 func TestCheckTellsEveryFault(t *testing.T) {
@@ -283,9 +272,7 @@ func TestCheckTellsEveryFault(t *testing.T) {
 		windows[fmt.Sprint(n+1, "s")] = 1
 	}
 	k.Settings.Limits = authapi.Limits{"list": windows, "read": windows}
-	if err := k.Check(); err != nil {
-		t.Errorf("the largest settings: got %v, want no error", err)
-	}
+	expect.Err(t, k.Check(), nil, "the largest settings")
 	k.Settings.Levels, k.Settings.Allow, windows["1m"] = "121", append(k.Settings.Allow, k.Settings.Allow[0]), 1
 	k.Settings.Limits["write"] = map[string]int64{strings.Repeat("0", maxText) + "1s": 1}
 	err = k.Check()

@@ -16,6 +16,7 @@ import (
 
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/testing/expect"
 )
 
 // record is an audit log in memory that counts its reads.
@@ -90,6 +91,7 @@ func TestAWatchTellsEachChangeOrAll(t *testing.T) {
 		{"the second change", second, authapi.WatchKeysResponse{At: head, Keys: []string{"k2"}}},
 		{"the beginning", none, authapi.WatchKeysResponse{At: head, Keys: []string{"k1", "k2"}, Brokers: []string{"b1"}}},
 		{"no head", "", all},
+		{"a malformed head", "x", all},
 		{"another log", strings.Replace(first, ":", ":00", 1)[:len(first)], all},
 		{"a longer log", adminapi.Head{Seq: 9, Hash: authapi.Hash("9")}.String(), all},
 		{"another log of this length", adminapi.Head{Seq: 5, Hash: authapi.Hash("x")}.String(), all},
@@ -135,22 +137,18 @@ func TestAWatchOfManyChangesSaysAll(t *testing.T) {
 }
 
 // TestAGatewayReadsTheWholeAnswer makes an answer of exactly maxNames bytes, which gateways can still read, and one
-// that is a byte longer. The longer one must say "all".
+// that is a byte longer. The longer one must say "all". JSON writes each "<" in six bytes.
 func TestAGatewayReadsTheWholeAnswer(t *testing.T) {
 	for more, all := range []bool{false, true} {
 		r := &record{}
 		since := r.add("key k")
 		for range 300 {
-			r.add("key " + strings.Repeat("k", 100))
+			r.add("key " + strings.Repeat("<", 16) + "kkkk")
 		}
 		short, err := NewWatch(r).Await(t.Context(), since, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text, err := json.Marshal(short)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r.entries[1].Subject += strings.Repeat("k", maxNames-len(text)+more)
 		got, err := NewWatch(r).Await(t.Context(), since, time.Hour)
 		if err != nil || got.All != all || !all && len(got.Keys) != 300 {

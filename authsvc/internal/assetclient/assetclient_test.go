@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -24,17 +25,13 @@ import (
 func newClient(t *testing.T, handler http.HandlerFunc) (*assetclient.Client, *identity.Signer) {
 	t.Helper()
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), 32)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return assetclient.New(httpserver.InProcess(handler), signer), signer
 }
 
 func TestLogReadsTheCheckpointAndItsNewestLeaf(t *testing.T) {
 	key, err := translog.GenerateKey(translog.ForLog, "registry.example/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	const size, first = 300, 1790000000000000
 	var bundle []byte
 	for i := 256; i < size; i++ {
@@ -44,19 +41,13 @@ func TestLogReadsTheCheckpointAndItsNewestLeaf(t *testing.T) {
 		}
 	}
 	signed, err := translog.Sign(translog.Checkpoint{Origin: "registry.example/log", Size: size}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	client, _ := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		parts := map[string][]byte{"/log/checkpoint": signed, "/log/tile/entries/001.p/44": bundle}
-		if _, err := w.Write(parts[r.URL.Path]); err != nil {
-			t.Error(err)
-		}
+		expect.ErrOf(t, nil, "")(w.Write(parts[r.URL.Path]))
 	})
 	got, err := client.Log(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got.Size != size || got.Origin != "registry.example/log" || !got.Newest.Equal(time.UnixMicro(first+size-1)) ||
 		len(got.Signers) != 1 {
 		t.Errorf("got %+v, want %d leaves, the time of the last one and 1 signature", got, size)
@@ -82,9 +73,7 @@ func TestHistoryIsReadAsAnAdministrator(t *testing.T) {
 			"next_page":{"offset":"z"}}`)
 	})
 	got, err := client.History(t.Context(), "key-1", id, "x&y")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	by := assetclient.Author{Broker: "b", Key: "k", Role: "broker"}
 	at := time.Date(2026, 11, 22, 9, 30, 0, 0, time.UTC)
 	want := assetclient.History{Older: "z", Changes: []assetclient.Change{
@@ -95,9 +84,7 @@ func TestHistoryIsReadAsAnAdministrator(t *testing.T) {
 			Date: at.Add(time.Minute), Author: assetclient.Author{Broker: "a", Key: "r", Role: "administrator"},
 		}},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the history differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the history")
 	if caller.Role != identity.Administrator || caller.KeyID != "key-1" {
 		t.Errorf("got the caller %+v, want an administrator with the key of the operator", caller)
 	}
@@ -132,9 +119,7 @@ func TestAnswersThatCannotBeUsedAreErrors(t *testing.T) {
 	}
 	broken := errors.New("refused")
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), 32)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	client := assetclient.New(failing{broken}, signer)
 	if _, err := client.History(t.Context(), "k", "id", ""); fault.KindOf(err) != fault.Unavailable || !errors.Is(err, broken) {
 		t.Errorf("without a server: got %v, want Unavailable and the cause", err)

@@ -10,6 +10,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAnAssetIsRecoveredAsAnAdministrator(t *testing.T) {
@@ -22,9 +23,7 @@ func TestAnAssetIsRecoveredAsAnAdministrator(t *testing.T) {
 			t.Errorf("got the caller %+v, %v; want an administrator", by, err)
 		}
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, err)
 		request = fmt.Sprintf("%s %s %s by %s in %s from %s", r.Method, r.URL.Path, body, by.KeyID,
 			r.Header.Get(httpserver.RequestIDHeader), r.Header.Get(httpserver.ClientHeader))
 		w.WriteHeader(status)
@@ -40,9 +39,7 @@ func TestAnAssetIsRecoveredAsAnAdministrator(t *testing.T) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 	const want = `POST /api/2.5/assets/a1/recovery {"data":{"reason":"lost"}} by key-1 in form-X from 192.0.2.1`
-	if request != want {
-		t.Errorf("got the request %s, want %s", request, want)
-	}
+	expect.Equal(t, request, want, "the request")
 	status = http.StatusBadRequest
 	if _, err := client.Recover(t.Context(), by, "a1", ""); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("got %v, want a fault of kind Invalid", err)

@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestWebhooksAreReadAndChangedAsAnAdministrator(t *testing.T) {
@@ -21,9 +22,7 @@ func TestWebhooksAreReadAndChangedAsAnAdministrator(t *testing.T) {
 			t.Errorf("got the caller %+v, %v; want an administrator with the user's key", by, err)
 		}
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, err)
 		requests = append(requests, fmt.Sprintf("%s %s %s", r.Method, r.URL, body))
 		if r.URL.RawQuery != "" {
 			io.WriteString(w, `{"data":[{"id":"w1","opt_fields":"*","behind":7}],"next_page":{"after":"w1"}}`)
@@ -48,9 +47,7 @@ func TestWebhooksAreReadAndChangedAsAnAdministrator(t *testing.T) {
 		{assetclient.StopWebhook, ""}, {assetclient.ResumeWebhook, ""}, {assetclient.ReplayWebhook, ""},
 		{assetclient.ReplayWebhook, "2026"}, {assetclient.RemoveWebhook, ""},
 	} {
-		if err := client.ChangeWebhook(t.Context(), "key-1", "w1", c.do, c.offset); err != nil {
-			t.Errorf("%s: %v", c.do, err)
-		}
+		expect.Err(t, client.ChangeWebhook(t.Context(), "key-1", "w1", c.do, c.offset), nil, "%s", c.do)
 	}
 	if err := client.ChangeWebhook(t.Context(), "key-1", "w1", "dance", ""); err == nil {
 		t.Error("an unknown action: got no error, want one")
@@ -65,7 +62,5 @@ func TestWebhooksAreReadAndChangedAsAnAdministrator(t *testing.T) {
 		"POST " + base + `/w1/replay {"data":{"offset":"2026"}}`,
 		"DELETE " + base + "/w1 ",
 	}
-	if diff := cmp.Diff(want, requests); diff != "" {
-		t.Errorf("the requests differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, requests), "the requests")
 }

@@ -12,6 +12,7 @@ import (
 	"asset-registry/authsvc/internal/audit"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // sealed is a log with entries that the registry has sealed. It shows only its first entries: their number is `shown`.
@@ -44,9 +45,7 @@ func newSealed(t *testing.T, n int) *sealed {
 			Time: begun.Add(time.Duration(i) * time.Hour), Action: audit.ChangeKey, Subject: audit.OfKey("k"),
 			After: []byte(`{}`),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		log.entries, head = append(log.entries, e), adminapi.Head{Seq: e.Seq, Hash: e.Hash}
 	}
 	return log
@@ -107,9 +106,7 @@ func (s *sealed) checker(t *testing.T, letters string) *audit.Checker {
 func newSealer(t *testing.T, letters string) *audit.Sealer {
 	t.Helper()
 	sealer, err := audit.NewSealer(ring(letters))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return sealer
 }
 
@@ -118,6 +115,10 @@ func newSealer(t *testing.T, letters string) *audit.Sealer {
 func TestAResealReachesEachEntry(t *testing.T) {
 	for _, n := range []int{1, 499, 500, 501, 1000} {
 		log := newSealed(t, n)
+		if got, err := log.checker(t, "b").Reseal(t.Context()); err == nil || got != 0 {
+			t.Errorf("%d entries, without the old secret: got %d resealed, %v; want none and an error", n, got, err)
+		}
+		head, _ := log.Head(t.Context())
 		for _, want := range []int{n, 0} {
 			if got, err := log.checker(t, "ba").Reseal(t.Context()); err != nil || got != want {
 				t.Errorf("%d entries: got %d resealed, %v; want %d", n, got, err, want)
@@ -126,6 +127,9 @@ func TestAResealReachesEachEntry(t *testing.T) {
 		got, err := log.checker(t, "b").Check(t.Context())
 		if err != nil || len(got.Problems) > 0 || got.Entries != int64(n) {
 			t.Errorf("%d entries: got %+v, %v; want as many with the new secret", n, got, err)
+		}
+		if after, _ := log.Head(t.Context()); after != head {
+			t.Errorf("%d entries: got the head %v, want %v as before", n, after, head)
 		}
 		if got, err := log.checker(t, "a").Check(t.Context()); err != nil || len(got.Problems) != n {
 			t.Errorf("%d entries: got %d problems, %v; want one each with the old secret", n, len(got.Problems), err)
@@ -163,9 +167,7 @@ func TestSubjectsOfOtherServicesNeedNoRecord(t *testing.T) {
 		log := newSealed(t, 1)
 		head := adminapi.Head{Seq: 1, Hash: log.entries[0].Hash}
 		e, err := newSealer(t, "a").Append(head, adminapi.Entry{Time: begun, Subject: subject})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		log.entries, log.shown = append(log.entries, e), 2
 		if got, err := log.checker(t, "a").Check(t.Context()); err != nil || len(got.Problems) > 0 {
 			t.Errorf("%s: got %+v, %v; want no problem", subject, got, err)
@@ -271,17 +273,11 @@ func TestOneCheckRunsAtATime(t *testing.T) {
 	<-begins
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := checker.Check(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("another check, cancelled: got %v, want the context's error", err)
-	}
+	expect.ErrOf(t, context.Canceled, "another check, cancelled")(checker.Check(ctx))
 	ends <- true
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, <-first)
 	go check()
 	<-begins
 	ends <- true
-	if err := <-first; err != nil {
-		t.Errorf("a check after the first: got %v, want no error", err)
-	}
+	expect.Err(t, <-first, nil, "a check after the first")
 }

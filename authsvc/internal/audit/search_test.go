@@ -11,6 +11,7 @@ import (
 	"asset-registry/authsvc/internal/audit"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 var begun = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -134,9 +135,7 @@ func TestAQueryNamesABroker(t *testing.T) {
 		{"a broker with the name of another subject", audit.Query{Broker: "key key-1"}, untold, false},
 		{"a name in a state of another form", audit.Query{About: "new"}, alien, false},
 	} {
-		if got := c.query.Matches(c.entry); got != c.want {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
-		}
+		expect.Equal(t, c.query.Matches(c.entry), c.want, "%s", c.name)
 	}
 }
 
@@ -205,9 +204,7 @@ func TestASearchReadsABoundedPartOfTheLog(t *testing.T) {
 			t.Fatalf("step %d: got %v, older %d; want the end within 3", steps, err, older)
 		}
 	}
-	if got := found[len(found)-1].Seq; got != 2 {
-		t.Errorf("got the oldest entry %d, want 2, which key-1 is in", got)
-	}
+	expect.Equal(t, found[len(found)-1].Seq, 2, "the oldest entry")
 	log.read = 0
 	since := log.entries[len(log.entries)-10].Time
 	if _, _, err := audit.Search(t.Context(), log, audit.Query{Since: since}, 0, 25); err != nil || log.read > 40 {
@@ -234,7 +231,5 @@ func TestAnExportIsBounded(t *testing.T) {
 		t.Errorf("as many as an export may have: got %v after %d entries, want all %d", err, visited, audit.MaxExported)
 	}
 	broken := errors.New("broken")
-	if err := audit.Export(t.Context(), log, last, func(adminapi.Entry) error { return broken }); !errors.Is(err, broken) {
-		t.Errorf("got %v, want the error of the visit", err)
-	}
+	expect.Err(t, audit.Export(t.Context(), log, last, func(adminapi.Entry) error { return broken }), broken, "")
 }

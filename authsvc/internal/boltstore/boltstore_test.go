@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/authsvc/internal/storetest"
 	"asset-registry/shared/dataformat"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestConformance(t *testing.T) {
@@ -18,9 +19,7 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, name string) storetest.Store {
 		t.Helper()
 		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		t.Cleanup(func() { s.Close() })
 		return s
 	})
@@ -32,23 +31,15 @@ func TestConformance(t *testing.T) {
 func TestFilesOfOtherFormatsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.db")
 	s, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, s.Close())
 	for _, name := range []string{
 		"asset-registry tokens 1", "asset-registry tokens 2", "asset-registry tokens 4", "asset-registry assets 5", "",
 	} {
 		db, err := bbolt.Open(path, 0o600, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		err = db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte(name)) })
-		if err := errors.Join(err, db.Close()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(err, db.Close()))
 		want := fmt.Sprintf("%q, not %q: the commit %s ", name, format, dataformat.UpgradesCommit)
 		_, err = Open(path, Options{})
 		if text := fmt.Sprint(err); !strings.Contains(text, want) || strings.Contains(text, "\n") {

@@ -16,6 +16,7 @@ import (
 	"asset-registry/authsvc/internal/storetest"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/testing/expect"
 )
 
 // filled returns a store with the data of storetest.Fill, and its path.
@@ -23,9 +24,7 @@ func filled(t *testing.T) (*Store, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens.db")
 	s, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	storetest.Fill(t, s)
 	return s, path
@@ -52,20 +51,14 @@ func spoil(t *testing.T, s *Store, bucket []byte, value string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 func reopen(t *testing.T, s *Store, path string) *Store {
 	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	s, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -109,9 +102,7 @@ func TestADamagedValueIsAnError(t *testing.T) {
 					}
 				}
 			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, s.Close())
 			_, _, faults := Check(path, nil)
 			if text := fmt.Sprint(faults); !strings.Contains(text, string(c.bucket)) {
 				t.Errorf("check: got %v, want a fault of %s", faults, c.bucket)
@@ -144,9 +135,7 @@ func TestACheckFindsWhatDoesNotFit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, path := filled(t)
-			if err := errors.Join(s.file.Update(c.spoil), s.Close()); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, errors.Join(s.file.Update(c.spoil), s.Close()))
 			records, keys, faults := Check(path, nil)
 			if c.want == "" {
 				if len(faults) > 0 || records != 1 || keys != 2 {
@@ -174,9 +163,7 @@ func TestACheckOfADamagedFileIsShort(t *testing.T) {
 		}
 		return nil
 	})
-	if err := errors.Join(err, s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, s.Close()))
 	if _, _, faults := Check(path, nil); len(faults) != maxFaults {
 		t.Errorf("got %d faults, want the first %d", len(faults), maxFaults)
 	}
@@ -186,14 +173,10 @@ func TestACheckOfADamagedFileIsShort(t *testing.T) {
 func TestADamagedFileIsNotSwept(t *testing.T) {
 	s, _ := filled(t)
 	due := token.Transfer{ID: "due", Expires: time.Now().Add(-time.Hour).UnixMicro()}
-	if err := s.CreateTransfer(t.Context(), due); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.CreateTransfer(t.Context(), due))
 	spoil(t, s, useBucket, "{")
 	if _, err := s.Uses(t.Context(), []string{"k1"}); !errors.Is(err, boltfile.ErrDamaged) {
 		t.Fatalf("uses: got %v, want %v", err, boltfile.ErrDamaged)
 	}
-	if _, err := s.SweepTransfers(t.Context(), "", time.Now()); !errors.Is(err, boltfile.ErrDamaged) {
-		t.Errorf("got %v, want %v", err, boltfile.ErrDamaged)
-	}
+	expect.ErrOf(t, boltfile.ErrDamaged, "")(s.SweepTransfers(t.Context(), "", time.Now()))
 }

@@ -13,14 +13,13 @@ import (
 
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/testing/expect"
 )
 
 func empty(t *testing.T) *Store {
 	t.Helper()
 	s, err := Open(filepath.Join(t.TempDir(), "tokens.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -42,9 +41,7 @@ func TestAKeyKeepsTheCountsOfItsNewestDays(t *testing.T) {
 				authapi.Count{KeyID: "k", Day: day, Class: "read", Requests: 3})
 		}
 	}
-	if err := s.AddUsage(t.Context(), nil, counts); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.AddUsage(t.Context(), nil, counts))
 	for id, want := range map[string][]string{"k1": days[3:], "k12": days[:keptDays], "k": days[:keptDays]} {
 		got, err := s.Counts(t.Context(), id, days)
 		if err != nil || len(got) != keptDays || got[0].Day != want[0] || got[keptDays-1].Day != want[keptDays-1] {
@@ -63,9 +60,7 @@ func TestAClockOpensNoEndedSession(t *testing.T) {
 	s := empty(t)
 	wrong := map[string]time.Duration{"-10y": -10 * year, "-1d": -day, "-1m": -time.Minute, "1m": time.Minute, "1d": day, "10y": 10 * year}
 	for id, ahead := range wrong {
-		if err := s.EndSession(t.Context(), id, ahead+time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.EndSession(t.Context(), id, ahead+time.Hour))
 	}
 	ended := func(id string, want bool) {
 		t.Helper()
@@ -82,13 +77,9 @@ func TestAClockOpensNoEndedSession(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for range 2 {
-		if err := s.EndSession(t.Context(), "last", time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.EndSession(t.Context(), "last", time.Hour))
 	}
 	ended("last", true)
 	ended("-10y", false)
@@ -100,9 +91,7 @@ func TestAClockOpensNoEndedSession(t *testing.T) {
 func TestASweepLooksAgain(t *testing.T) {
 	s := empty(t)
 	want := token.Transfer{ID: "one", Broker: "b", Expires: time.Now().Add(time.Hour).UnixMicro()}
-	if err := s.CreateTransfer(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.CreateTransfer(t.Context(), want))
 	err := s.file.Update(func(tx *bbolt.Tx) error { return sweep(tx, []string{"one", "gone"}, time.Now()) })
 	if got, missing := s.LoadTransfer(t.Context(), "one"); err != nil || missing != nil || got != want {
 		t.Errorf("got %+v, %v, %v; want %+v", got, missing, err, want)
@@ -153,9 +142,7 @@ func TestADayIsForgottenWithAllItsClasses(t *testing.T) {
 			counts = append(counts, authapi.Count{KeyID: "k", Day: day, Class: class, Requests: 1})
 		}
 	}
-	if err := s.AddUsage(t.Context(), nil, counts); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.AddUsage(t.Context(), nil, counts))
 	got, err := s.Counts(t.Context(), "k", days)
 	if err != nil || len(got) != keptDays || got[0].Day != days[1] {
 		t.Errorf("got %d days, %v; want %d from %s on", len(got), err, keptDays, days[1])
@@ -168,24 +155,16 @@ func TestTwoDueTransfersAreSweptAtOnce(t *testing.T) {
 	now := time.Now()
 	for _, id := range []string{"one", "two", "three"} {
 		made := token.Transfer{ID: id, Expires: now.Add(-time.Hour).UnixMicro()}
-		if err := s.CreateTransfer(t.Context(), made); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.CreateTransfer(t.Context(), made))
 	}
-	if _, err := s.SweepTransfers(t.Context(), "", now); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.EachTransfer(func(left token.Transfer) error { return fmt.Errorf("%s is left", left.ID) }); err != nil {
-		t.Error(err)
-	}
+	expect.Get(s.SweepTransfers(t.Context(), "", now))(t)
+	expect.Try(t, s.EachTransfer(func(left token.Transfer) error { return fmt.Errorf("%s is left", left.ID) }))
 }
 
 func TestAVisitOfTransfersEndsWithItsError(t *testing.T) {
 	s := empty(t)
 	for _, id := range []string{"one", "two"} {
-		if err := s.CreateTransfer(t.Context(), token.Transfer{ID: id}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.CreateTransfer(t.Context(), token.Transfer{ID: id}))
 	}
 	want, visits := errors.New("no more"), 0
 	if err := s.EachTransfer(func(token.Transfer) error { visits++; return want }); !errors.Is(err, want) || visits != 1 {
@@ -212,15 +191,11 @@ func TestACloseThatFailsIsTold(t *testing.T) {
 	s := empty(t)
 	want := errors.New("the metrics go on")
 	s.silence = func() error { return want }
-	if err := s.Close(); !errors.Is(err, want) {
-		t.Errorf("got %v, want %v", err, want)
-	}
+	expect.Err(t, s.Close(), want, "")
 }
 
 func TestAnEndedCallThatSealsNothingIsAnError(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := empty(t).Reseal(ctx, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	expect.Err(t, empty(t).Reseal(ctx, nil), context.Canceled, "")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAChartHasEveryDayAndKeepsToItsFrame(t *testing.T) {
@@ -53,20 +54,14 @@ func TestAChartHasEveryDayAndKeepsToItsFrame(t *testing.T) {
 
 func TestNumbersOfAChart(t *testing.T) {
 	for n, want := range map[int64]int64{0: 1, 4: 1, 5: 2, 10: 5, 25: 10, 3264: 1000, math.MaxInt64: 2e18} {
-		if got := niceStep(n); got != want {
-			t.Errorf("niceStep(%d): got %d, want %d", n, got, want)
-		}
+		expect.Equal(t, niceStep(n), want, "niceStep(%d)", n)
 	}
 	for n, want := range map[int64]string{
 		0: "0", 999: "999", 1000: "1k", 2500: "2.5k", 1234: "1234", 2e6: "2M", 15e8: "1.5G",
 	} {
-		if got := short(n); got != want {
-			t.Errorf("short(%d): got %q, want %q", n, got, want)
-		}
+		expect.Equal(t, short(n), want, "short(%d)", n)
 	}
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := grouped(n); got != want {
-			t.Errorf("grouped(%d): got %q, want %q", n, got, want)
-		}
+		expect.Equal(t, grouped(n), want, "grouped(%d)", n)
 	}
 }

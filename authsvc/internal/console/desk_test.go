@@ -21,6 +21,7 @@ import (
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // desk has two consoles on one new store.
@@ -48,15 +49,11 @@ var root = admin.OfCommand("test")
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	store, err := boltstore.Open(filepath.Join(t.TempDir(), "tokens.db"), boltstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { store.Close() })
 	secrets := keyring.Ring{bytes.Repeat([]byte("s"), 32)}
 	sealer, err := audit.NewSealer(secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	d := &desk{store: store, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return d.now }
 	log := slog.New(slog.NewJSONHandler(&d.log, nil))
@@ -68,9 +65,7 @@ func newDesk(t *testing.T) *desk {
 	d.operators = admin.NewAuthenticator(d.verifier, store, log, clock)
 	for range 2 {
 		c, err := console.New(d.options())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		server := httptest.NewServer(c.Handler())
 		t.Cleanup(server.Close)
 		d.consoles = append(d.consoles, server)
@@ -89,9 +84,7 @@ func (d *desk) options() console.Options {
 func (d *desk) key(t *testing.T, n adminapi.NewKey) (adminapi.Key, string) {
 	t.Helper()
 	k, secret, err := d.service.CreateKey(t.Context(), root, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return k, secret
 }
 
@@ -115,9 +108,7 @@ type answer struct {
 func (d *desk) browser(t *testing.T) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return &browser{t, &http.Client{Jar: jar}, d.consoles[0].URL}
 }
 
@@ -135,23 +126,17 @@ func (d *desk) signedIn(t *testing.T, role string) *browser {
 func (b *browser) do(req *http.Request) answer {
 	b.t.Helper()
 	resp, err := b.client.Do(req)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	return answer{resp, string(text)}
 }
 
 func (b *browser) get(path string) answer {
 	b.t.Helper()
 	req, err := http.NewRequest(http.MethodGet, b.base+path, nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	return b.do(req)
 }
 
@@ -163,9 +148,7 @@ func (b *browser) post(path string, form url.Values) answer {
 func (b *browser) postFrom(path string, form url.Values, from http.Header) answer {
 	b.t.Helper()
 	req, err := http.NewRequest(http.MethodPost, b.base+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	req.Header = from
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return b.do(req)

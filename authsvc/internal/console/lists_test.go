@@ -20,6 +20,7 @@ import (
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/cells"
+	"asset-registry/shared/testing/expect"
 )
 
 // use reports to the store that a key was used at the given time.
@@ -27,9 +28,7 @@ func (d *desk) use(t *testing.T, id string, at time.Time) {
 	t.Helper()
 	use := authapi.Use{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.7"), Micros: at.UnixMicro()}
 	count := authapi.Count{KeyID: id, Day: at.Format(time.DateOnly), Class: "read", Requests: 1500}
-	if err := d.store.AddUsage(t.Context(), []authapi.Use{use}, []authapi.Count{count}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.store.AddUsage(t.Context(), []authapi.Use{use}, []authapi.Count{count}))
 }
 
 var rowNames = regexp.MustCompile(`<th scope="row"><bdi><a href="[^"]+">([^<]+)</a>`)
@@ -52,9 +51,7 @@ func TestTheListOfKeysIsSortedCountedAndFolded(t *testing.T) {
 		k, _ := d.key(t, adminapi.NewKey{Broker: "acme", KeySettings: settings(name, "broker")})
 		made[name] = k.ID
 	}
-	if _, err := d.service.RevokeKey(t.Context(), root, made["gone"]); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(d.service.RevokeKey(t.Context(), root, made["gone"]))(t)
 	d.use(t, made["first"], d.now.Add(-49*time.Hour))
 	for path, want := range map[string][]string{
 		"/console/keys":                             {"third", "second", "first", "Ольга"},
@@ -110,9 +107,7 @@ func TestANewKeyIsShownWithAllThatItsHolderNeeds(t *testing.T) {
 	o := d.options()
 	o.BaseURL = ""
 	c, err := console.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	server := httptest.NewServer(c.Handler())
 	defer server.Close()
 	b.base = server.URL
@@ -266,9 +261,7 @@ func TestTheAuditLogIsExported(t *testing.T) {
 	chain := adminapi.Follow(adminapi.Head{})
 	for line := range strings.Lines(got.text) {
 		var e adminapi.Entry
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(line), &e))
 		chain.Add(e)
 	}
 	head, err := d.service.Head(t.Context())
@@ -303,9 +296,7 @@ func TestFewExportsRunAtOnce(t *testing.T) {
 	service := stuck{d.service, make(chan struct{}), make(chan struct{})}
 	o.Audit = service
 	c, err := console.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	server := httptest.NewServer(c.Handler())
 	defer server.Close()
 	b := d.signedIn(t, "auditor")
@@ -330,9 +321,7 @@ func TestFewExportsRunAtOnce(t *testing.T) {
 	}
 	close(service.end)
 	for range 2 {
-		if got := <-ended; got != 200 {
-			t.Errorf("got %d, want 200", got)
-		}
+		expect.Equal(t, <-ended, 200, "")
 	}
 	b.get("/console/audit").must(t, 200, "Audit log")
 }

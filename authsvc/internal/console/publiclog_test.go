@@ -12,6 +12,7 @@ import (
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -106,9 +107,7 @@ func TestAConsoleWithoutAssetServicesHasNoLog(t *testing.T) {
 	o := d.options()
 	o.Assets = nil
 	c, err := console.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	server := httptest.NewServer(c.Handler())
 	defer server.Close()
 	b := d.signedIn(t, "operator")

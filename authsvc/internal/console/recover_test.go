@@ -9,6 +9,7 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // Recover does what the asset services do: they call an auth service, which writes the entry of the audit log.
@@ -34,9 +35,7 @@ func TestAnOperatorRecoversAnAsset(t *testing.T) {
 	d.signedIn(t, "auditor").get(path).must(t, 403)
 	b := d.signedIn(t, "operator")
 	before, err := d.service.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	d.assets.history = map[string]assetclient.History{id: {}}
 	b.get("/console/asset?id="+id).must(t, 200, `href="`+path+`"`)
 	form := b.get(path)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestASessionOutlivesItsSecret(t *testing.T) {
@@ -13,16 +14,12 @@ func TestASessionOutlivesItsSecret(t *testing.T) {
 	with := func(secrets ...[]byte) *sealer {
 		t.Helper()
 		s, err := newSealer(keyring.Ring(secrets))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return s
 	}
 	want := session{Hash: "hash", Begun: time.Unix(1, 0).UTC(), Used: time.Unix(2, 0).UTC()}
 	text, err := with(a).close(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for name, s := range map[string]*sealer{"secrets a, b": with(a, b), "secrets b, a": with(b, a)} {
 		if got, ok := s.open(text); !ok || got != want {
 			t.Errorf("%s: got %+v, %v; want %+v", name, got, ok, want)

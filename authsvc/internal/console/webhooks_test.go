@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 func (r *records) Webhooks(_ context.Context, keyID, broker, after string) ([]assetclient.Webhook, string, error) {
@@ -87,9 +88,7 @@ func TestOperatorsChangeWebhooks(t *testing.T) {
 	d.assets.webhooks = newWebhooks()
 	b := d.signedIn(t, "operator")
 	before, err := d.service.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	send := func(page, action string, values url.Values) {
 		t.Helper()
 		form := b.get(page)
@@ -103,16 +102,12 @@ func TestOperatorsChangeWebhooks(t *testing.T) {
 	send("/console/webhooks/w2", "/console/webhooks/w2/replay", url.Values{"offset": {" 2026-11-20 "}})
 	send("/console/webhooks/w2/remove", "/console/webhooks/w2/remove", url.Values{})
 	want := []string{"webhook.stop w1", "webhook.resume w2", "webhook.replay w2 2026-11-20", "webhook.remove w2"}
-	if diff := cmp.Diff(want, d.assets.done); diff != "" {
-		t.Errorf("the changes differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, d.assets.done), "the changes")
 	if !strings.HasPrefix(d.assets.keyID, "key-") {
 		t.Errorf("got the caller %q, want the id of the operator's key", d.assets.keyID)
 	}
 	entries, err := d.service.Entries(t.Context(), before.Seq, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Action+" "+e.Subject+" "+string(e.After))

@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // errKilled is the error of all operations of a process that was killed.
@@ -96,15 +97,11 @@ var secrets = keyring.Ring{bytes.Repeat([]byte("s"), 32)}
 func (w *world) start(most int) {
 	w.t.Helper()
 	if w.store.Store != nil {
-		if err := w.store.Close(); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.OK(w.t, w.store.Close())
 	}
 	opened, err1 := boltstore.Open(w.path, boltstore.Options{})
 	sealer, err2 := audit.NewSealer(secrets)
-	if err := errors.Join(err1, err2); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, errors.Join(err1, err2))
 	w.store = killable{opened, &steps{most: most}}
 	w.bind(sealer)
 }
@@ -114,9 +111,7 @@ func (w *world) bind(sealer *audit.Sealer) {
 	log := slog.New(slog.DiscardHandler)
 	service := admin.NewService(w.store, sealer, log, time.Now)
 	guard, err := New(w.store, service, log, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	guard.patience = 3 * askEvery
 	w.guard, w.service = guard, service.WithSecond(guard)
 	w.verifier = apikey.NewVerifier(nil, w.store, time.Now).WithGuard(guard)
@@ -166,9 +161,7 @@ func (w *world) key(name string) (id, secret string) {
 	_, err := w.service.CreateBroker(w.t.Context(), by(), adminapi.NewBroker{Name: name})
 	settings := adminapi.KeySettings{Name: name, Role: "broker", Levels: "12"}
 	k, secret, err2 := w.service.CreateKey(w.t.Context(), by(), adminapi.NewKey{Broker: name, KeySettings: settings})
-	if err := errors.Join(err, err2); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, errors.Join(err, err2))
 	return k.ID, secret
 }
 
@@ -187,22 +180,16 @@ func (w *world) opens(secret string) bool {
 func (w *world) keep() (goBack func()) {
 	w.t.Helper()
 	copied := w.path + ".kept"
-	if err := w.store.Close(); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, w.store.Close())
 	text, err := os.ReadFile(w.path)
 	if err == nil {
 		err = os.WriteFile(copied, text, 0o600)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	w.store.Store = nil
 	w.start(endless)
 	return func() {
-		if err := errors.Join(w.store.Close(), os.Rename(copied, w.path), os.WriteFile(copied, text, 0o600)); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.OK(w.t, errors.Join(w.store.Close(), os.Rename(copied, w.path), os.WriteFile(copied, text, 0o600)))
 		w.store.Store = nil
 	}
 }
@@ -211,9 +198,7 @@ func (w *world) keep() (goBack func()) {
 func (w *world) checkLog(lost int) {
 	w.t.Helper()
 	sealer, err := audit.NewSealer(secrets)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	found, err := audit.NewChecker(w.store, admin.Records(w.store), sealer, time.Now).Check(w.t.Context())
 	if err != nil || len(found.Problems) > 0 || len(found.Lost) != lost {
 		w.t.Errorf("got %v, the problems %q and the losses %q; want none and %d", err, found.Problems, found.Lost, lost)
@@ -284,9 +269,7 @@ func TestWhatEndedStaysEnded(t *testing.T) {
 				t.Fatalf("before: got %v and a key that is refused, want one that opens the registry", err)
 			}
 			goBack := w.keep()
-			if err := errors.Join(w.hear(endless), c.end(t.Context(), w.service, id, "one"), w.hear(endless)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, errors.Join(w.hear(endless), c.end(t.Context(), w.service, id, "one"), w.hear(endless)))
 			time.Sleep(3 * time.Millisecond) // the grace and the end of the key
 			for times := range 2 {
 				goBack()
@@ -294,9 +277,7 @@ func TestWhatEndedStaysEnded(t *testing.T) {
 				if w.opens(secret) {
 					t.Error("before an asset service has asked: got a key that opens the registry, want it to wait")
 				}
-				if err := w.hear(endless); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, w.hear(endless))
 				if w.opens(secret) || !w.opens(other) {
 					t.Errorf("the store went back %d times: got %t and %t, want the ended key refused and the other not",
 						times+1, w.opens(secret), w.opens(other))
@@ -332,9 +313,7 @@ func runWithKill(t *testing.T, killed string, at int) (more bool) {
 	w := newWorld(t)
 	id, secret := w.key("one")
 	_, other := w.key("other")
-	if err := w.hear(endless); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.hear(endless))
 	goBack := w.keep()
 	ofAuth, ofAssets := endless, endless
 	if killed == "auth service" {
@@ -360,9 +339,7 @@ func runWithKill(t *testing.T, killed string, at int) (more bool) {
 	check("one service was killed")
 	w.start(endless)
 	check("it starts again")
-	if err := w.hear(endless); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.hear(endless))
 	check("it has talked with the other")
 	if !w.opens(other) {
 		t.Error("the other key: got a refusal, want it to open the registry")
@@ -384,13 +361,9 @@ func TestAProcessRemembersWhatNobodyConfirmed(t *testing.T) {
 		t.Fatal(err)
 	}
 	goBack := w.keep()
-	if err := w.hear(endless); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.hear(endless))
 	operator := by()
-	if _, err := w.service.RevokeKey(t.Context(), operator, id); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(w.service.RevokeKey(t.Context(), operator, id))(t)
 	if warnings := *operator.Warnings; len(warnings) != 1 || !strings.Contains(warnings[0], "told later") {
 		t.Errorf("the answer: got the warnings %q, want one that the asset services will be told later", warnings)
 	}
@@ -401,9 +374,7 @@ func TestAProcessRemembersWhatNobodyConfirmed(t *testing.T) {
 	goBack()
 	w.start(endless)
 	sealer, err := audit.NewSealer(secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	w.bind(sealer)
 	service := admin.NewService(w.store, sealer, slog.New(slog.DiscardHandler), time.Now)
 	guard.store, guard.service = w.store, service // the process goes on; its connection leads to the store that went back
@@ -411,9 +382,7 @@ func TestAProcessRemembersWhatNobodyConfirmed(t *testing.T) {
 	if w.opens(secret) {
 		t.Error("the store went back: got a key that opens the registry, want it to wait")
 	}
-	if err := w.hear(endless); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.hear(endless))
 	if w.opens(secret) || !w.opens(other) {
 		t.Errorf("got %t and %t, want the revoked key refused and the other not", w.opens(secret), w.opens(other))
 	}
@@ -425,9 +394,7 @@ func TestAProcessRemembersWhatNobodyConfirmed(t *testing.T) {
 func TestKeysWaitOnlyIfTheEndingsAreLost(t *testing.T) {
 	w := newWorld(t)
 	_, secret := w.key("one")
-	if err := w.hear(endless); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.hear(endless))
 	w.kept = map[string]authapi.Ending{}
 	if err := w.hear(endless); err != nil || !w.opens(secret) || len(w.kept) == 0 {
 		t.Errorf("the server runs on: got %v, and %d endings; want an open registry and all endings told again",
@@ -458,12 +425,8 @@ func TestAnotherProcessWaitsToo(t *testing.T) {
 	}
 	stale := w.guard // has read nothing of what follows
 	goBack := w.keep()
-	if _, err := w.service.RevokeKey(t.Context(), by(), id); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.hear(endless); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(w.service.RevokeKey(t.Context(), by(), id))(t)
+	expect.OK(t, w.hear(endless))
 	goBack()
 	w.start(endless)
 	stale.store = w.store
@@ -475,9 +438,7 @@ func TestAnotherProcessWaitsToo(t *testing.T) {
 	if w.opens(secret) {
 		t.Error("before the revocation is written again: got a key that opens the registry, want it to wait")
 	}
-	if err := w.hear(endless); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.hear(endless))
 	if _, err := w.verifier.Verify(t.Context(), authapi.Hash(secret)); fault.KindOf(err) != fault.Unauthorized {
 		t.Errorf("after it: got %v, want a refusal", err)
 	}
@@ -488,16 +449,10 @@ func TestAnotherProcessWaitsToo(t *testing.T) {
 func TestTheStoreGoesBackWhileAServiceWaits(t *testing.T) {
 	w := newWorld(t)
 	id, secret := w.key("one")
-	if err := w.hear(endless); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.hear(endless))
 	goBack := w.keep()
-	if _, err := w.service.RevokeKey(t.Context(), by(), id); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.hear(endless); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(w.service.RevokeKey(t.Context(), by(), id))(t)
+	expect.OK(t, w.hear(endless))
 	guard, kept := w.guard, w.kept[authapi.HeadID]
 	answer, err := guard.Hear(t.Context(), authapi.EndingsRequest{At: kept},
 		func(ctx context.Context, _ string, _ time.Duration) (none authapi.WatchKeysResponse, err error) {
@@ -510,9 +465,7 @@ func TestTheStoreGoesBackWhileAServiceWaits(t *testing.T) {
 	if err != nil || !answer.Behind || len(answer.Endings) > 0 {
 		t.Errorf("got %+v, %v; want to be asked for the endings", answer, err)
 	}
-	if err := w.hear(endless); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.hear(endless))
 	if _, err := w.verifier.Verify(t.Context(), authapi.Hash(secret)); fault.KindOf(err) != fault.Unauthorized {
 		t.Errorf("the revoked key: got %v, want a refusal", err)
 	}

@@ -23,6 +23,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // full is a store whose audit log takes no entry.
@@ -36,23 +37,17 @@ func (full) Commit(context.Context, adminapi.Head, admin.Change) error {
 // fail, and the answer must have no tokens.
 func TestWithoutAnEntryNothingIsDone(t *testing.T) {
 	kept, err := boltstore.Open(filepath.Join(t.TempDir(), "tokens.db"), boltstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer kept.Close()
 	secrets := keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}
 	signer, err1 := identity.NewSigner(secrets, time.Now)
 	sealer, err2 := token.NewSealer(secrets)
 	seals, err3 := audit.NewSealer(secrets)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err1, err2, err3))
 	log := slog.New(slog.DiscardHandler)
 	tokens := token.NewService(kept, sealer, time.Hour)
 	issued, err := tokens.Issue(strings.Repeat("a", 32), "broker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for name, store := range map[string]admin.Store{"a log that takes entries": kept, "a full log": full{kept}} {
 		engine := httpserver.NewEngine(httpserver.Options{Log: log, Timeout: time.Minute})
 		New(Keys{}, tokens, admin.NewService(store, seals, log, time.Now), time.Now).Route(engine, signer)
@@ -77,9 +72,7 @@ func TestWithoutAnEntryNothingIsDone(t *testing.T) {
 func post(t *testing.T, engine *gin.Engine, signer *identity.Signer, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	signed, err := signer.Sign(identity.Identity{Broker: "assetsvc", Role: identity.Service})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	r.Header.Set(identity.Header, signed)
 	w := httptest.NewRecorder()

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAListTellsEachFieldOnce(t *testing.T) {
 	l := Of(fault.Detail{Location: fault.Body, Name: "name", Description: "first"})
 	l.Add("name", "second")
 	l.Add("role", "of %s", "no kind")
-	if err := l.Take(fault.New(fault.Conflict, fault.Header, "name", "taken")); err != nil {
-		t.Errorf("take a conflict: got %v, want no error", err)
-	}
+	expect.Err(t, l.Take(fault.New(fault.Conflict, fault.Header, "name", "taken")), nil, "take a conflict")
 	err := l.Err()
 	want := "body/name: first; body/role: of no kind; header/name: taken"
 	if err == nil || err.Error() != want || fault.KindOf(err) != fault.Invalid {
@@ -25,9 +24,7 @@ func TestAListTellsEachFieldOnce(t *testing.T) {
 
 func TestAListTakesOnlyWhatOtherInputMends(t *testing.T) {
 	var l List
-	if err := l.Err(); err != nil {
-		t.Errorf("an empty list: got %v, want no error", err)
-	}
+	expect.Err(t, l.Err(), nil, "an empty list")
 	for _, kind := range []fault.Kind{fault.Forbidden, fault.NotFound, fault.Unavailable} {
 		if err := l.Take(fault.New(kind, fault.Body, "x", "y")); fault.KindOf(err) != kind {
 			t.Errorf("take a fault of kind %v: got %v, want the fault back", kind, err)

@@ -9,6 +9,7 @@ import (
 
 	"asset-registry/authsvc/internal/storetest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestADamagedValueIsAnError damages values in Redis. The calls that read them must report this, and the others
@@ -59,9 +60,7 @@ func TestADamagedValueIsAnError(t *testing.T) {
 			server.Flush(t)
 			s := open(t, server.URL())
 			storetest.Fill(t, s)
-			if err := c.spoil(t.Context(), s.client); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, c.spoil(t.Context(), s.client))
 			for _, call := range storetest.Calls() {
 				if call.Name == "Reseal" {
 					continue // Reseal would replace the damaged entry

@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/dataformat"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestARedisOfAnotherFormatIsRefused tries data in the formats from before the first release, and in a later
@@ -30,9 +31,7 @@ func TestARedisOfAnotherFormatIsRefused(t *testing.T) {
 		{"a later format", formatKey, "asset-registry tokens 4", "asset-registry tokens 4"},
 	} {
 		s := open(t, redistest.Start(t).URL())
-		if err := s.client.Set(t.Context(), c.key, c.value, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.client.Set(t.Context(), c.key, c.value, 0).Err())
 		_, found := s.FindSecret(t.Context(), authapi.Hash("one"))
 		_, saved := s.Save(t.Context(), token.Record{AssetID: "b", Generation: 1})
 		want := fmt.Sprintf("%q, not %q: the commit %s ", c.found, format, dataformat.UpgradesCommit)
@@ -61,18 +60,14 @@ func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 		others = append(others, fmt.Sprint("other:{", i, "}"), "1")
 	}
 	others = append(others, backupKey, "1", "registry:limits:{broker}", "1")
-	if err := s.client.MSet(t.Context(), others...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.client.MSet(t.Context(), others...).Err())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.FindSecret(ctx, authapi.Hash("one")); err == nil || errors.Is(err, apikey.ErrNotFound) {
 		t.Errorf("a canceled check: got %v, want an error other than ErrNotFound", err)
 	}
 	for _, s := range []*Store{s, open(t, server.URL())} {
-		if err := s.Ready(t.Context()); err != nil {
-			t.Errorf("ready: got %v, want no error", err)
-		}
+		expect.Err(t, s.Ready(t.Context()), nil, "ready")
 		if got, err := s.client.Get(t.Context(), formatKey).Result(); err != nil || got != format {
 			t.Errorf("got format %q, %v; want %q", got, err, format)
 		}
@@ -120,9 +115,7 @@ func join(t *testing.T, hook redis.Hook, clients ...*redis.Client) {
 	for _, client := range clients {
 		ping := func(p redis.Pipeliner) error { return p.Ping(t.Context()).Err() }
 		_, err := client.Pipelined(t.Context(), ping)
-		if err := errors.Join(err, client.Ping(t.Context()).Err()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(err, client.Ping(t.Context()).Err()))
 		client.AddHook(hook)
 	}
 }
@@ -138,14 +131,10 @@ func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
 	for i := range 4 * scanStep {
 		others = append(others, fmt.Sprint("other:", i), "1")
 	}
-	if err := open(t, server.URL()).client.MSet(t.Context(), others...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, open(t, server.URL()).client.MSet(t.Context(), others...).Err())
 	for _, leaves := range []bool{true, false} {
 		s := open(t, server.URL())
-		if err := s.client.Del(t.Context(), formatKey).Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.client.Del(t.Context(), formatKey).Err())
 		ctx, leave := context.WithCancel(t.Context())
 		hook := &failing{at: 3, end: func() error { // the second SCAN, after GET and the first SCAN
 			if leaves {
@@ -154,15 +143,11 @@ func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
 			return errFailing
 		}}
 		join(t, hook, s.client)
-		if err := s.format.run(ctx, s.client); !errors.Is(err, errFailing) {
-			t.Errorf("caller leaves: %t: got %v, want the failure", leaves, err)
-		}
+		expect.Err(t, s.format.run(ctx, s.client), errFailing, "caller leaves: %t", leaves)
 		leave()
 		first := hook.cursors
 		hook.cursors = nil
-		if err := s.format.run(t.Context(), s.client); err != nil {
-			t.Errorf("caller leaves: %t: the next check: got %v, want no error", leaves, err)
-		}
+		expect.Err(t, s.format.run(t.Context(), s.client), nil, "caller leaves: %t: the next check", leaves)
 		if len(first) != 2 || first[0] != "0" || first[1] == "0" {
 			t.Fatalf("got the steps %q, want two", first)
 		}
@@ -198,9 +183,7 @@ func TestEachFailureOfRedisIsTold(t *testing.T) {
 				}
 				break
 			}
-			if !errors.Is(err, errFailing) {
-				t.Errorf("%s, command %d: got %v, want the failure", call.Name, at, err)
-			}
+			expect.Err(t, err, errFailing, "%s, command %d", call.Name, at)
 		}
 	}
 }
@@ -215,12 +198,8 @@ func TestAnEmptyRedisGetsOneFormat(t *testing.T) {
 		server.Flush(t)
 		s := open(t, server.URL())
 		join(t, &failing{at: at, end: func() error { return errFailing }}, s.client)
-		if err := s.format.run(t.Context(), s.client); !errors.Is(err, errFailing) {
-			t.Errorf("command %d: got %v, want the failure", at, err)
-		}
-		if err := s.format.run(t.Context(), s.client); err != nil {
-			t.Errorf("command %d, the next check: got %v, want no error", at, err)
-		}
+		expect.Err(t, s.format.run(t.Context(), s.client), errFailing, "command %d", at)
+		expect.Err(t, s.format.run(t.Context(), s.client), nil, "command %d, the next check", at)
 	}
 	server.Flush(t)
 	s, other := open(t, server.URL()), open(t, server.URL())

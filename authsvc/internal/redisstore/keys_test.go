@@ -13,6 +13,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // roundTrips is a hook that counts the round trips to Redis.
@@ -44,9 +45,7 @@ func addCommandKey(t *testing.T, s *Store, id string, change func(*apikey.Key)) 
 	if change != nil {
 		change(&k)
 	}
-	if err := s.AddKey(t.Context(), k); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.AddKey(t.Context(), k))
 }
 
 func TestAVerificationCostsOneRoundTrip(t *testing.T) {
@@ -59,9 +58,7 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 	})
 	verifier := apikey.NewVerifier(apikey.Sandbox(), s, time.Now)
 	// The first call also loads the script, which Redis then caches.
-	if _, err := verifier.Verify(t.Context(), authapi.Hash("good")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(verifier.Verify(t.Context(), authapi.Hash("good")))(t)
 	trips := &roundTrips{}
 	s.client.AddHook(trips)
 	for _, c := range []struct {
@@ -82,9 +79,7 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 		if c.valid && err != nil || !c.valid && fault.KindOf(err) != fault.Unauthorized {
 			t.Errorf("%s: got %v, want valid: %v", c.name, err, c.valid)
 		}
-		if trips.count != c.want {
-			t.Errorf("%s: got %d round trips, want %d", c.name, trips.count, c.want)
-		}
+		expect.Equal(t, trips.count, c.want, "%s: round trips", c.name)
 	}
 }
 
@@ -93,9 +88,7 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 func TestTheCountsOfADayExpire(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	count := authapi.Count{KeyID: "k", Day: "2026-11-21", Class: "read", Requests: 1}
-	if err := s.AddUsage(t.Context(), nil, []authapi.Count{count}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.AddUsage(t.Context(), nil, []authapi.Count{count}))
 	left, err := s.client.PTTL(t.Context(), countsKey("k", count.Day)).Result()
 	if most := (apikey.UsageDays + 2) * 24 * time.Hour; err != nil || left > most || left < most-time.Hour {
 		t.Errorf("got %v until the end, %v; want %v", left, err, most)

@@ -11,18 +11,15 @@ import (
 
 	"asset-registry/shared/metrictest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestMemoryAndTheLastBackupAreTold(t *testing.T) {
 	server := redistest.Start(t)
 	meter := metrictest.New()
 	s, err := Open(server.URL(), meter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.client.ConfigSet(t.Context(), "maxmemory", "100mb").Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, s.client.ConfigSet(t.Context(), "maxmemory", "100mb").Err())
 	told := meter.Read(t)
 	if got, want := told["registry.store.memory.max{tokens}"], float64(100<<20); got != want {
 		t.Errorf("maximum memory: got %v, want %v", got, want)
@@ -36,12 +33,8 @@ func TestMemoryAndTheLastBackupAreTold(t *testing.T) {
 	if err := s.client.Set(t.Context(), "registry:backup", "1790000000", 0).Err(); err != nil { // as backup.sh does
 		t.Fatal(err)
 	}
-	if got := meter.Read(t)["registry.backup.finished"]; got != 1790000000 {
-		t.Errorf("the last backup: got %v, want 1790000000", got)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Equal(t, meter.Read(t)["registry.backup.finished"], 1790000000, "the last backup")
+	expect.OK(t, s.Close())
 	if told := meter.Read(t); len(told) != 0 {
 		t.Errorf("a closed store: got metrics %v, want none", told)
 	}
@@ -52,9 +45,7 @@ func TestMemoryAndTheLastBackupAreTold(t *testing.T) {
 func TestOperationsAreMeasured(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	s, err := Open(redistest.Start(t).URL(), sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer s.Close()
 	ctx, key := t.Context(), "other"
 	join(t, &failing{}, s.client) // opens the connections
@@ -76,18 +67,14 @@ func TestOperationsAreMeasured(t *testing.T) {
 	for name := range want {
 		got[name] = after[name] - before[name]
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the numbers of operations differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the numbers of operations")
 }
 
 // operations returns how many operations were measured, by their names. The names of failures end with " failed".
 func operations(t *testing.T, reader sdkmetric.Reader) map[string]uint64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reader.Collect(t.Context(), &all))
 	counts := map[string]uint64{}
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {

@@ -22,14 +22,13 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 func open(t *testing.T, url string) *Store {
 	t.Helper()
 	s, err := Open(url, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -54,30 +53,22 @@ func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 		Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash("mine")}},
 	}
 	text, err := k.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	planted := []error{
 		s.Ready(t.Context()),
 		s.client.HSet(t.Context(), keysKey, k.ID, text).Err(),
 		s.client.HSet(t.Context(), hashesKey, authapi.Hash("mine"), k.ID).Err(),
 	}
-	if err := errors.Join(planted...); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(planted...))
 	find := func() error {
 		_, err := s.FindSecret(t.Context(), authapi.Hash("mine"))
 		return err
 	}
-	if err := find(); !errors.Is(err, apikey.ErrNotFound) {
-		t.Errorf("a key that is not in the index: got %v, want ErrNotFound", err)
-	}
+	expect.Err(t, find(), apikey.ErrNotFound, "a key that is not in the index")
 	// Redis orders members by name only if all have the same score. The index uses the score 0, so a key with
 	// another score is not found.
 	for score, found := range map[float64]bool{-1: false, 1: false, 0: true} {
-		if err := s.client.ZAdd(t.Context(), idsKey, redis.Z{Score: score, Member: k.ID}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.client.ZAdd(t.Context(), idsKey, redis.Z{Score: score, Member: k.ID}).Err())
 		if err := find(); (err == nil) != found {
 			t.Errorf("a key with score %v: got %v, want found: %t", score, err, found)
 		}
@@ -87,16 +78,12 @@ func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 	s := open(t, redistest.Start(t, "--maxmemory", "4mb").URL())
 	sealer, err := audit.NewSealer(keyring.Ring{[]byte(strings.Repeat("s", 32))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	service := admin.NewService(s, sealer, slog.New(slog.DiscardHandler), time.Now)
 	by := admin.OfCommand("test")
 	n := adminapi.NewKey{KeySettings: adminapi.KeySettings{Name: "n", Role: "operator"}}
 	k, secret, err := service.CreateKey(t.Context(), by, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for size := 100_000; size > 0; size /= 10 { // small values fill the rest, because a command itself needs memory too
 		for n, err := 0, error(nil); err == nil; n++ {
 			err = s.client.Set(t.Context(), fmt.Sprint("filler", size, n), strings.Repeat("x", size), 0).Err()
@@ -105,62 +92,9 @@ func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 			}
 		}
 	}
-	if _, err := service.RevokeKey(t.Context(), by, k.ID); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(service.RevokeKey(t.Context(), by, k.ID))(t)
 	if got, err := s.FindSecret(t.Context(), authapi.Hash(secret)); err != nil || got.Key.Revoked.IsZero() {
 		t.Errorf("got %+v, %v; want a revoked key", got, err)
-	}
-}
-
-func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
-	const password = "p@ss"
-	primary := redistest.Start(t, "--requirepass", password, "--masterauth", password)
-	replica := primary.Replicate(t)
-	sentinel := primary.Watch(t, "registry", password)
-	// No sentinel listens at the first address of the URL, 127.0.0.1:1.
-	s := open(t, "redis+sentinel://:p%40ss@127.0.0.1:1,"+sentinel+"/registry/0")
-	_, sealer := newService(t, s)
-	first, _ := record(t, sealer, "broker", 1)
-	if _, err := s.Save(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := s.client.Wait(t.Context(), 1, 5*time.Second).Result(); err != nil || got != 1 {
-		t.Fatalf("got %d replicas with the record, %v; want 1", got, err)
-	}
-	primary.Kill(t)
-	second, _ := record(t, sealer, "broker", 2)
-	var err error
-	for deadline := time.Now().Add(time.Minute); ; {
-		if _, err = s.Save(t.Context(), second); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("save for a minute after the failover: got %v, want no error", err)
-		}
-	}
-	if got, err := s.Load(t.Context(), asset); err != nil || got != second {
-		t.Errorf("load after the failover: got %+v, %v; want %+v", got, err, second)
-	}
-	direct := open(t, "redis://:p%40ss@"+replica.Addr)
-	if got, err := direct.Load(t.Context(), asset); err != nil || got != second {
-		t.Errorf("load from the former replica: got %+v, %v; want %+v", got, err, second)
-	}
-	if err := s.Ready(t.Context()); err != nil {
-		t.Errorf("ready: got %v, want no error", err)
-	}
-}
-
-func TestOpenRefusesWithoutTellingThePassword(t *testing.T) {
-	for _, url := range []string{
-		"redis+sentinel://:hunter2@host", "redis+sentinel://:hunter2@host/name/db",
-		"redis+sentinel://:hunter2@host/name?x=1", "redis://:hunter2@host:port", "redis://user:hunter2@host/db",
-		"http://:hunter2@host",
-	} {
-		_, err := Open(url, noop.NewMeterProvider().Meter(""))
-		if err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: got %v, want an error without the password", url, err)
-		}
 	}
 }
 
@@ -185,9 +119,7 @@ const asset = "00112233445566778899aabbccddeeff"
 func newService(t *testing.T, s *Store) (*token.Service, *token.Sealer) {
 	t.Helper()
 	sealer, err := token.NewSealer(keyring.Ring{[]byte(strings.Repeat("s", 32))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return token.NewService(s, sealer, time.Hour), sealer
 }
 
@@ -196,9 +128,7 @@ func verify(t *testing.T, s *token.Service, who, sealed string) bool {
 	got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{
 		AssetID: asset, Broker: who, TokenHash: authapi.Hash("token of " + who), Sealed: sealed,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return got.Valid
 }
 
@@ -206,9 +136,7 @@ func record(t *testing.T, sealer *token.Sealer, owner string, generation int64) 
 	t.Helper()
 	r := token.Record{AssetID: asset, Broker: owner, OwnerHash: authapi.Hash("token of " + owner), Generation: generation}
 	sealed, err := sealer.Seal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return r, sealed
 }
 
@@ -223,9 +151,7 @@ func TestAFlushLosesNoOwner(t *testing.T) {
 		if got, err := s.Load(t.Context(), asset); err != nil || got != r {
 			t.Errorf("load: got %+v, %v; want %+v", got, err, r)
 		}
-		if err := s.client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.client.FlushAll(t.Context()).Err())
 	}
 }
 
@@ -250,9 +176,7 @@ func TestAKilledServerKeepsWhatItHasAnswered(t *testing.T) {
 	s := open(t, server.URL())
 	_, sealer := newService(t, s)
 	r, _ := record(t, sealer, "broker", 1)
-	if _, err := s.Save(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.Save(t.Context(), r))(t)
 	server.Kill(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -277,15 +201,11 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 		t.Fatalf("load while Redis is up: got %v, want %v", err, token.ErrNotFound)
 	}
 	ready := s.Ready(t.Context())
-	if err := errors.Join(ready, s.client.Set(t.Context(), recordKey("other"), "no hash", 0).Err()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(ready, s.client.Set(t.Context(), recordKey("other"), "no hash", 0).Err()))
 	if _, err := s.Load(t.Context(), "other"); err == nil || fault.KindOf(err) == fault.Unavailable {
 		t.Errorf("load a value of another type: got %v, want an error that is a defect", err)
 	}
-	if err := s.client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
 	if err := s.CreateTransfer(t.Context(), token.Transfer{ID: "id"}); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("write while Redis refuses writes: got %v, want a fault of kind Unavailable", err)
 	}
@@ -304,9 +224,7 @@ func TestAConfirmationBelongsToARunOfTheServer(t *testing.T) {
 	server := redistest.Start(t)
 	replica := server.Replicate(t)
 	s, told := open(t, server.URL()), adminapi.Head{Seq: 3, Hash: authapi.Hash("x")}
-	if err := s.Tell(t.Context(), told); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Tell(t.Context(), told))
 	if n, err := s.watcher.Wait(t.Context(), 1, 5*time.Second).Result(); err != nil {
 		t.Fatalf("got %d replicas, %v; want one", n, err)
 	}
@@ -351,13 +269,9 @@ func TestTheEndOfARightWaitsForAReplica(t *testing.T) {
 		c.before()
 		s := open(t, c.at.URL())
 		before, err := s.Head(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		change := admin.Change{Ends: c.ends, Entry: adminapi.Entry{Seq: before.Seq + 1, Hash: authapi.Hash(c.name)}}
-		if err := s.Commit(t.Context(), before, change); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
-		}
+		expect.Err(t, s.Commit(t.Context(), before, change), c.want, "%s", c.name)
 		if now, err := s.Head(t.Context()); err != nil || now.Seq != before.Seq+1 {
 			t.Errorf("%s: got the head %v, %v; want the change done", c.name, now, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/metrictest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestARedisThatCannotWorkNowIsUnavailable tries a server that runs a long script, and one whose connections are
@@ -41,21 +42,15 @@ func TestARedisThatCannotWorkNowIsUnavailable(t *testing.T) {
 			t.Fatalf("got %v, want that Redis is busy", err)
 		}
 	}
-	if err := redis.NewClient(&redis.Options{Addr: busy.Addr}).ScriptKill(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, redis.NewClient(&redis.Options{Addr: busy.Addr}).ScriptKill(t.Context()).Err())
 	<-done
 
 	full := redistest.Start(t)
 	s = open(t, full.URL())
-	if err := script.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, script.Close())
 	limit := redis.NewClient(&redis.Options{Addr: full.Addr})
 	defer limit.Close()
-	if err := limit.ConfigSet(t.Context(), "maxclients", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, limit.ConfigSet(t.Context(), "maxclients", "1").Err())
 	_, err := s.Load(t.Context(), "a")
 	if fault.KindOf(err) != fault.Unavailable || errors.Is(err, token.ErrNotFound) {
 		t.Errorf("without a free connection of Redis: got %v, want a fault of kind Unavailable", err)
@@ -81,15 +76,11 @@ func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 	server := redistest.Start(t)
 	meter := metrictest.New()
 	s, err := Open(server.URL()+"?pool_size=1", meter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	held := s.client.Conn()
 	defer held.Close()
-	if err := held.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, held.Ping(t.Context()).Err())
 	begun := time.Now()
 	_, err = s.Load(t.Context(), "a")
 	if fault.KindOf(err) != fault.Unavailable || errors.Is(err, token.ErrNotFound) {
@@ -98,12 +89,8 @@ func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 	if waited := time.Since(begun); waited < timeouts.Pool {
 		t.Errorf("a request: got a refusal after %v, want one after the wait of %v", waited, timeouts.Pool)
 	}
-	if err := s.Ready(t.Context()); err != nil {
-		t.Errorf("ready: got %v, want no error", err)
-	}
-	if _, err := s.Head(t.Context()); err != nil {
-		t.Errorf("the watch of keys: got %v, want no error", err)
-	}
+	expect.Err(t, s.Ready(t.Context()), nil, "ready")
+	expect.ErrOf(t, nil, "the watch of keys")(s.Head(t.Context()))
 	if warnings := s.Warnings(t.Context()); warnings != nil {
 		t.Errorf("warnings: got %q, want none", warnings)
 	}

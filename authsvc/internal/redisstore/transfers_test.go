@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // leap stands for a Redis whose clock is set: it takes a time from the rest of the life of each name, or adds it.
@@ -19,9 +20,7 @@ func (s *Store) leap(t *testing.T, ahead time.Duration) {
 			err = s.client.PExpire(t.Context(), name, left-ahead).Err() // removes the name if nothing is left
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // TestAClockOfRedisThatIsSet sets the clock of Redis once. A transfer lasts 90 days by the clock of Redis, and the end of a
@@ -34,12 +33,8 @@ func TestAClockOfRedisThatIsSet(t *testing.T) {
 		day: {true, false}, 10 * year: {false, false},
 	} {
 		made := token.Transfer{ID: fmt.Sprint(ahead), Broker: "b", Expires: time.Now().Add(90 * day).UnixMicro()}
-		if err := s.CreateTransfer(t.Context(), made); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.EndSession(t.Context(), made.ID, 4*time.Hour+time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.CreateTransfer(t.Context(), made))
+		expect.OK(t, s.EndSession(t.Context(), made.ID, 4*time.Hour+time.Minute))
 		s.leap(t, ahead)
 		_, err := s.LoadTransfer(t.Context(), made.ID)
 		ended, err2 := s.SessionEnded(t.Context(), made.ID)
@@ -57,13 +52,9 @@ func TestALateChangeReplacesNoUse(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	expires := time.Now().Add(time.Hour).UnixMicro()
 	made := token.Transfer{ID: "one", Broker: "b", Expires: expires}
-	if err := s.CreateTransfer(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.CreateTransfer(t.Context(), made))
 	claim := token.Claim{AssetID: "asset", Generation: 1, Date: 5, Expires: expires}
-	if _, err := s.ClaimTransfer(t.Context(), "one", claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.ClaimTransfer(t.Context(), "one", claim))(t)
 	want, err := s.SettleTransfer(t.Context(), "one", claim, true)
 	if err != nil || want.AssetID != "asset" {
 		t.Fatalf("settle: got %+v, %v; want the use by the asset", want, err)
@@ -72,14 +63,10 @@ func TestALateChangeReplacesNoUse(t *testing.T) {
 		{lifeOf(expires), "", "", "5 another", "1 1"},
 		{lifeOf(expires), "5 asset", fmt.Sprint("1 ", expires), "", ""},
 	} {
-		if err := replace.Run(t.Context(), s.client, []string{transferKey("one")}, late...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, replace.Run(t.Context(), s.client, []string{transferKey("one")}, late...).Err())
 	}
 	made.Claim = token.Claim{AssetID: "another", Generation: 1, Date: 6, Expires: expires}
-	if err := s.RestoreTransfer(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.RestoreTransfer(t.Context(), made))
 	if left, err := s.client.PTTL(t.Context(), transferKey("one")).Result(); err != nil || left >= 0 {
 		t.Errorf("got %v until the use expires, %v; want no end", left, err)
 	}
@@ -106,9 +93,7 @@ func TestTransfersAreRestored(t *testing.T) {
 		life time.Duration // time until the transfer expires; 0: it never does
 	}{{unused, time.Hour}, {claimed, 2 * time.Hour}, {used, 0}} {
 		for range 2 {
-			if err := s.RestoreTransfer(t.Context(), c.want); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, s.RestoreTransfer(t.Context(), c.want))
 			if got, err := s.LoadTransfer(t.Context(), c.want.ID); err != nil || got != c.want {
 				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
 			}
@@ -120,17 +105,13 @@ func TestTransfersAreRestored(t *testing.T) {
 	}
 	older := claimed
 	older.Claim = token.Claim{}
-	if err := s.RestoreTransfer(t.Context(), older); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.RestoreTransfer(t.Context(), older))
 	if got, err := s.LoadTransfer(t.Context(), claimed.ID); err != nil || got != claimed {
 		t.Errorf("from before the claim: got %+v, %v; want %+v", got, err, claimed)
 	}
 	broken := used
 	broken.ID = "broken"
-	if err := s.client.Set(t.Context(), transferKey(broken.ID), "no hash", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.client.Set(t.Context(), transferKey(broken.ID), "no hash", 0).Err())
 	if err := s.RestoreTransfer(t.Context(), broken); err == nil {
 		t.Error("restore over a value of another type: got no error, want one")
 	}
@@ -140,13 +121,9 @@ func TestTransfersAreRestored(t *testing.T) {
 // damage. If it returned an empty transfer instead, the caller would believe that nobody has claimed the transfer.
 func TestADamagedClaimIsAnError(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
-	if err := s.CreateTransfer(t.Context(), token.Transfer{ID: "one", Broker: "b"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.CreateTransfer(t.Context(), token.Transfer{ID: "one", Broker: "b"}))
 	got, err := s.changeTransfer(t.Context(), "one", func(has token.Transfer) token.Transfer {
-		if err := s.client.HSet(t.Context(), transferKey("one"), claimField, "x asset").Err(); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, s.client.HSet(t.Context(), transferKey("one"), claimField, "x asset").Err())
 		return has.Claimed(token.Claim{AssetID: "asset", Generation: 1})
 	})
 	if err == nil || !strings.Contains(err.Error(), `"x asset"`) {
@@ -162,16 +139,12 @@ func TestAClaimIsTriedAgain(t *testing.T) {
 	expires := time.Now().Add(time.Hour).UnixMicro()
 	newer := token.Claim{AssetID: "asset", Generation: 2, Date: 1, Expires: expires}
 	for id, late := range map[string]int{"once": 1, "always": changeTries} {
-		if err := s.CreateTransfer(t.Context(), token.Transfer{ID: id, Broker: "b", Expires: expires}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.CreateTransfer(t.Context(), token.Transfer{ID: id, Broker: "b", Expires: expires}))
 		looks := 0
 		got, err := s.changeTransfer(t.Context(), id, func(has token.Transfer) token.Transfer {
 			if looks++; looks <= late {
 				older := token.Claim{AssetID: "asset", Generation: 1, Date: int64(looks), Expires: expires}
-				if _, err := s.ClaimTransfer(t.Context(), id, older); err != nil {
-					t.Error(err)
-				}
+				expect.ErrOf(t, nil, "")(s.ClaimTransfer(t.Context(), id, older))
 			}
 			return has.Claimed(newer)
 		})

@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/shared/metrictest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAServerThatTakesNoWritesIsToldOf runs servers that answer, but refuse writes. The service itself has to notice,
@@ -28,15 +29,11 @@ func TestAServerThatTakesNoWritesIsToldOf(t *testing.T) {
 			if host, port, isReplica := strings.Cut(value, " "); isReplica {
 				command = []any{"REPLICAOF", host, port}
 			}
-			if err := control.Do(t.Context(), command...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, control.Do(t.Context(), command...).Err())
 		}
 		meter := metrictest.New()
 		s, err := Open(server.URL(), meter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer s.Close()
 		for _, step := range []struct {
 			value, want string
@@ -56,9 +53,7 @@ func TestAServerThatTakesNoWritesIsToldOf(t *testing.T) {
 			if got := meter.Read(t)["registry.store.refusing"]; got != step.metric {
 				t.Errorf("%s %s: got the metric %v, want %v", setting, step.value, got, step.metric)
 			}
-			if err := s.Ready(t.Context()); err != nil {
-				t.Errorf("%s %s, ready: got %v, want no error", setting, step.value, err)
-			}
+			expect.Err(t, s.Ready(t.Context()), nil, "%s %s, ready", setting, step.value)
 		}
 	}
 }
@@ -70,9 +65,7 @@ func TestNoRequestAsksForWrites(t *testing.T) {
 	s := open(t, server.URL())
 	sets := func() string {
 		stats, err := s.watcher.Info(t.Context(), "commandstats").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		_, rest, _ := strings.Cut(stats, "cmdstat_set:calls=")
 		calls, _, _ := strings.Cut(rest, ",")
 		return calls
@@ -83,13 +76,9 @@ func TestNoRequestAsksForWrites(t *testing.T) {
 	before := sets()
 	for range 20 {
 		s.Warnings(t.Context())
-		if err := s.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Ready(t.Context()))
 	}
-	if got := sets(); got != before {
-		t.Errorf("after 20 questions: got %s writes, want %s", got, before)
-	}
+	expect.Equal(t, sets(), before, "after 20 questions: writes")
 	stop := s.WatchWrites(t.Context(), slog.New(slog.DiscardHandler))
 	defer stop()
 	for wait := time.Now().Add(20 * time.Second); sets() == before; time.Sleep(time.Millisecond) {

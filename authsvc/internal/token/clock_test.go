@@ -6,6 +6,7 @@ import (
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestATransferOfAWrongClockEnds creates transfers with clocks that are right, or a year ahead or behind. A
@@ -28,16 +29,12 @@ func TestATransferOfAWrongClockEnds(t *testing.T) {
 	} {
 		s, store, _ := newService(t, "a")
 		made, err := s.CreateTransfer(t.Context(), "new", c.created)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		_, err = s.Transfer(t.Context(), authapi.ReadTransferRequest{ID: made.ID}, now)
 		if usable := err == nil; usable != c.usable || err != nil && fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: got %v, want it usable: %v", name, err, c.usable)
 		}
-		if err := s.Sweep(t.Context(), c.created); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Sweep(t.Context(), c.created))
 		if _, err := store.LoadTransfer(t.Context(), made.ID); err != nil {
 			t.Errorf("%s: after a sweep by the same clock got %v, want it kept", name, err)
 		}
@@ -56,9 +53,7 @@ func TestAClaimOfAWrongClockEnds(t *testing.T) {
 		{clockError - time.Microsecond, false, asset}, {clockError, false, ""}, {clockError + time.Microsecond, true, ""},
 	} {
 		h := newHandover(t)
-		if _, err := h.ChangeOwner(t.Context(), h.request(), now.Add(c.ahead)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(h.ChangeOwner(t.Context(), h.request(), now.Add(c.ahead)))(t)
 		if got, err := h.read("", now); (fault.KindOf(err) == fault.NotFound) != c.over || (err == nil) == c.over {
 			t.Errorf("%v ahead: got %+v, %v; want it out of use: %t", c.ahead, got, err, c.over)
 		}
@@ -69,9 +64,7 @@ func TestAClaimOfAWrongClockEnds(t *testing.T) {
 	}
 	h := newHandover(t)
 	changed, err := h.ChangeOwner(t.Context(), h.request(), now.Add(2*clockError))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r := h.request()
 	r.Sealed = changed.Sealed // the asset was written
 	h.refuse(t, r)

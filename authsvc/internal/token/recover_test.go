@@ -1,10 +1,10 @@
 package token
 
 import (
-	"errors"
 	"testing"
 
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestARecoveryEndsTheOldTokens gives an asset new tokens. The new ones must become valid, and the old ones
@@ -35,9 +35,7 @@ func TestARecoveryEndsTheOldTokens(t *testing.T) {
 	if changed, err := h.ChangeOwner(t.Context(), r, now); err != nil || changed.Owner != "new" {
 		t.Errorf("a hand-over with the new transfer token: got %+v, %v; want the owner new", changed, err)
 	}
-	if _, err := h.Recover(t.Context(), "another", got.Sealed); !errors.Is(err, ErrForged) {
-		t.Errorf("a record of another asset: got %v, want ErrForged", err)
-	}
+	expect.ErrOf(t, ErrForged, "a record of another asset")(h.Recover(t.Context(), "another", got.Sealed))
 }
 
 // TestARecoveryFreesAClaimedTransfer recovers an asset after a transfer was claimed for it, but before the asset
@@ -45,13 +43,9 @@ func TestARecoveryEndsTheOldTokens(t *testing.T) {
 // token.
 func TestARecoveryFreesAClaimedTransfer(t *testing.T) {
 	h := newHandover(t)
-	if _, err := h.ChangeOwner(t.Context(), h.request(), now); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(h.ChangeOwner(t.Context(), h.request(), now))(t)
 	got, err := h.Recover(t.Context(), asset, h.issued.Sealed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if shown, err := h.read(got.Sealed, now); err != nil || shown.Claimed != "" || shown.AssetID != "" {
 		t.Errorf("the transfer: got %+v, %v; want it free", shown, err)
 	}
@@ -67,9 +61,7 @@ func TestARecoveryFreesAClaimedTransfer(t *testing.T) {
 func TestARecoveryAfterAHandover(t *testing.T) {
 	h := newHandover(t)
 	changed, err := h.ChangeOwner(t.Context(), h.request(), now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got, err := h.Recover(t.Context(), asset, changed.Sealed)
 	if err != nil || got.Owner != "new" {
 		t.Fatalf("got %+v, %v; want the owner new", got, err)

@@ -7,6 +7,7 @@ import (
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // withSecrets returns a service whose keyring has one secret for each letter.
@@ -17,9 +18,7 @@ func withSecrets(t *testing.T, letters string) *Service {
 		ring = append(ring, []byte(strings.Repeat(string(letter), 32)))
 	}
 	sealer, err := NewSealer(ring)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return NewService(&memory{records: map[string]Record{}, transfers: map[string]Transfer{}}, sealer, time.Hour)
 }
 
@@ -27,9 +26,7 @@ func withSecrets(t *testing.T, letters string) *Service {
 // secret by one of letters "b". The tokens must stay valid, and the new secret must seal the record again.
 func TestTokensOutliveTheirSecret(t *testing.T) {
 	issued, err := withSecrets(t, "a").Issue(asset, "broker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	verify := func(letters, sealed string) (authapi.VerifyTokenResponse, error) {
 		return withSecrets(t, letters).Verify(t.Context(), authapi.VerifyTokenRequest{
 			AssetID: asset, Broker: "broker", TokenHash: authapi.Hash(issued.Token), Sealed: sealed,

@@ -12,6 +12,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 const lifetime = 90 * 24 * time.Hour
@@ -114,9 +115,7 @@ func (m *memory) Close() error                { return nil }
 func newService(t *testing.T, secret string) (*Service, *memory, *Sealer) {
 	t.Helper()
 	sealer, err := NewSealer(keyring.Ring{[]byte(strings.Repeat(secret, 32))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	store := &memory{records: map[string]Record{}, transfers: map[string]Transfer{}}
 	return NewService(store, sealer, lifetime), store, sealer
 }
@@ -127,9 +126,7 @@ func TestIssuedTokensAreRandomAndUnknownToAllButTheirHolder(t *testing.T) {
 	seen := map[string]bool{}
 	for range 100 {
 		issued, err := s.Issue(asset, "broker")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, token := range []string{issued.Token, issued.Transfer} {
 			if !form.MatchString(token) || seen[token] {
 				t.Fatalf("got token %q, want a new one of 32 hexadecimal digits", token)
@@ -155,9 +152,7 @@ func TestIssuedTokensAreRandomAndUnknownToAllButTheirHolder(t *testing.T) {
 func TestVerify(t *testing.T) {
 	s, _, _ := newService(t, "a")
 	issued, err := s.Issue(asset, "broker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for name, c := range map[string]struct {
 		broker, token string
 		want          bool
@@ -185,9 +180,7 @@ func TestTheNewerRecordCounts(t *testing.T) {
 	seal := func(r Record) string {
 		t.Helper()
 		sealed, err := sealer.Seal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return sealed
 	}
 	for name, c := range map[string]struct {
@@ -218,9 +211,7 @@ func TestTheNewerRecordCounts(t *testing.T) {
 					t.Errorf("%s: got a newer record: %v, want %v", who, told, c.told)
 				}
 			}
-			if store.records[asset] != c.left {
-				t.Errorf("got stored record %+v, want %+v", store.records[asset], c.left)
-			}
+			expect.Equal(t, store.records[asset], c.left, "stored record")
 		})
 	}
 }
@@ -229,13 +220,9 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 	s, _, _ := newService(t, "a")
 	stranger, _, _ := newService(t, "b")
 	issued, err := s.Issue(asset, "broker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	strange, err := stranger.Issue(asset, "broker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for name, c := range map[string]struct{ id, sealed string }{
 		"no record":                  {asset, ""},
 		"a record of another asset":  {strings.Repeat("0", 32), issued.Sealed},
@@ -307,9 +294,7 @@ func TestAStoreThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 				works, down := i/2, errors.New("down")
 				h := newHandover(t)
 				changed, err := h.ChangeOwner(t.Context(), h.request(), now)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				clear(h.store.records)
 				h.store.err, h.store.works, h.store.once = down, works, i%2 == 0
 				err = c.do(t.Context(), h, changed)
@@ -348,13 +333,9 @@ func TestASweepGoesOnUntilItsEnd(t *testing.T) {
 
 func FuzzUnseal(f *testing.F) {
 	sealer, err := NewSealer(keyring.Ring{[]byte(strings.Repeat("a", 32))})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	real, err := sealer.Seal(Record{AssetID: asset, Broker: "broker", Generation: 1})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	for _, seed := range []string{real, real[:len(real)-1], real[:9] + "\n" + real[9:], real + "\r", "a.b.c", "..", "", "eyJhbGciOiJub25lIn0.e30."} {
 		f.Add(seed)
 	}
@@ -372,9 +353,7 @@ func TestTokensAreIssuedAgainToWhoHasTheSeed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range []struct{ asset, seed string }{{asset, "seed"}, {other, "seed"}, {asset, "another"}} {
 		issued, err := s.IssueAgain(c.asset, "broker", []byte(c.seed))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, token := range []string{issued.Token, issued.Transfer} {
 			if !form.MatchString(token) || seen[token] || strings.Contains(issued.Sealed, token) {
 				t.Errorf("%v: got token %q, want a new one of 32 hexadecimal digits outside the record", c, token)

@@ -2,12 +2,12 @@ package token
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -25,13 +25,9 @@ func newHandover(t *testing.T) *handover {
 	t.Helper()
 	s, store, sealer := newService(t, "a")
 	issued, err := s.Issue(asset, "old")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	made, err := s.CreateTransfer(t.Context(), "new", now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return &handover{s, store, sealer, issued, made}
 }
 
@@ -49,9 +45,7 @@ func (h *handover) is(t *testing.T, broker, token, sealed string) bool {
 	got, err := h.Verify(t.Context(), authapi.VerifyTokenRequest{
 		AssetID: asset, Broker: broker, TokenHash: authapi.Hash(token), Sealed: sealed,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return got.Valid
 }
 
@@ -103,18 +97,12 @@ func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHandover(t)
 			other, err := h.CreateTransfer(t.Context(), "third", now.Add(-time.Hour))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			loser := h.request()
 			loser.Broker, loser.TransferID = "third", other.ID
 			won, err := h.ChangeOwner(t.Context(), h.request(), now)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := h.ChangeOwner(t.Context(), loser, now); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
+			expect.Get(h.ChangeOwner(t.Context(), loser, now))(t)
 			want := authapi.TransferResponse{ID: other.ID, Date: now.Add(-time.Hour).UnixMicro(), Claimed: asset}
 			read := authapi.ReadTransferRequest{ID: other.ID, Sealed: loser.Sealed}
 			if got, err := h.Transfer(t.Context(), read, now); err != nil || got != want {
@@ -137,9 +125,7 @@ func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
 // TestAClaimWithoutAWriteEnds claims a transfer, but never writes the asset. The claim must end after claimTime.
 func TestAClaimWithoutAWriteEnds(t *testing.T) {
 	h := newHandover(t)
-	if _, err := h.ChangeOwner(t.Context(), h.request(), now); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(h.ChangeOwner(t.Context(), h.request(), now))(t)
 	for _, c := range []struct {
 		at      time.Time
 		sealed  string
@@ -165,9 +151,7 @@ func TestARepeatedClaimHoldsLonger(t *testing.T) {
 	}
 	again := now.Add(claimTime / 2)
 	for _, at := range []time.Time{now, again} {
-		if _, err := h.ChangeOwner(t.Context(), h.request(), at); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(h.ChangeOwner(t.Context(), h.request(), at))(t)
 	}
 	if got, err := h.read(h.issued.Sealed, again.Add(claimTime-time.Microsecond)); err != nil || got.Claimed != asset {
 		t.Errorf("a minute after the first request: got %+v, %v; want the claim of the second", got, err)
@@ -180,9 +164,7 @@ func TestARepeatedClaimHoldsLonger(t *testing.T) {
 func TestWhateverIsInterruptedIsHealedByARepeat(t *testing.T) {
 	h := newHandover(t)
 	first, err := h.ChangeOwner(t.Context(), h.request(), now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	// The first request claims the transfer, but the asset is not written.
 	second, err := h.ChangeOwner(t.Context(), h.request(), now.Add(time.Hour))
 	if err != nil || second != first {
@@ -200,9 +182,7 @@ func TestWhateverIsInterruptedIsHealedByARepeat(t *testing.T) {
 func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 	last, over := now.Add(lifetime-time.Microsecond), now.Add(lifetime)
 	h := newHandover(t)
-	if _, err := h.read("", last); err != nil {
-		t.Errorf("just before the expiry: got %v, want no error", err)
-	}
+	expect.ErrOf(t, nil, "just before the expiry")(h.read("", last))
 	_, reading := h.read("", over)
 	_, claiming := h.ChangeOwner(t.Context(), h.request(), over)
 	_, never := h.Transfer(t.Context(), authapi.ReadTransferRequest{ID: "none"}, over)
@@ -211,9 +191,7 @@ func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 			t.Errorf("an expired transfer: got %v, want %v", err, never)
 		}
 	}
-	if got := h.store.transfers[h.made.ID]; got.Claim.AssetID != "" {
-		t.Errorf("an expired transfer: got a claim for asset %s, want none", got.Claim.AssetID)
-	}
+	expect.Equal(t, h.store.transfers[h.made.ID].Claim.AssetID, "", "an expired transfer: a claim for asset")
 	if err := h.Sweep(t.Context(), over); err != nil || len(h.store.transfers) != 0 {
 		t.Errorf("after the sweep: got transfers %v, %v; want none", h.store.transfers, err)
 	}
@@ -225,9 +203,7 @@ func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 	}
 	// The asset is not written. The claim delays the transfer's expiry by the time in the constant `lifetime`.
 	last = last.Add(lifetime - time.Microsecond)
-	if err := h.Sweep(t.Context(), last); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, h.Sweep(t.Context(), last))
 	if second, err := h.ChangeOwner(t.Context(), h.request(), last); err != nil || second != first {
 		t.Errorf("repeated after the expiry: got %+v, %v; want %+v", second, err, first)
 	}
@@ -266,19 +242,13 @@ func TestChangeOwnerRefuses(t *testing.T) {
 			h.store.transfers[h.made.ID] = used
 		}, fault.Forbidden, "body/transfer: Transfer already used"},
 		"a claimed transfer": {func(t *testing.T, h *handover, r *authapi.ChangeOwnerRequest) {
-			if _, err := h.store.ClaimTransfer(t.Context(), h.made.ID, Claim{AssetID: "another"}); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(h.store.ClaimTransfer(t.Context(), h.made.ID, Claim{AssetID: "another"}))(t)
 		}, fault.Forbidden, "body/transfer: Transfer already used"},
 		"a used transfer token": {func(t *testing.T, h *handover, r *authapi.ChangeOwnerRequest) {
 			changed, err := h.ChangeOwner(t.Context(), *r, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			made, err := h.CreateTransfer(t.Context(), "new", now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			r.Sealed, r.TransferID = changed.Sealed, made.ID
 		}, fault.Forbidden, "body/transfer: Invalid transfer"},
 	} {
@@ -299,9 +269,7 @@ func TestChangeOwnerRefuses(t *testing.T) {
 	h := newHandover(t)
 	forged := h.request()
 	forged.AssetID = "another"
-	if _, err := h.ChangeOwner(t.Context(), forged, now); !errors.Is(err, ErrForged) {
-		t.Errorf("a record of another asset: got %v, want ErrForged", err)
-	}
+	expect.ErrOf(t, ErrForged, "a record of another asset")(h.ChangeOwner(t.Context(), forged, now))
 }
 
 // TestOnlyTheSameRequestIsRepeated repeats the request of a handover, after the asset has the new record. The same
@@ -309,9 +277,7 @@ func TestChangeOwnerRefuses(t *testing.T) {
 func TestOnlyTheSameRequestIsRepeated(t *testing.T) {
 	h := newHandover(t)
 	changed, err := h.ChangeOwner(t.Context(), h.request(), now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	same, token, broker := h.request(), h.request(), h.request()
 	same.Sealed, token.Sealed, broker.Sealed = changed.Sealed, changed.Sealed, changed.Sealed
 	token.TransferHash, broker.Broker = authapi.Hash("x"), "third"
@@ -330,9 +296,7 @@ func TestOnlyTheSameRequestIsRepeated(t *testing.T) {
 func TestARestoredAssetIsHandedOverAgain(t *testing.T) {
 	h := newHandover(t)
 	changed, err := h.ChangeOwner(t.Context(), h.request(), now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got, err := h.read(changed.Sealed, now); err != nil || got.AssetID != asset {
 		t.Fatalf("got %+v, %v; want the transfer used for the asset", got, err)
 	}

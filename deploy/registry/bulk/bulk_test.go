@@ -200,9 +200,7 @@ func TestARowOfATable(t *testing.T) {
 		t.Fatalf("got %v, %v, want a file without faults", faults, err)
 	}
 	first, _, err := rows.next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for path, want := range map[string]string{
 		"title": "Склад їжака", "items.0.quantity": "1234.50", "decisions.0.decisionDate": "2026-11-20",
 		"decisions.0.decisionID": "7", "assetCustodian.identifier.id": "00032945",

@@ -70,9 +70,7 @@ func TestAJournalTakesTokensOfARecovery(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")
 	j := journal(t, name)
 	err := errors.Join(j.add(entry{Reference: "a", sums: sums{Bytes: "s"}, Data: &assetID{"1"}}), j.Close())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	file := expect.Get(os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0))(t)
 	_, err = fmt.Fprintln(file, `{"data":{"id":"1"},"access":{"token":"former","transfer":"x"}}`)
 	_, err2 := fmt.Fprint(file, `{"data":{"id":"1"},"access":{"token":"new","transfer":"x"}}`) // an editor that ends no line

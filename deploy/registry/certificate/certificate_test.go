@@ -34,9 +34,7 @@ const host = "registry.example"
 func signed(t *testing.T, host string, from, to time.Time) (key []byte, chain [][]byte) {
 	t.Helper()
 	private, key, err := newKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: to, DNSNames: []string{host}}
 	der := expect.Get(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))(t)
 	return key, [][]byte{der}
@@ -183,9 +181,7 @@ func TestAStoredCertificateIsUsedAgain(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, err)
 	if m, _ = open(t, dir); m.State().Expires.IsZero() {
 		t.Error("got no certificate after a restart, want the stored one")
 	}

@@ -42,9 +42,7 @@ func TestAllThatIsWrongIsTold(t *testing.T) {
 		}
 	}
 	right := Config{Of: "https://registry.example", Data: "x", Timeout: time.Second}
-	if err := right.validate(); err != nil {
-		t.Errorf("got %v, want no error", err)
-	}
+	expect.Try(t, right.validate())
 	for _, origin := range []string{"registry.example", "https://registry.example/>;rel=x", `https://x"y.example`, "javascript:x"} {
 		wrong := right
 		wrong.Origin = origin

@@ -51,9 +51,7 @@ func TestACopyIsAsOldAfterARestartAsBefore(t *testing.T) {
 		}
 		before := time.Now()
 		got, err := lastEqual(dir, c.state)
-		if err != nil {
-			t.Errorf("%s: got %v, want no error", c.name, err)
-		}
+		expect.Err(t, err, nil, "%s", c.name)
 		if c.want.IsZero() && (got.Before(before) || got.After(time.Now())) {
 			t.Errorf("%s: got %v, want the time of the start, %v", c.name, got, before)
 		}

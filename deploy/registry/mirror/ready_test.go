@@ -71,9 +71,7 @@ func TestAMirrorIsReadyOnlyWithoutDoubts(t *testing.T) {
 			t.Errorf("%s: got %v, want a fault of kind Unavailable with %q", c.name, err, c.says)
 		}
 		c.gone(k)
-		if err := k.ready(t.Context()); err != nil {
-			t.Errorf("%s: after it, got %v, want no error", c.name, err)
-		}
+		expect.Err(t, k.ready(t.Context()), nil, "%s: after it", c.name)
 	}
 }
 

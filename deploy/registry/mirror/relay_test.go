@@ -79,9 +79,7 @@ func TestTroublesOfTheOriginAreUnavailable(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
 			w.WriteHeader(status)
 		})
-		if got := get(r, "/api/2.5/transfers/x"); got.Code != want {
-			t.Errorf("the origin answers %d: got %d, want %d", status, got.Code, want)
-		}
+		expect.Equal(t, get(r, "/api/2.5/transfers/x").Code, want, "the origin answers %d", status)
 		if status == 304 || status == 412 { // answers to a condition
 			want = 503
 		}
@@ -116,13 +114,9 @@ func TestABusyRelayRefuses(t *testing.T) {
 	for range relayed {
 		r.turns <- struct{}{}
 	}
-	if got := get(r, "/api/2.5/transfers/x"); got.Code != 503 {
-		t.Errorf("got %d, want 503", got.Code)
-	}
+	expect.Equal(t, get(r, "/api/2.5/transfers/x").Code, 503, "")
 	<-r.turns
-	if got := get(r, "/api/2.5/transfers/x"); got.Code != 200 {
-		t.Errorf("got %d, want 200", got.Code)
-	}
+	expect.Equal(t, get(r, "/api/2.5/transfers/x").Code, 200, "")
 }
 
 // TestARelayedAnswerIsBounded has an origin whose answer is larger than the limit mostRelayed. The client must see
@@ -180,17 +174,13 @@ func TestARelayedAnswerIsJSONThatTheMirrorVouchesFor(t *testing.T) {
 				t.Errorf("%s: got %s %q, want nothing of the origin", c.name, name, values)
 			}
 		}
-		if kind := got.Header().Get("Content-Type"); kind != "application/json" {
-			t.Errorf("%s: got the type %q, want JSON", c.name, kind)
-		}
+		expect.Equal(t, got.Header().Get("Content-Type"), "application/json", "%s: the type", c.name)
 	}
 }
 
 func TestScriptsAndDownloadsAreNotRelayed(t *testing.T) {
 	r := stage(t, func(http.ResponseWriter, *http.Request) { t.Error("got a request, want none") })
 	for _, query := range []string{"?opt_jsonp=f", "?download=x", "?a=1&opt_jsonp="} {
-		if got := get(r, "/api/2.5/transfers/x"+query); got.Code != 503 {
-			t.Errorf("%s: got %d, want 503", query, got.Code)
-		}
+		expect.Equal(t, get(r, "/api/2.5/transfers/x"+query).Code, 503, "%s", query)
 	}
 }

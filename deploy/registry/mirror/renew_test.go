@@ -44,9 +44,7 @@ func newUpstream(t *testing.T, key translog.Key, serverID string, assets int) *u
 			Revision: 1, Commitment: commitment}.Encode())
 	}
 	tree, full, err := translog.Tree{}.Append(leaves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, part := range append(full, tree.Edge()...) {
 		u.parts["/log/"+part.Tile.Path()] = part.Data
 	}

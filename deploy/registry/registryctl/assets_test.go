@@ -31,9 +31,7 @@ func newPublicAPI(t *testing.T, answers map[string]string) *publicAPI {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, err)
 		api.mu.Lock()
 		defer api.mu.Unlock()
 		api.requests = append(api.requests, strings.TrimSpace(r.Method+" "+r.URL.String()+" "+string(body)))
@@ -62,9 +60,7 @@ func TestGetShowsEveryField(t *testing.T) {
 	api := newPublicAPI(t, map[string]string{"GET /api/2.5/assets/a1": `{"data":{"id":"a1","title":"one\ntwo\u001b[31m",
 		"items":[{"id":"i1","quantity":12345678901234567890.1000},{"unit":{"code":"MTK"}}],"new":{"list":[1,[],{}]}}}`})
 	got, err := run(t, append(api.flags, "assets", "get", "a1")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := `id: a1
 title: one
   two?[31m

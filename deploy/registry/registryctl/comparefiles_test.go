@@ -53,9 +53,7 @@ func newFileRegistry(t *testing.T) *testRegistry {
 func TestFilesAreComparedWithTheLog(t *testing.T) {
 	r := newFileRegistry(t)
 	got, err := r.verify(t, "--files")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	expect.NoDiff(t, cmp.Diff(&filesReport{Matched: 3, Bytes: 6, Foreign: 1}, got.Registry.Files), "the report differs")
 	r.empty["/get/"+fileID(2)] = http.StatusGone
 	if got, err = r.verify(t, "--files"); err != nil {

@@ -147,9 +147,7 @@ func (r *testRegistry) sign(t testing.TB, keys ...translog.Key) {
 		leaves = append(leaves, c.leaf.Encode())
 	}
 	tree, full, err := r.tree.Append(leaves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r.tree = tree
 	for _, part := range append(full, tree.Edge()...) {
 		r.parts["/log/"+part.Tile.Path()] = bytes.Clone(part.Data)

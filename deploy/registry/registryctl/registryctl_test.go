@@ -83,9 +83,7 @@ func adminAPI(t *testing.T, text string) (flags []string, requests *[]string) {
 	requests = &[]string{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, err)
 		*requests = append(*requests, r.Method+" "+r.URL.Path+" "+string(body))
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, text)

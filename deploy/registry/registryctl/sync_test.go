@@ -23,9 +23,7 @@ func TestTheProgressOfASync(t *testing.T) {
 		{"the feed", replica.Progress{Assets: 7, Bytes: 5 * mib, Position: "2026\x1b"},
 			"7 assets, 5 MiB, 0.5 MiB/s, the feed up to 2026?"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			expect.Equal(t, progressLine(c.done, 10*time.Second), c.want, "")
-		})
+		t.Run(c.name, func(t *testing.T) { expect.Equal(t, progressLine(c.done, 10*time.Second), c.want, "") })
 	}
 }
 

@@ -19,13 +19,9 @@ import (
 // release, the command must return an error.
 func TestAReleaseIsVerified(t *testing.T) {
 	secret, public, err := note.GenerateKey(rand.Reader, "asset-registry.example/release")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, other, err := note.GenerateKey(rand.Reader, "asset-registry.example/release")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	signer := expect.Get(note.NewSigner(secret))(t)
 	text := fmt.Sprintf("%x  LICENSE\n%x  linux-amd64/registry\n", sha256.Sum256([]byte("a")), sha256.Sum256([]byte("b")))
 	signed := expect.Get(note.Sign(&note.Note{Text: text}, signer))(t)

@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // page is a web page that runs the scenario. When the scenario has ended, the page reports the result to the test.
@@ -95,13 +96,9 @@ func browse(t *testing.T, url string) *processes.Output {
 	cmd := exec.Command("chromium", append(args, url)...)
 	cmd.Stdout, cmd.Stderr = said, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	t.Cleanup(func() {
-		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
-			t.Errorf("kill Chromium: %v", err)
-		}
+		expect.Err(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL), nil, "kill Chromium")
 		if err := cmd.Wait(); err == nil {
 			t.Error("got the end of Chromium before the test's, want it to run until it is killed")
 		}

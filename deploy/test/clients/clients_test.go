@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -89,9 +91,7 @@ func toAny(texts []string) []any {
 // the contract demands.
 func (s *stage) check(want []step) {
 	s.t.Helper()
-	if diff := cmp.Diff(want, s.reported()); diff != "" {
-		s.t.Errorf("steps (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(s.t, cmp.Diff(want, s.reported()), "steps")
 	requests := s.proxy.requests()
 	refusals := 0
 	for i, r := range requests {
@@ -112,9 +112,7 @@ func (s *stage) check(want []step) {
 				retryAfter)
 		}
 	}
-	if refusals != 5 {
-		s.t.Errorf("got %d injected refusals and their repetitions, want 5", refusals)
-	}
+	expect.Equal(s.t, refusals, 5, "injected refusals and their repetitions")
 }
 
 // program runs a program in dir, and fails the test if the program fails. The parameter `env` has additional
@@ -122,9 +120,7 @@ func (s *stage) check(want []step) {
 func program(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	path, err := lookPath(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -146,9 +142,7 @@ func (s *stage) env() []string {
 func (s *stage) example(folder, language string) string {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "README.md"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	var code []string
 	for _, block := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		code = append(code, block[1])
@@ -163,9 +157,7 @@ func (s *stage) example(folder, language string) string {
 func (s *stage) get(path string) string {
 	s.t.Helper()
 	resp, err := http.Get(s.api.URL + path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil || resp.StatusCode != http.StatusOK {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestGoClientPassesTheScenario(t *testing.T) {
@@ -87,9 +89,7 @@ func (g *goScenario) refused() []int {
 
 func (g *goScenario) must(err error) {
 	g.t.Helper()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	expect.OK(g.t, err)
 }
 
 // ask sends a request to the control server of the stage, as the programs in other languages do.

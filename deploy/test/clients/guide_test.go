@@ -13,6 +13,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // The variable `continued` names guides and examples. Each example continues where the one before it ended. The
@@ -81,9 +82,7 @@ func (s *stage) checkLoaded(dir string, run func() string) {
 			s.t.Errorf("the program printed %q, want %q", got, want)
 		}
 	}
-	if got := strings.Count(s.get("/api/2.5/assets"), `"id":`); got != 2 {
-		s.t.Errorf("got %d published assets, want 2", got)
-	}
+	expect.Equal(s.t, strings.Count(s.get("/api/2.5/assets"), `"id":`), 2, "published assets")
 	for _, name := range []string{"lot-1", "lot-2"} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode().Perm() != 0o600 {
@@ -96,17 +95,11 @@ func (s *stage) checkLoaded(dir string, run func() string) {
 func (s *stage) checkSent(dir string, run func() string) {
 	s.t.Helper()
 	broker, err := client.New(client.Config{URL: s.api.URL, Key: "broker"})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	made, err := broker.Create(s.t.Context(), number("1"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	id, token := made.Asset.ID, made.Access.Token
-	if _, err := broker.Publish(s.t.Context(), id, client.Write{Token: token}); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Get(broker.Publish(s.t.Context(), id, client.Write{Token: token}))(s.t)
 	write(s.t, dir, "created.json", fmt.Sprintf(`{"data":{"id":%q},"access":{"token":%q}}`, id, string(token)))
 	write(s.t, dir, "plan.pdf", string(plan))
 	address, sum, _ := strings.Cut(strings.TrimSpace(run()), " ")
@@ -140,9 +133,7 @@ func TestTypeScriptProgramsOfTheGuides(t *testing.T) {
 	needtest.Commands(t, "node", "npm")
 	installed, _ := compiled(t)
 	s, dir := newStage(t, 0), t.TempDir()
-	if err := os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")))
 	other := newStage(t, 0)
 	write(t, dir, "load.mts", s.program("ts", dir, load))
 	write(t, dir, "send.mts", s.program("ts", dir, "documents"))
@@ -166,9 +157,7 @@ func TestTypeScriptProgramsOfTheGuides(t *testing.T) {
 func TestGoProgramsOfTheGuides(t *testing.T) {
 	s, dir := newStage(t, 0), t.TempDir()
 	path, err := filepath.Abs("../../../clients/go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	write(t, dir, "go.mod", "module guide\n\ngo 1.26\n\nrequire asset-registry.example/client v0.0.0\n\n"+
 		"replace asset-registry.example/client => "+path+"\n")
 	build := func(name, text string) func() string {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // A hostile server answers in ways in which the registry never answers, but proxies and faulty servers do. The
@@ -217,9 +218,7 @@ type hostile struct {
 func newHostile(t *testing.T, cases []hostileCase) *hostile {
 	t.Helper()
 	listener, err := net.Listen("tcp4", ":0") // listens on all addresses of 127.0.0.0/8; hostile.mjs explains why
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	h := &hostile{cases: map[string]hostileCase{}, restored: newRestored(), listener: listener, seen: map[string]int{}}
 	for _, c := range cases {
 		h.cases[c.Name] = c
@@ -341,9 +340,7 @@ func (h *hostile) asked(t *testing.T, dir string, env []string, name string, arg
 		cases = append(cases, c)
 	}
 	text, err := json.Marshal(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	env = append(env, "HOSTILE="+h.url(), "CASES="+string(text), "PYTHONDONTWRITEBYTECODE=1")
 	var outcomes map[string]string
 	printed := program(t, dir, env, name, args...)

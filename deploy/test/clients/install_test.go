@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // version is the version of the release that the tests make.
@@ -23,9 +24,7 @@ func released(t *testing.T) string {
 	t.Helper()
 	needtest.Commands(t, "node", "npm", "python3", "hatchling", "pip3")
 	dir, err := workshop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	releasing.Lock()
 	defer releasing.Unlock()
 	if releasing.dir == "" {
@@ -47,9 +46,7 @@ func (s *stage) install(dir, folder string, env ...string) {
 // write writes a file into a new project.
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 // TestGoClientInstalls installs the client with the commands of its README, and runs the README's example.
@@ -61,9 +58,7 @@ func TestGoClientInstalls(t *testing.T) {
 	write(t, dir, "main.go", s.example(client, "go"))
 	program(t, dir, env, "go", "mod", "init", "example.org/broker")
 	s.install(dir, client, env...)
-	if got := program(t, dir, env, "go", "run", "."); got != "pending 240.5\n" {
-		t.Errorf("got %q, want the status and the quantity", got)
-	}
+	expect.Equal(t, program(t, dir, env, "go", "run", "."), "pending 240.5\n", "")
 	if got := program(t, dir, env, "go", "list", "-m", "asset-registry.example/client"); !strings.Contains(got, " v"+version) {
 		t.Errorf("got %q, want version v%s", got, version)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // lastTitle is the title of the last asset that a follower must see.
@@ -36,16 +37,12 @@ func liveAt(t *testing.T, mirrored int, follow func(*stage)) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.publishAround(broker) }()
 	follow(s)
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, <-ended)
 	var want []step
 	for n := range 4 {
 		want = append(want, step{"live", fmt.Sprint("Asset ", n+1)})
 	}
-	if diff := cmp.Diff(want, s.reported()); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, s.reported()), "changes")
 	streams := 0
 	for _, r := range s.proxy.requests() {
 		if !r.stream {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // messages is a file of right and wrong messages to receivers of webhooks. The tests of deploy/test/apart/webhooks
@@ -21,17 +22,13 @@ const messages = "../apart/webhooks/testdata/messages.json"
 func verified(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(messages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var all []struct {
 		Name  string
 		Body  string
 		Right bool
 	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &all))
 	var lines strings.Builder
 	for _, m := range all {
 		outcome := "refused"
@@ -60,18 +57,14 @@ for m in json.load(open(sys.argv[1], encoding="utf-8")):
 `
 	got := program(t, ".", []string{absolutePython(t), "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8"}, "python3", "-c",
 		script, messages)
-	if diff := cmp.Diff(verified(t), got); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(verified(t), got), "messages")
 }
 
 func TestTypeScriptClientVerifiesMessages(t *testing.T) {
 	needtest.Commands(t, "node", "npm")
 	dir, _ := compiled(t)
 	path, err := filepath.Abs(messages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	const script = `
 import { readFileSync } from "node:fs";
 import { BadSignature, readMessage } from "asset-registry";
@@ -86,7 +79,5 @@ for (const m of JSON.parse(readFileSync(process.env.MESSAGES, "utf8"))) {
   console.log(m.name + ": " + outcome);
 }`
 	got := program(t, dir, []string{"MESSAGES=" + path}, "node", "--input-type=module", "--eval", script)
-	if diff := cmp.Diff(verified(t), got); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(verified(t), got), "messages")
 }

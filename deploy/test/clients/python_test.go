@@ -10,15 +10,14 @@ import (
 	"testing"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // absolutePython returns the environment variable that tells Python where the client is.
 func absolutePython(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs(python)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return "PYTHONPATH=" + path
 }
 
@@ -50,9 +49,7 @@ func TestPythonClientChecksCertificates(t *testing.T) {
 	t.Cleanup(secure.Close)
 	authority := filepath.Join(t.TempDir(), "ca.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
-	if err := os.WriteFile(authority, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(authority, text, 0o600))
 	const script = `
 import ssl, sys
 from asset_registry import Client, TransportError
@@ -65,9 +62,7 @@ except TransportError as error:
 	got := program(t, ".", []string{absolutePython(t), "PYTHONDONTWRITEBYTECODE=1"}, "python3", "-c", script,
 		secure.URL, authority)
 	want := "broker\nGET /api/2.5/me: SSLCertVerificationError: no whole answer\n"
-	if got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Equal(t, got, want, "")
 }
 
 func TestPythonExampleWorks(t *testing.T) {

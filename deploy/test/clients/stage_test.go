@@ -18,6 +18,7 @@ import (
 	"asset-registry/deploy/test/rig/mirrors"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 var bin = flag.String("bin", "", "absolute path of the directory of the programs; by default they are built")
@@ -87,16 +88,12 @@ func newStage(t *testing.T, mirrored int) *stage {
 	var addrs []string
 	for range 1 + mirrored {
 		addr, err := porttest.FreeAddr()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		addrs = append(addrs, addr)
 	}
 	s := &stage{t: t, addr: addrs[0], chain: addrs[1:], mirrors: make([]*processes.Process, mirrored),
 		dir: filepath.Join(t.TempDir(), "data"), proxy: newProxy(addrs[0], addrs[mirrored]), told: make(chan step, 100)}
-	if err := s.start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.start())
 	s.api = httptest.NewServer(s.proxy)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /fault", s.fault)
@@ -206,9 +203,7 @@ func (s *stage) kill() error {
 		case <-time.After(patience):
 			s.t.Error("got no request for a page while the registry was away, want one")
 		}
-		if err := s.start(); err != nil {
-			s.t.Error(err)
-		}
+		expect.Try(s.t, s.start())
 	})
 	return nil
 }

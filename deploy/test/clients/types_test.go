@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // schemas lists the schemas in the OpenAPI document for each type of the Python client. A type has the fields of
@@ -60,9 +61,7 @@ print(json.dumps({name: sorted(of.__annotations__) for name, of in vars(asset_re
 `
 	printed := program(t, ".", []string{absolutePython(t), "PYTHONDONTWRITEBYTECODE=1"}, "python3", "-c", script)
 	var got map[string][]string
-	if err := json.Unmarshal([]byte(printed), &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(printed), &got))
 	for _, fields := range got {
 		slices.Sort(fields)
 	}
@@ -76,17 +75,13 @@ print(json.dumps({name: sorted(of.__annotations__) for name, of in vars(asset_re
 func described(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var api struct {
 		Components struct {
 			Schemas map[string]struct{ Properties map[string]any }
 		}
 	}
-	if err := json.Unmarshal(text, &api); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &api))
 	all := map[string][]string{}
 	for name, from := range schemas {
 		for _, schema := range from {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -30,25 +31,19 @@ var compiling struct {
 func compiled(t *testing.T) (dir, installed string) {
 	t.Helper()
 	dir, err := workshop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	installed = filepath.Join(dir, "node_modules", "asset-registry")
 	compiling.Lock()
 	defer compiling.Unlock()
 	if compiling.done {
 		return dir, installed
 	}
-	if err := os.MkdirAll(installed, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(installed, 0o700))
 	for _, part := range []string{"src", "test", "package.json", "tsconfig.json", "generate.mjs"} {
 		copyAll(t, filepath.Join(typescript, part), filepath.Join(installed, part))
 	}
 	lines := strings.Fields(program(t, ".", nil, "sh", "npm.sh", typescript))
-	if err := os.Symlink(lines[len(lines)-1], filepath.Join(installed, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(lines[len(lines)-1], filepath.Join(installed, "node_modules")))
 	program(t, installed, nil, "node", "node_modules/typescript/bin/tsc")
 	compiling.done = true
 	return dir, installed
@@ -58,22 +53,14 @@ func compiled(t *testing.T) (dir, installed string) {
 func copyAll(t *testing.T, from, to string) {
 	t.Helper()
 	info, err := os.Stat(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if info.IsDir() {
-		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.CopyFS(to, os.DirFS(from)))
 		return
 	}
 	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, os.WriteFile(to, text, 0o600))
 }
 
 func TestTypesOfTheTypeScriptClientAreThoseOfTheDocument(t *testing.T) {
@@ -81,18 +68,12 @@ func TestTypesOfTheTypeScriptClientAreThoseOfTheDocument(t *testing.T) {
 	_, installed := compiled(t)
 	generated := filepath.Join(t.TempDir(), "schema.ts")
 	path, err := filepath.Abs(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	program(t, installed, nil, "node", "generate.mjs", path, generated)
 	want, err := os.ReadFile(generated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got, err := os.ReadFile(filepath.Join(typescript, "src", "schema.ts"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("src/schema.ts differs; run `npm ci && npm run generate` there (-want +got):\n%s", diff)
 	}
@@ -122,9 +103,7 @@ func TestTypeScriptExampleWorks(t *testing.T) {
 	needtest.Commands(t, "node", "npm")
 	dir, _ := compiled(t)
 	s := newStage(t, 0)
-	if err := os.WriteFile(filepath.Join(dir, "example.mts"), []byte(s.example(typescript, "ts")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "example.mts"), []byte(s.example(typescript, "ts")), 0o600))
 	program(t, dir, nil, "node", "node_modules/asset-registry/node_modules/typescript/bin/tsc", "--strict",
 		"--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom", "example.mts")
 	s.checkExample(program(t, dir, nil, "node", "example.mjs"))

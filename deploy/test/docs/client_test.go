@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry.example/client"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // schema is the part of a schema in the OpenAPI document that the test needs.
@@ -30,17 +32,13 @@ type schema struct {
 // names and the types of all fields must be the same, also of nested fields.
 func TestTheGoClientHasEveryField(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "gateway/internal/openapi/2.5.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var document struct {
 		Components struct {
 			Schemas map[string]*schema `json:"schemas"`
 		} `json:"components"`
 	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &document))
 	schemas := document.Components.Schemas
 	for _, c := range []struct {
 		name string // a schema, such as "Asset", or a property of a schema, such as "Created.data"

@@ -13,15 +13,14 @@ import (
 
 	"asset-registry/assetsvc"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // section returns the text of a section of docs/contract.md.
 func section(t *testing.T, title string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "contract.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	start := regexp.MustCompile(`(?m)^## ` + regexp.QuoteMeta(title) + "\n").FindIndex(text)
 	if start == nil {
 		t.Fatalf("got no section %q, want one", title)
@@ -48,9 +47,7 @@ func TestContractListsEveryRoute(t *testing.T) {
 			slices.Sort(list)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the table of routes differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the table of routes")
 }
 
 func TestContractListsEveryVersion(t *testing.T) {
@@ -61,9 +58,7 @@ func TestContractListsEveryVersion(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(section(t, "Versions"), -1) {
 		got = append(got, row[1])
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the table of versions differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the table of versions")
 }
 
 // quoted finds the code spans in a table cell. A star behind a code span stands for the translations of the field.
@@ -99,9 +94,7 @@ func TestContractListsEveryStep(t *testing.T) {
 			want[string(s.From)] = append(want[string(s.From)], string(by))
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the table of states differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the table of states")
 }
 
 // list returns the names in a cell. Commas separate them.
@@ -139,7 +132,5 @@ func TestContractListsEveryWritableField(t *testing.T) {
 			slices.Sort(names)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the table of writable fields differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the table of writable fields")
 }

@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/config"
+	"asset-registry/shared/testing/expect"
 )
 
 // root is the root of the repository.
@@ -28,9 +29,7 @@ func build(t *testing.T) string {
 	if _, err := os.Stat(filepath.Join(*bin, "registry")); *bin != "" && err == nil {
 		return *bin
 	}
-	if err := processes.Build(t.Context(), *bin); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, processes.Build(t.Context(), *bin))
 	return *bin
 }
 
@@ -58,22 +57,14 @@ func TestConfigurationIsWhatTheProgramsDeclare(t *testing.T) {
 		"configuration.md": Configuration, "registryctl.md": Tool,
 	} {
 		want, err := describe(t.Context(), build(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		file := filepath.Join(root, "docs", name)
 		if *update {
-			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(file, []byte(want), 0o644))
 		}
 		got, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, string(got)); diff != "" {
-			t.Errorf("docs/%s differs; run this test with -update (-want +got):\n%s", name, diff)
-		}
+		expect.OK(t, err)
+		expect.NoDiff(t, cmp.Diff(want, string(got)), "docs/%s differs; run this test with -update", name)
 	}
 }
 
@@ -84,9 +75,7 @@ func TestFewSettingsComeFirst(t *testing.T) {
 	known := map[string]bool{}
 	for _, name := range programs {
 		p, err := settingsOf(t.Context(), build(t), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, c := range p.Commands {
 			var first []string
 			for _, s := range c.Settings {

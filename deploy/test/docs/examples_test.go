@@ -14,6 +14,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/needtest"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 // shellTimeout limits the time of one run of examples.
@@ -23,9 +24,7 @@ const shellTimeout = time.Minute
 func examples(t *testing.T, document, section string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, rest, found := strings.Cut(string(text), "\n## "+section+"\n")
 	if !found {
 		t.Fatalf("got no section %q in %s, want one", section, document)
@@ -51,22 +50,16 @@ func newPlace(t *testing.T, args ...string) place {
 	p := place{dir: t.TempDir()}
 	for _, addr := range []*string{&p.addr, &p.admin} {
 		free, err := porttest.FreeAddr()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		*addr = free
 	}
 	programs := build(t)
-	if err := os.Symlink(programs, filepath.Join(p.dir, "bin")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(programs, filepath.Join(p.dir, "bin")))
 	output := &processes.Output{}
 	args = append([]string{"serve", "--sandbox", "--data", filepath.Join(p.dir, "data"), "--addr", p.addr,
 		"--admin-addr", p.admin}, args...)
 	process, err := processes.Start(t.Context(), p.addr, output, filepath.Join(programs, "registry"), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := process.Stop(); err != nil {
 			t.Errorf("stop the registry: %v; it printed: %s", err, output)

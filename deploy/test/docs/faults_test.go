@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 // goWords are words that come from Go, its packages and the system. Users of a program must not see them.
@@ -32,21 +33,13 @@ func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 		"secret": strings.Repeat("0123456789", 4) + "\n", "bad.yaml": "a: [\n", "number.yaml": "max-body: 2MB\n",
 		"rows.csv": "id,title\n1,x\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	made, err := processes.Standalone(t.Context(), programs, addr, filepath.Join(dir, "data"), &processes.Output{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := made.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, made.Stop())
 	const (
 		redis, mongo = "redis://127.0.0.1:1/0", "mongodb://127.0.0.1:1/x"
 		service      = " --secret-file secret --addr 127.0.0.1:0"

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // made are the folders in the root that are not part of the repository.
@@ -23,9 +25,7 @@ func TestTablesOfFoldersAreWhole(t *testing.T) {
 		{"deploy/bench/README.md", "folder", "deploy/bench"},
 	} {
 		text, err := os.ReadFile(filepath.Join(root, c.document))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		told := foldersIn(string(text), c.header)
 		if len(told) < 5 {
 			t.Errorf("%s: got the folders %q, want a table of at least 5", c.document, told)
@@ -60,9 +60,7 @@ func foldersIn(text, header string) (names []string) {
 func folders(t *testing.T, dir string, told []string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(root, dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, e := range entries {
 		name := e.Name()
 		if !e.IsDir() || strings.HasPrefix(name, ".") || dir == "." && slices.Contains(made, name) {

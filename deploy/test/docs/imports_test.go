@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // level returns the level of one of our packages in the order of imports (docs/style.md, "Layout"), or -1 for other
@@ -51,9 +53,7 @@ func TestImportsPointOneWay(t *testing.T) {
 		{"asset-registry/searchsvc/internal/site", "asset-registry/searchsvc/internal/search", ""},
 		{"asset-registry/deploy/registry", "asset-registry/gateway", ""},
 	} {
-		if got := forbidden(c.from, c.to); got != c.want {
-			t.Errorf("import of %s in %s: got %q, want %q", c.to, c.from, got, c.want)
-		}
+		expect.Equal(t, forbidden(c.from, c.to), c.want, "import of %s in %s", c.to, c.from)
 	}
 	const form = `{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}`
 	list := exec.CommandContext(t.Context(), "go", "list", "-f", form, "asset-registry/...", "asset-registry.example/client/...")

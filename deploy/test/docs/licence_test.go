@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestEveryClientNamesTheLicence checks that the package data of each client, and each OpenAPI document, have the name of
@@ -21,9 +23,7 @@ func TestEveryClientNamesTheLicence(t *testing.T) {
 		"clients/typescript/package-lock.json": "\n      \"license\": \"Apache-2.0\",\n",
 	} {
 		text, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		head, _, _ := strings.Cut(string(text), "ependencies") // the rest lists licences of dependencies
 		if !strings.Contains(head, want) {
 			t.Errorf("%s: got no %q, want it there", file, want)

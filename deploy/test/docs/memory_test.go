@@ -6,15 +6,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestEachTableThatOutsidersFillIsTested reads the table in docs/scaling.md, "Memory". Each row must name a folder and a
 // test that this folder has.
 func TestEachTableThatOutsidersFillIsTested(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "scaling.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, section, _ := strings.Cut(string(text), "\n## Memory\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	names := regexp.MustCompile("`([a-z/0-9]+)` `(Test[A-Za-z0-9]+)` \\|$")
@@ -30,15 +30,11 @@ func TestEachTableThatOutsidersFillIsTested(t *testing.T) {
 			continue
 		}
 		files, err := filepath.Glob(filepath.Join(root, named[1], "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		found := false
 		for _, file := range files {
 			code, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			found = found || strings.Contains(string(code), "\nfunc "+named[2]+"(")
 		}
 		if !found {

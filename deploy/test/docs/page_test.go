@@ -12,20 +12,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // page returns the documentation page that a registry serves.
 func (p place) page(t *testing.T) string {
 	t.Helper()
 	resp, err := http.Get("http://" + p.addr + "/docs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	page, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(page)
 }
 
@@ -91,9 +89,7 @@ func TestTheDiagramOfStatesIsTheContract(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(root, "gateway/internal/docspage/examples/states.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var got []string
 	for _, step := range regexp.MustCompile(`<g( class="owner")? data-from="([a-z]+)" data-to="([a-z]+)">`).
 		FindAllStringSubmatch(string(text), -1) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // promising are the documents in which each promise must have a name. A test must have this name in its comment.
@@ -177,15 +179,11 @@ func TestLostPromisesAreFound(t *testing.T) {
 	names, nameless, used := promisesOf("# All of it\n\nNo one sees it. It never\nends §end. `GET`s read all. Ask once.\n"+
 		"```\nnever\n```\n- Text `all. Any` is\n  short.\n- Each one has `x`.\n\nA table §rows:\n\n| any | all |\n\nA list:\n\n| each |\n"+
 		"| at most §two |\n| `once` |\n", []string{"Ask once", "All of it", "no such"})
-	if diff := cmp.Diff([]string{"end", "rows", "two"}, names); diff != "" {
-		t.Errorf("the names differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"end", "rows", "two"}, names), "the names")
 	if diff := cmp.Diff([]string{"`GET`s read all.", "- Each one has `x`.", "| each |"}, nameless); diff != "" {
 		t.Errorf("the sentences without a name differ (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"All of it", "Ask once"}, used); diff != "" {
-		t.Errorf("the phrases differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"All of it", "Ask once"}, used), "the phrases")
 	tests := map[string][]string{}
 	wrong := readBy("x.go", "// TestA is one.\n// Promises: end, two\nfunc TestA(t *testing.T) {}\n\n// Promises: rows\n// and more\n"+
 		"func helper() {}\n\n// Promises: gone\nfunc (a api) testB() {}\n\n// Promises: late\nfunc testC() {}\n", tests)
@@ -193,9 +191,7 @@ func TestLostPromisesAreFound(t *testing.T) {
 		t.Errorf("the functions that are no tests differ (-want +got):\n%s", diff)
 	}
 	want := map[string][]string{"end": {"x.go: TestA"}, "two": {"x.go: TestA"}, "late": {"x.go: testC"}}
-	if diff := cmp.Diff(want, tests); diff != "" {
-		t.Errorf("the tests differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, tests), "the tests")
 	if got := unread(names, tests); !slices.Equal(got, []string{"rows"}) {
 		t.Errorf("got the promises %q without a test, want rows", got)
 	}

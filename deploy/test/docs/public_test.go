@@ -9,15 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestTheIngressHasThePublicPaths compares the paths of the Ingress with routes.Public. Both must have the same
 // paths.
 func TestTheIngressHasThePublicPaths(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "deploy/k8s/production/ingress.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var ingress struct {
 		Spec struct {
 			Rules []struct {
@@ -30,9 +29,7 @@ func TestTheIngressHasThePublicPaths(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(text, &ingress); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(text, &ingress))
 	if len(ingress.Spec.Rules) == 0 {
 		t.Fatal("got no rule, want one")
 	}
@@ -41,8 +38,6 @@ func TestTheIngressHasThePublicPaths(t *testing.T) {
 		for _, p := range rule.HTTP.Paths {
 			got = append(got, routes.PublicPath{Path: p.Path, Exact: p.PathType == "Exact"})
 		}
-		if diff := cmp.Diff(routes.Public(), got); diff != "" {
-			t.Errorf("the paths of the Ingress differ from routes.Public (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(routes.Public(), got), "the paths of the Ingress differ from routes.Public")
 	}
 }

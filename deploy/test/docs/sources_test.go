@@ -11,14 +11,13 @@ import (
 	"testing"
 
 	"asset-registry/shared/dataformat"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestNamedTargetsCanBeMade checks that the Makefile has each target that a document mentions.
 func TestNamedTargetsCanBeMade(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var targets []string
 	for _, match := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllStringSubmatch(string(text), -1) {
 		targets = append(targets, match[1])
@@ -42,9 +41,7 @@ func TestNamedTargetsCanBeMade(t *testing.T) {
 // each direct requirement of every module.
 func TestEveryDependencyIsJustified(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, table, found := strings.Cut(string(text), "\n## Dependencies\n")
 	if !found {
 		t.Fatal("got no section Dependencies, want one")
@@ -99,13 +96,9 @@ type requirement struct {
 func requirements(t *testing.T, file string) []requirement {
 	t.Helper()
 	listed, err := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var module struct{ Require []requirement }
-	if err := json.Unmarshal(listed, &module); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(listed, &module))
 	return module.Require
 }
 
@@ -114,9 +107,7 @@ func modules(t *testing.T) (files []string) {
 	t.Helper()
 	for _, pattern := range []string{"*", "deploy/*/*", "deploy/*/*/*"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern, "go.mod"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		files = append(files, found...)
 	}
 	if len(files) < 10 {
@@ -138,14 +129,10 @@ func TestQuotedMessagesExist(t *testing.T) {
 	all := &strings.Builder{}
 	sources(t, func(_, text string) { all.WriteString(strings.ToLower(text)) })
 	dashboards, err := filepath.Glob(filepath.Join(root, "deploy/observability/grafana/dashboards/*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, file := range dashboards {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all.WriteString(strings.ToLower(string(text)))
 	}
 	quoted := regexp.MustCompile(`[ (]"([^" ]+ [^"]+)"`).FindAllStringSubmatch(guide, -1)
@@ -164,9 +151,7 @@ func TestQuotedMessagesExist(t *testing.T) {
 func TestTheCommitWithTheUpgradesExists(t *testing.T) {
 	for _, name := range []string{"docs/operations.md", "docs/contributing.md"} {
 		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if want := "`" + dataformat.UpgradesCommit + "`"; !strings.Contains(string(text), want) {
 			t.Errorf("%s: got no %s, want the commit that dataformat names", name, want)
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -33,18 +35,12 @@ func documents(t *testing.T) []document {
 	var all []document
 	for _, pattern := range []string{"*.md", "docs/*.md", "deploy/*.md", "deploy/*/*.md", "deploy/*/*/*.md"} {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, path := range paths {
 			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			name, err := filepath.Rel(root, path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			all = append(all, document{name, string(text), codeBlock.ReplaceAllString(string(text), "")})
 		}
 	}
@@ -136,9 +132,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func anchors(t *testing.T, path string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, match := range anyHead.FindAllStringSubmatch(codeBlock.ReplaceAllString(string(text), ""), -1) {
 		all = append(all, strings.Map(func(r rune) rune {
 			switch {
@@ -221,9 +215,7 @@ func sources(t *testing.T, f func(path, text string)) {
 		f(strings.TrimPrefix(path, root+"/"), string(text))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // nextLine finds the end of a line of a comment and the beginning of the next line.

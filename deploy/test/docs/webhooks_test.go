@@ -16,6 +16,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/needtest"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 // send sends a request with the key "broker", and stores the decoded answer in the parameter `into`. It fails the
@@ -23,23 +24,17 @@ import (
 func (p place) send(t *testing.T, method, path, body string, into any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+p.addr+"/api/2.5"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r.SetBasicAuth("broker", "")
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode >= 400 {
 		t.Fatalf("%s %s: got %d %s, %v; want success", method, path, answer.StatusCode, text, err)
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, into))
 }
 
 // TestTheReceiverOfTheContractWorks runs the receiver in docs/contract.md, "Webhooks", in which only the address is
@@ -52,9 +47,7 @@ func TestTheReceiverOfTheContractWorks(t *testing.T) {
 	}
 	p := newPlace(t, "--webhook-networks", "127.0.0.0/8", "--webhook-http")
 	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, port, _ := strings.Cut(addr, ":")
 	var made struct {
 		Data   struct{ ID string }
@@ -68,9 +61,7 @@ func TestTheReceiverOfTheContractWorks(t *testing.T) {
 	receiver := exec.CommandContext(ctx, "python3", "-c", strings.ReplaceAll(code[1], "9000", port))
 	receiver.Env, receiver.Dir = []string{"SECRET=" + made.Access.Secret}, filepath.Clean(p.dir)
 	receiver.Stdout, receiver.Stderr = output, output
-	if err := receiver.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, receiver.Start())
 	defer func() {
 		cancel()
 		_ = receiver.Wait() // the error only says that cancel has killed the receiver
@@ -79,9 +70,7 @@ func TestTheReceiverOfTheContractWorks(t *testing.T) {
 		answer, err := http.Post("http://127.0.0.1:"+port+"/", "application/json", strings.NewReader("{}"))
 		if err == nil {
 			answer.Body.Close()
-			if answer.StatusCode != http.StatusUnauthorized {
-				t.Errorf("a message without a signature: got %d, want 401", answer.StatusCode)
-			}
+			expect.Equal(t, answer.StatusCode, http.StatusUnauthorized, "a message without a signature")
 			break
 		}
 		if ctx.Err() != nil {

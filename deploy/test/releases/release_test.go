@@ -18,6 +18,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // platform is this machine's operating system and processor, in the form that releases use. The tests make no
@@ -47,9 +48,7 @@ func files(t *testing.T, dir string) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return all
 }
 
@@ -109,9 +108,7 @@ func unpack(t *testing.T, archive []byte) map[string][]byte {
 		if err == io.EOF {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if all[header.Name], err = io.ReadAll(r); err != nil {
 			t.Fatal(err)
 		}
@@ -158,9 +155,7 @@ func checkImage(t *testing.T, dist, name string) {
 	layer := manifest.Layers[0]
 	got := []any{config.Architecture, config.Config.User, config.Config.Entrypoint, config.RootFS.IDs}
 	want := []any{runtime.GOARCH, "65532:65532", []string{"/service"}, []string{layer.Digest}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "%s", name)
 	program := unpack(t, at(layer))["service"]
 	if !bytes.Equal(program, readFile(t, filepath.Join(dist, platform, name))) {
 		t.Errorf("%s: got another program in the image, want the release's program", name)
@@ -190,9 +185,7 @@ func upgrade(t *testing.T, dist, next string) {
 	} {
 		for _, name := range []string{"registry", "registryctl"} {
 			write(t, filepath.Join(bare, name+".new"), readFile(t, filepath.Join(c.dist, platform, name)), 0o755)
-			if err := os.Rename(filepath.Join(bare, name+".new"), filepath.Join(bare, name)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.Rename(filepath.Join(bare, name+".new"), filepath.Join(bare, name)))
 			if got := run(t, ".", "chroot", bare, "/"+name, "--version"); !strings.HasPrefix(got, name+" "+c.version+", revision "+commit) {
 				t.Errorf("%s: got %q, want version %s of %s", c.when, got, c.version, commit)
 			}

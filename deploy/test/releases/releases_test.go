@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 const root = "../../.." // the root of the repository
@@ -64,28 +65,20 @@ func try(t *testing.T, dir, name string, args ...string) (string, error) {
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return addr
 }
 
 // write writes a file, and creates its directory if needed.
 func write(t *testing.T, path string, text []byte, mode os.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, mode); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.OK(t, os.WriteFile(path, text, mode))
 }
 
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return text
 }

@@ -16,6 +16,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/deploy/test/rig/clients"
+	"asset-registry/shared/testing/expect"
 )
 
 // plan is the file that belongs to each document.
@@ -57,9 +58,7 @@ func newStory(t *testing.T, address string, search bool) *story {
 		}
 	}
 	var creation struct{ Data client.Fields }
-	if err := json.Unmarshal([]byte(clients.Creation), &creation); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(clients.Creation), &creation))
 	s.new = creation.Data
 	return s
 }
@@ -189,9 +188,7 @@ func (s *story) handOver(ctx context.Context) error {
 		return err
 	}
 	_, err = s.broker.Patch(ctx, a.id, client.Fields{"title": "stolen"}, client.Write{Token: a.access.Token})
-	if got := client.StatusOf(err); got != http.StatusForbidden {
-		s.t.Errorf("got status %d for the former owner, want 403", got)
-	}
+	expect.Equal(s.t, client.StatusOf(err), http.StatusForbidden, "status for the former owner")
 	a.access, a.owner = made.Access, s.broker3
 	return s.remember(ctx, a)
 }

@@ -10,6 +10,7 @@ import (
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/randtest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // former is the commit of the previous version. When a release is made, it is set to the commit of the previous
@@ -34,14 +35,10 @@ func formerPrograms(t *testing.T) string {
 		return *bin
 	}
 	source := filepath.Join(work, "source")
-	if err := os.MkdirAll(source, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(source, 0o700))
 	run(t, source, "tar", "-xf", archive)
 	dir, err := os.MkdirTemp(programs, "former")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags=nomsgpack", "-o", dir + string(filepath.Separator),
 		"./deploy/registry/cmd/registry"}
 	for _, service := range services {
@@ -93,9 +90,7 @@ func (m *mixed) use(from string, services ...string) {
 		if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
 			m.t.Fatal(err)
 		}
-		if err := os.Symlink(filepath.Join(from, service), link); err != nil {
-			m.t.Fatal(err)
-		}
+		expect.OK(m.t, os.Symlink(filepath.Join(from, service), link))
 	}
 }
 

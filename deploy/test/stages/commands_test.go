@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // testCommand is a "go test" in the Makefile, a script or a document.
@@ -102,9 +104,7 @@ func listed(t *testing.T, expression []string) (folders []string) {
 		t.Fatalf("%s: %v", expression[1], err)
 	}
 	absolute, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, folder := range strings.Fields(string(printed)) {
 		folders = append(folders, strings.TrimPrefix(folder, absolute+"/"))
 	}

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // linesFile has the most lines of code that the product and its tests may have. Anyone may lower a number. A commit that
@@ -122,9 +124,7 @@ func limitsOfLines(t *testing.T, text string) map[string]int {
 func fileText(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../..", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(text)
 }
 

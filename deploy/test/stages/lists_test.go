@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // read holds what the tests of a package contain: their functions, their calls, and all texts that may be the name
@@ -76,9 +78,7 @@ func packages(t *testing.T) map[string]read {
 		all[dir] = p
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	parsed = all
 	return all
 }
@@ -100,9 +100,7 @@ func dryRun(t *testing.T, targets ...string) string {
 func targets(t *testing.T) (names []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, rule := range regexp.MustCompile(`(?m)^([a-z0-9-]+):.*\n\t`).FindAllStringSubmatch(string(text), -1) {
 		names = append(names, rule[1])
 	}
@@ -128,15 +126,11 @@ func files(t *testing.T, patterns ...string) string {
 	cmd := exec.CommandContext(t.Context(), "git", append([]string{"ls-files", "-z", "--"}, patterns...)...)
 	cmd.Dir = root
 	printed, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var all strings.Builder
 	for name := range strings.SplitSeq(strings.Trim(string(printed), "\x00"), "\x00") {
 		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all.Write(text)
 	}
 	return all.String()
@@ -228,9 +222,7 @@ func TestAListThatNamesNoTestIsFound(t *testing.T) {
 		{"go test -fuzz B ./a", "-fuzz", "B"},
 		{"go test -run TestA ./c", "-run", "TestA"},
 	} {
-		if got := strings.Join(unmatched(commands(t, c.command)[0], c.flag, all), " "); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.command, got, c.want)
-		}
+		expect.Equal(t, strings.Join(unmatched(commands(t, c.command)[0], c.flag, all), " "), c.want, "%s", c.command)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // chosen lists files that may skip tests, with the reason. These skips do not depend on the machine: the caller wants
@@ -30,9 +32,7 @@ var chosen = map[string]string{
 func needs(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../needs.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	rows := map[string][]string{}
 	for line := range strings.Lines(string(text)) {
 		if fields := strings.Fields(line); len(fields) > 0 && fields[0] != "#" {
@@ -140,9 +140,7 @@ func (r read) needs() (all []string) {
 // not run, and why.
 func TestAMissingNeedIsToldAtTheEnd(t *testing.T) {
 	missing, err := filepath.Abs("../missing.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, c := range []struct {
 		ci, table string
 		status    int
@@ -155,12 +153,8 @@ func TestAMissingNeedIsToldAtTheEnd(t *testing.T) {
 		cmd := script(t.Context(), t, t.TempDir(), "good lacks")
 		cmd.Env = append(cmd.Env, "CI="+c.ci, "MISSING="+missing, "NOT_TESTED="+outer)
 		printed, err := cmd.CombinedOutput()
-		if got := end(t, err); got != c.status {
-			t.Errorf("CI=%s: got the status %d, want %d", c.ci, got, c.status)
-		}
-		if got := table(printed); got != c.table {
-			t.Errorf("CI=%s: got the table %q, want %q", c.ci, got, c.table)
-		}
+		expect.Equal(t, end(t, err), c.status, "CI=%s: the status", c.ci)
+		expect.Equal(t, table(printed), c.table, "CI=%s: the table", c.ci)
 		const line = "one: x is missing: there is none\n"
 		if got := strings.Contains(string(printed), "\nnot tested here: lacks: "+line); got != c.told {
 			t.Errorf("CI=%s: told at the end: got %v, want %v; output: %s", c.ci, got, c.told, printed)
@@ -174,9 +168,7 @@ func TestAMissingNeedIsToldAtTheEnd(t *testing.T) {
 // TestTheGateSetsCI checks that a missing need fails the landing gate.
 func TestTheGateSetsCI(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, ".ci/run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, run, _ := strings.Cut(string(text), "\nexport CI=true ")
 	if !strings.Contains(run, "\nmake test-all\n") {
 		t.Error("got no CI=true before the stages, want it")
@@ -189,23 +181,15 @@ func TestSetupNamesWhatIsMissing(t *testing.T) {
 	bare := t.TempDir()
 	for _, name := range []string{"bash", "sed", "awk", "sort", "tr", "dirname", "env", "go"} {
 		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(path, filepath.Join(bare, name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.OK(t, os.Symlink(path, filepath.Join(bare, name)))
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bare, "bash"), "../setup.sh", "test-log")
 	cmd.Env = []string{"PATH=" + bare}
 	printed, err := cmd.CombinedOutput()
-	if got := end(t, err); got != 1 {
-		t.Errorf("got the status %d, want 1", got)
-	}
+	expect.Equal(t, end(t, err), 1, "the status")
 	want := "these are missing, please install them: column curl gcc jq openssl python3 redis-server spin"
-	if got := strings.TrimSpace(string(printed)); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Equal(t, strings.TrimSpace(string(printed)), want, "")
 }
 
 // TestSetupWaitsForABusyApt runs setup.sh with an apt-get whose package lists are locked by another process at
@@ -214,12 +198,8 @@ func TestSetupWaitsForABusyApt(t *testing.T) {
 	bare, home, temporary := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, name := range []string{"bash", "sed", "awk", "sort", "tr", "dirname", "env", "go", "mkdir", "flock", "id", "touch"} {
 		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(path, filepath.Join(bare, name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.OK(t, os.Symlink(path, filepath.Join(bare, name)))
 	}
 	for name, text := range map[string]string{
 		"sudo":  `exec "$@"`,
@@ -228,9 +208,7 @@ func TestSetupWaitsForABusyApt(t *testing.T) {
 			[ "$1" != update ] || [ -e "$HOME/free" ] || { touch "$HOME/free"; exit 100; }`,
 	} {
 		script := "#!" + filepath.Join(bare, "bash") + "\n" + text + "\n"
-		if err := os.WriteFile(filepath.Join(bare, name), []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(bare, name), []byte(script), 0o700))
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bare, "bash"), "../setup.sh")
 	cmd.Env = []string{"PATH=" + bare, "HOME=" + home, "TMPDIR=" + temporary}
@@ -238,9 +216,7 @@ func TestSetupWaitsForABusyApt(t *testing.T) {
 		t.Fatalf("got %v: %s", err, printed)
 	}
 	text, err := os.ReadFile(filepath.Join(home, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if len(lines) != 3 || lines[0] != "update -qq" || lines[1] != "update -qq" ||
 		!strings.HasPrefix(lines[2], "install -y -qq --no-upgrade -o DPkg::Lock::Timeout=") {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"asset-registry/shared/disktest"
+	"asset-registry/shared/testing/expect"
 )
 
 const root = "../../.."
@@ -59,13 +60,9 @@ no-packages:
 func script(ctx context.Context, t *testing.T, dir string, lanes ...string) *exec.Cmd {
 	t.Helper()
 	path, err := filepath.Abs("../stages.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	place := t.TempDir()
-	if err := os.WriteFile(filepath.Join(place, "Makefile"), []byte(rules), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(place, "Makefile"), []byte(rules), 0o600))
 	cmd := exec.CommandContext(ctx, path, lanes...)
 	cmd.Dir = place
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "MAKEFLAGS=", "BEGUN="+filepath.Join(dir, "begun"))
@@ -126,12 +123,8 @@ func TestAStageThatDidNotPassIsRed(t *testing.T) {
 				lanes = strings.Split(c.lanes, "|")
 			}
 			printed, err := script(ctx, t, t.TempDir(), lanes...).CombinedOutput()
-			if got := end(t, err); got != c.status {
-				t.Errorf("got the status %d, want %d", got, c.status)
-			}
-			if got := table(printed); got != c.want {
-				t.Errorf("got the table %q, want %q", got, c.want)
-			}
+			expect.Equal(t, end(t, err), c.status, "the status")
+			expect.Equal(t, table(printed), c.want, "the table")
 			if ran := bytes.Contains(printed, []byte("begins")); ran != (c.status != 2) {
 				t.Errorf("a stage ran: got %v, want %v", ran, c.status != 2)
 			}
@@ -167,24 +160,18 @@ func TestAWriteThatFailsIsRed(t *testing.T) {
 	})
 	t.Run("a folder that a stage fills", func(t *testing.T) {
 		printed, err := script(t.Context(), t, disktest.New(t, 1), "good", "full other").CombinedOutput()
-		if got := end(t, err); got != 1 {
-			t.Errorf("got the status %d, want 1", got)
-		}
+		expect.Equal(t, end(t, err), 1, "the status")
 		if !strings.HasSuffix(string(printed), "FAILED: full other\n") {
 			t.Errorf("got %s, want both stages after the last space was used named as failed", printed)
 		}
 	})
 	t.Run("an output that takes nothing", func(t *testing.T) {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer full.Close()
 		cmd := script(t.Context(), t, t.TempDir(), "good", "other")
 		cmd.Stdout = full
-		if got := end(t, cmd.Run()); got != 1 {
-			t.Errorf("got the status %d, want 1", got)
-		}
+		expect.Equal(t, end(t, cmd.Run()), 1, "the status")
 	})
 }
 
@@ -195,25 +182,17 @@ func TestAnInterruptShowsWhatRan(t *testing.T) {
 	cmd := script(t.Context(), t, dir, "good", "slow other")
 	var printed bytes.Buffer
 	cmd.Stdout = &printed
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "begun")); err == nil {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if got := end(t, cmd.Wait()); got != 1 {
-		t.Errorf("got the status %d, want 1", got)
-	}
+	expect.OK(t, cmd.Process.Signal(syscall.SIGTERM))
+	expect.Equal(t, end(t, cmd.Wait()), 1, "the status")
 	want := "good passed, slow interrupted, other did not run, FAILED: slow other"
-	if got := table(printed.Bytes()); got != want {
-		t.Errorf("got the table %q, want %q", got, want)
-	}
+	expect.Equal(t, table(printed.Bytes()), want, "the table")
 	if !strings.Contains(printed.String(), "it begins\n") {
 		t.Errorf("got %s, want the output of the interrupted stage", &printed)
 	}

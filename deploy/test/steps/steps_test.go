@@ -22,6 +22,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -61,17 +62,13 @@ func steps(t *testing.T, dir string) map[place]int {
 	text := filepath.Join(t.TempDir(), "steps")
 	run(t, "go", "tool", "covdata", "textfmt", "-i", dir, "-o", text)
 	f, err := os.Open(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	all := map[place]int{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if found := placeLine.FindStringSubmatch(lines.Text()); found != nil {
 			n, err := strconv.Atoi(found[2])
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			all[place(found[1])] += n
 		}
 	}
@@ -167,9 +164,7 @@ func sendAll(t *testing.T, bin string, n int) {
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return addr
 }
 
@@ -184,9 +179,7 @@ const (
 func (r *registry) send(addr, method, path, body string, headers ...string) string {
 	r.t.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, err)
 	defer c.Close()
 	head := append([]string{method + " " + path + " HTTP/1.1", "Host: a", "Connection: close"}, headers...)
 	if body != "" {

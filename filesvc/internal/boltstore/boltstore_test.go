@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/storetest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestConformance(t *testing.T) {
@@ -18,21 +19,15 @@ func TestConformance(t *testing.T) {
 	open := func(t *testing.T) storetest.Metadata {
 		t.Helper()
 		if last != nil {
-			if err := last.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, last.Close())
 		}
 		s, err := Open(path, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		last = s
 		return s
 	}
 	storetest.RunMetadata(t, open, open)
-	if err := last.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, last.Close())
 }
 
 // TestAStoreWithoutListsOfBrokersGetsThem opens a store of a version that had no such lists.
@@ -40,33 +35,23 @@ func TestAStoreWithoutListsOfBrokersGetsThem(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "files.db")
 	open := func() *Store {
 		s, err := Open(path, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return s
 	}
 	s := open()
 	for i, broker := range []string{"a", "b", "a"} {
 		f := file.File{ID: fmt.Sprint(i), Broker: broker, State: file.Stored, Revision: 1}
-		if err := s.Create(t.Context(), f); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Create(t.Context(), f))
 	}
-	if err := s.file.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(ownBucket) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(ownBucket) }))
+	expect.OK(t, s.Close())
 	s = open()
 	gone := ownKey("a", "of a file that a former version has deleted")
 	err := s.file.Update(func(tx *bbolt.Tx) error {
 		own := tx.Bucket(ownBucket)
 		return errors.Join(own.Delete(ownKey("a", "2")), own.Put(gone, []byte{}))
 	})
-	if err := errors.Join(err, s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, s.Close()))
 	s = open()
 	defer s.Close()
 	if own, err := s.Own(t.Context(), "a", "", 10); err != nil || len(own) != 2 || own[1].ID != "2" {

@@ -18,6 +18,7 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/testing/expect"
 )
 
 var at = time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
@@ -32,9 +33,7 @@ func twoFiles(t *testing.T) (*Store, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "files.db")
 	s, err := Open(path, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	if err := errors.Join(s.Create(t.Context(), of(1, file.Registered, 0)), s.Create(t.Context(), of(2, file.Stored, 7)),
 		s.SetReading(t.Context(), file.Reading{Position: 1, Complete: at})); err != nil {
@@ -80,18 +79,12 @@ func TestAFailureIsNoAnswer(t *testing.T) {
 	leave()
 	for _, c := range calls {
 		s, _ := twoFiles(t)
-		if err := c.do(gone, s); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s for a caller who has left: got %v, want %v", c.name, err, context.Canceled)
-		}
+		expect.Err(t, c.do(gone, s), context.Canceled, "%s for a caller who has left", c.name)
 		if c.damages != nil {
 			change(t, s, c.damages, func(value []byte) []byte { return value[:len(value)/2] })
-			if err := c.do(t.Context(), s); !errors.Is(err, boltfile.ErrDamaged) {
-				t.Errorf("%s of damaged %s: got %v, want %v", c.name, c.damages, err, boltfile.ErrDamaged)
-			}
+			expect.Err(t, c.do(t.Context(), s), boltfile.ErrDamaged, "%s of damaged %s", c.name, c.damages)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Close())
 		if err := c.do(t.Context(), s); err == nil {
 			t.Errorf("%s of a closed store: got no error, want one", c.name)
 		}
@@ -141,9 +134,7 @@ func TestADamagedFileIsFound(t *testing.T) {
 		if f, err := s.Get(t.Context(), of(1, "", 0).ID); !errors.Is(err, boltfile.ErrDamaged) {
 			t.Errorf("%s: got %+v and %v, want %v", name, f, err, boltfile.ErrDamaged)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Close())
 		faults := Check(path, nil, func(file.File) error { return nil })
 		if len(faults) != 2 || !errors.Is(faults[0], boltfile.ErrDamaged) || !errors.Is(faults[1], boltfile.ErrDamaged) {
 			t.Errorf("%s: got the faults %v, want two damaged files", name, faults)
@@ -165,9 +156,7 @@ func TestCheck(t *testing.T) {
 		{"a removed file counts nothing", func(t *testing.T, s *Store) {
 			f := of(4, file.Removed, 5)
 			f.SHA256 = "x"
-			if err := errors.Join(s.Create(t.Context(), f), s.Create(t.Context(), of(5, file.Removed, 0))); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, errors.Join(s.Create(t.Context(), f), s.Create(t.Context(), of(5, file.Removed, 0))))
 		}, "", nil},
 		{"a file is refused", func(*testing.T, *Store) {}, file.Stored, []string{refused.Error()}},
 		{"a count is another one", func(t *testing.T, s *Store) {
@@ -179,9 +168,7 @@ func TestCheck(t *testing.T) {
 	} {
 		s, path := twoFiles(t)
 		c.change(t, s)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Close())
 		seen := 0
 		faults := Check(path, nil, func(f file.File) error {
 			if seen++; f.State == c.refuse {
@@ -243,9 +230,7 @@ func TestManyFaultsAreEnough(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	if got := Check(path, nil, func(file.File) error { return errors.New("refused") }); len(got) != maxFaults {
 		t.Errorf("got %d faults, want %d", len(got), maxFaults)
 	}
@@ -257,12 +242,8 @@ func TestCopiesAreNoFiles(t *testing.T) {
 	s, path := twoFiles(t)
 	copies := filepath.Join(t.TempDir(), "copies.db")
 	c, err := OpenCopies(copies)
-	if err := errors.Join(err, s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(c.Create(t.Context(), of(1, file.Stored, 7)), c.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, s.Close()))
+	expect.OK(t, errors.Join(c.Create(t.Context(), of(1, file.Stored, 7)), c.Close()))
 	if _, err := OpenCopies(path); err == nil {
 		t.Error("files as copies: got no error, want one")
 	}
@@ -275,9 +256,7 @@ func TestCopiesAreNoFiles(t *testing.T) {
 	if f, err := c.Get(t.Context(), of(1, "", 0).ID); err != nil || f.Size != 7 {
 		t.Errorf("copies: got %+v and %v, want the copy", f, err)
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, c.Close())
 }
 
 // TestASnapshotIsWholeOrAFailure takes two snapshots. The first one must have the files. The second one has nowhere
@@ -286,22 +265,14 @@ func TestASnapshotIsWholeOrAFailure(t *testing.T) {
 	s, _ := twoFiles(t)
 	path := filepath.Join(t.TempDir(), "snapshot.db")
 	to, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.Snapshot(func(int64) (io.Writer, error) { return to, nil }), to.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, errors.Join(s.Snapshot(func(int64) (io.Writer, error) { return to, nil }), to.Close()))
 	snapshot, err := Open(path, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer snapshot.Close()
 	if files, err := snapshot.Page(t.Context(), "", 9); err != nil || len(files) != 2 {
 		t.Errorf("got %+v and %v, want two files", files, err)
 	}
 	full := errors.New("there is no room")
-	if err := s.Snapshot(func(int64) (io.Writer, error) { return nil, full }); !errors.Is(err, full) {
-		t.Errorf("got %v, want %v", err, full)
-	}
+	expect.Err(t, s.Snapshot(func(int64) (io.Writer, error) { return nil, full }), full, "")
 }

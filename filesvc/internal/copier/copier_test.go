@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestFilesOfDocumentsAreCopied checks that the copier copies the files that documents name, and requests
@@ -224,9 +225,7 @@ func TestDocumentsThatContradictEachOther(t *testing.T) {
 	r.assets.put(2, document(1, "y"))
 	r.mustCatchUp()
 	r.has(1, "x")
-	if got := r.Counts.Refused.Load(); got != 1 {
-		t.Errorf("got %d refused documents, want 1", got)
-	}
+	expect.Equal(t, r.Counts.Refused.Load(), 1, "refused documents")
 	r.assets.put(1) // now only the second document names the file
 	r.reopen()
 	r.mustCatchUp()
@@ -245,14 +244,10 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 		r.assets.put(n, document(n, "x"))
 	}
 	for n := range 2 { // bytes without metadata
-		if err := r.Bytes.Put(t.Context(), id(n)+"-"+sum("x")[:16], strings.NewReader("x")); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, r.Bytes.Put(t.Context(), id(n)+"-"+sum("x")[:16], strings.NewReader("x")))
 	}
 	half := filepath.Join(r.dir, "files", "new", id(2)+"-"+sum("x")[:16])
-	if err := os.WriteFile(half, []byte("?"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(half, []byte("?"), 0o600))
 	if err := r.Bytes.NoteRemoval(t.Context(), file.File{ID: id(1), State: file.Removed}); err != nil { // not applied
 		t.Fatal(err)
 	}
@@ -307,9 +302,7 @@ func TestAnotherStartWritesNothing(t *testing.T) {
 	r.mustCatchUp()
 	r.reopen()
 	before, err := os.ReadFile(filepath.Join(r.dir, "files.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r.mustCatchUp()
 	after, err := os.ReadFile(filepath.Join(r.dir, "files.db"))
 	if err != nil || !bytes.Equal(before, after) {

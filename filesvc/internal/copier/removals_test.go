@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestRemovalsAreApplied removes files before and after they are copied, a file that is too large to be copied, and a
@@ -55,9 +56,7 @@ func TestRemovalsAreApplied(t *testing.T) {
 	if got := r.requests("/get/" + id(0)); got != asked {
 		t.Errorf("got %d more requests for a removed file, want none", got-asked)
 	}
-	if got := r.Counts.Removed.Load(); got != 0 {
-		t.Errorf("got %d new removals, want none", got)
-	}
+	expect.Equal(t, r.Counts.Removed.Load(), 0, "new removals")
 	r.mustList(want...)
 }
 
@@ -244,9 +243,7 @@ func TestAFileIsRemovedWhileItIsCopied(t *testing.T) {
 		io.WriteString(w, "half")
 		w.(http.Flusher).Flush()
 		r.remove(id(1))
-		if err := r.readRemovals(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, r.readRemovals(context.WithoutCancel(t.Context())))
 		io.WriteString(w, " done")
 	})
 	r.assets.put(1, document(1, "half done"))

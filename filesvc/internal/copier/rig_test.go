@@ -25,6 +25,7 @@ import (
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/testing/expect"
 )
 
 func id(n int) string { return fmt.Sprintf("%032x", n) }
@@ -121,9 +122,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) open() {
 	r.t.Helper()
 	bytes, err := dirstore.Open(filepath.Join(r.dir, "files"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, err)
 	if r.store, err = boltstore.OpenCopies(filepath.Join(r.dir, "files.db")); err != nil {
 		r.t.Fatal(err)
 	}
@@ -140,9 +139,7 @@ func (r *rig) open() {
 // reopen closes the copies and opens them like a new process.
 func (r *rig) reopen() {
 	r.t.Helper()
-	if err := r.store.Close(); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, r.store.Close())
 	r.open()
 }
 
@@ -237,17 +234,13 @@ func (r *rig) blobs() (names []string) {
 		}
 		return err
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, err)
 	return names
 }
 
 func (r *rig) mustCatchUp() {
 	r.t.Helper()
-	if err := r.CatchUp(r.t.Context()); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, r.CatchUp(r.t.Context()))
 }
 
 // mustList fails the test unless a mirror of this mirror would read these removals.

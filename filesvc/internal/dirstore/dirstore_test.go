@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/storetest"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestConformance(t *testing.T) {
@@ -23,9 +24,7 @@ func TestConformance(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	storetest.RunBytes(t, s)
 }
 
@@ -34,23 +33,17 @@ func TestConformance(t *testing.T) {
 func TestTidy(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	before := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
 	for name, at := range map[string]time.Time{
 		"written": before, "left": before.Add(-1), "left too": before.Add(-1), ".nfs1": before.Add(-1),
 	} {
 		name = filepath.Join(dir, unfinished, name)
-		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, at, at)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, at, at)))
 	}
 	left := func() (names []string) {
 		entries, err := os.ReadDir(filepath.Join(dir, unfinished))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
@@ -61,19 +54,13 @@ func TestTidy(t *testing.T) {
 	if err := s.Tidy(ended, before); !errors.Is(err, context.Canceled) || len(left()) != 4 {
 		t.Errorf("after the end of its context: got %v and %q, want %v and all files", err, left(), context.Canceled)
 	}
-	if _, err := s.Names(ended, "", 9); !errors.Is(err, context.Canceled) {
-		t.Errorf("names after the end of the context: got %v, want %v", err, context.Canceled)
-	}
+	expect.ErrOf(t, context.Canceled, "names after the end of the context")(s.Names(ended, "", 9))
 	if err := s.Tidy(t.Context(), before); err != nil || !slices.Equal(left(), []string{".nfs1", "written"}) {
 		t.Errorf("got %v and %q, want the hidden file and the one that is being written", err, left())
 	}
 	full := filepath.Join(dir, unfinished, "full")
-	if err := errors.Join(os.MkdirAll(filepath.Join(full, "x"), 0o700), os.Chtimes(full, before, before.Add(-1))); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Tidy(t.Context(), before); !errors.Is(err, syscall.ENOTEMPTY) {
-		t.Errorf("what cannot be removed: got %v, want %v", err, syscall.ENOTEMPTY)
-	}
+	expect.OK(t, errors.Join(os.MkdirAll(filepath.Join(full, "x"), 0o700), os.Chtimes(full, before, before.Add(-1))))
+	expect.Err(t, s.Tidy(t.Context(), before), syscall.ENOTEMPTY, "what cannot be removed")
 }
 
 const (
@@ -91,13 +78,9 @@ func TestALostDirectoryIsAFault(t *testing.T) {
 		"put": s.Put(t.Context(), blob, strings.NewReader("x")), "remove": s.Remove(t.Context(), blob), "names": named,
 		"tidy": s.Tidy(t.Context(), time.Now()), "note": s.NoteRemoval(t.Context(), file.File{ID: id}),
 	} {
-		if !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: got %v, want %v", what, err, fs.ErrNotExist)
-		}
+		expect.Err(t, err, fs.ErrNotExist, "%s", what)
 	}
-	if _, err := s.Open(t.Context(), blob); !errors.Is(err, file.ErrNotFound) {
-		t.Errorf("open: got %v, want %v", err, file.ErrNotFound)
-	}
+	expect.ErrOf(t, file.ErrNotFound, "open")(s.Open(t.Context(), blob))
 	if ids, err := s.Removed(t.Context(), "", 9); err != nil || len(ids) != 0 {
 		t.Errorf("removals: got %q and %v, want none", ids, err)
 	}
@@ -129,13 +112,9 @@ func TestADamagedDirectoryIsAFault(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		s, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		lost := filepath.Join(dir, c.lost)
-		if err := errors.Join(os.Remove(lost), os.WriteFile(lost, nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(os.Remove(lost), os.WriteFile(lost, nil, 0o600)))
 		for what, do := range c.do {
 			if err := do(t.Context(), s); err == nil || errors.Is(err, file.ErrNotFound) {
 				t.Errorf("%s is a file, %s: got %v, want an error", c.lost, what, err)
@@ -148,9 +127,7 @@ func TestADamagedDirectoryIsAFault(t *testing.T) {
 // fail.
 func TestADirectoryThatCannotBeMade(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	// Linux takes paths of at most 4095 bytes. A directory with a path of 4093 bytes can have no shard, and one with a
 	// path of 4092 bytes can have no directory of unfinished files.
 	long := func(length int) string {
@@ -175,13 +152,9 @@ func TestADamagedRemovalIsAFault(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		s, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		path := filepath.Join(dir, removals, id)
-		if err := errors.Join(s.NoteRemoval(t.Context(), file.File{ID: id, State: file.Removed}), damage(path)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(s.NoteRemoval(t.Context(), file.File{ID: id, State: file.Removed}), damage(path)))
 		got, err := s.Removals(t.Context())
 		if err == nil || (what == "a directory") != errors.Is(err, syscall.EISDIR) {
 			t.Errorf("%s: got %v and %v, want an error that says what is wrong", what, got, err)
@@ -193,25 +166,17 @@ func TestADamagedRemovalIsAFault(t *testing.T) {
 // other bytes must stay.
 func TestANameIsWrittenOnce(t *testing.T) {
 	s, err := Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	from, to := io.Pipe()
 	first := make(chan error)
 	go func() { first <- s.Put(t.Context(), blob, from) }()
 	if _, err := to.Write([]byte("first")); err != nil { // returns when the first call reads
 		t.Fatal(err)
 	}
-	if err := s.Put(t.Context(), blob, strings.NewReader("second")); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("got %v, want %v", err, fs.ErrExist)
-	}
-	if err := errors.Join(to.Close(), <-first); err != nil {
-		t.Fatal(err)
-	}
+	expect.Err(t, s.Put(t.Context(), blob, strings.NewReader("second")), fs.ErrExist, "")
+	expect.OK(t, errors.Join(to.Close(), <-first))
 	b, err := s.Open(t.Context(), blob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer b.Close()
 	if text, err := io.ReadAll(b); err != nil || string(text) != "first" {
 		t.Errorf("got %q and %v, want the first bytes", text, err)
@@ -223,19 +188,11 @@ func TestANameIsWrittenOnce(t *testing.T) {
 func TestWhatOthersLeaveIsNoName(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Put(t.Context(), blob, strings.NewReader("x")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.NoteRemoval(t.Context(), file.File{ID: id, State: file.Removed}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, s.Put(t.Context(), blob, strings.NewReader("x")))
+	expect.OK(t, s.NoteRemoval(t.Context(), file.File{ID: id, State: file.Removed}))
 	for _, name := range []string{"00/00.txt", "00/lost+found", removals + "/" + id + ".new1", removals + "/x"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	if names, err := s.Names(t.Context(), "", 9); err != nil || !slices.Equal(names, []string{blob}) {
 		t.Errorf("names: got %q and %v, want the one of the bytes", names, err)

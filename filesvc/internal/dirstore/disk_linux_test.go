@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/disktest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAFullDiskKeepsWhatItHas fills the disk in the middle of a Put. The bytes that were stored before must stay.
@@ -17,12 +18,8 @@ func TestAFullDiskKeepsWhatItHas(t *testing.T) {
 	const kept, refused = "00000000000000000000000000000000-0000000000000000", "00000000000000000000000000000000-0000000000000001"
 	dir := disktest.New(t, 8)
 	s, err := Open(filepath.Join(dir, "files"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Put(t.Context(), kept, strings.NewReader("kept")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, s.Put(t.Context(), kept, strings.NewReader("kept")))
 	large := func() io.Reader { return io.LimitReader(zeros{}, 16<<20) }
 	for range 3 { // a failure must leave nothing that takes up room
 		if err := s.Put(t.Context(), refused, large()); !errors.Is(err, file.ErrFull) {
@@ -30,16 +27,10 @@ func TestAFullDiskKeepsWhatItHas(t *testing.T) {
 		}
 	}
 	disktest.Fill(t, dir)
-	if err := s.Put(t.Context(), refused, strings.NewReader("x")); !errors.Is(err, file.ErrFull) {
-		t.Errorf("got %v, want %v", err, file.ErrFull)
-	}
-	if _, err := s.Open(t.Context(), refused); !errors.Is(err, file.ErrNotFound) {
-		t.Errorf("got %v, want %v", err, file.ErrNotFound)
-	}
+	expect.Err(t, s.Put(t.Context(), refused, strings.NewReader("x")), file.ErrFull, "")
+	expect.ErrOf(t, file.ErrNotFound, "")(s.Open(t.Context(), refused))
 	b, err := s.Open(t.Context(), kept)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer b.Close()
 	if text, err := io.ReadAll(b); err != nil || string(text) != "kept" {
 		t.Errorf("got %q and %v, want the file that was kept", text, err)

@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // closing is the result of a call, which must be closed if nobody waits for it.
@@ -57,12 +58,8 @@ func TestADiskThatHangsKeepsFewCalls(t *testing.T) {
 		}
 		close(hangs)
 		synctest.Wait()
-		if got := closed.Load(); got != callsAtOnce {
-			t.Errorf("got %d results closed, want %d", got, callsAtOnce)
-		}
-		if err := d.Try(t.Context(), func() error { return nil }); err != nil {
-			t.Errorf("after the disk goes on: got %v, want no error", err)
-		}
+		expect.Equal(t, closed.Load(), callsAtOnce, "results closed")
+		expect.Err(t, d.Try(t.Context(), func() error { return nil }), nil, "after the disk goes on")
 	})
 }
 
@@ -70,9 +67,7 @@ func TestErrorsOfADisk(t *testing.T) {
 	d := New()
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := d.Try(ended, func() error { return nil }); err != context.Canceled {
-		t.Errorf("after the end of its context: got %v, want %v", err, context.Canceled)
-	}
+	expect.Equal(t, d.Try(ended, func() error { return nil }), context.Canceled, "after the end of its context")
 	for _, c := range []struct {
 		err  error
 		kind fault.Kind
@@ -91,19 +86,13 @@ func TestErrorsOfADisk(t *testing.T) {
 // TestAFileKeepsItsPlaceUntilItIsClosed opens as many files as may be open at the same time.
 func TestAFileKeepsItsPlaceUntilItIsClosed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(name, nil, 0o600))
 	d := New()
 	for range filesAtOnce {
 		r, err := d.Open(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if len(d.files) == filesAtOnce {
-			if err := r.Close(); err != nil {
-				t.Error(err)
-			}
+			expect.Try(t, r.Close())
 			break
 		}
 		defer r.Close()
@@ -117,9 +106,7 @@ func TestAFileKeepsItsPlaceUntilItIsClosed(t *testing.T) {
 // TestAWriterSyncs counts what a writer has not synced.
 func TestAWriterSyncs(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	w := &Writer{Context: t.Context(), Disk: New(), File: f, Sync: 5}
 	for _, left := range []int{3, 0, 3} {

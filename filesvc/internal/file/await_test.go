@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // page1 is a feed with one asset, whose documents name the files in this list.
@@ -41,9 +42,7 @@ func TestDocumentsAreCompleted(t *testing.T) {
 	var files []File
 	for range 3 {
 		f, err := b.Register(t.Context(), broker, sum("content"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		files = append(files, f)
 	}
 	assets := &completions{fail: map[string]error{"gone": fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found")}}
@@ -52,9 +51,7 @@ func TestDocumentsAreCompleted(t *testing.T) {
 		{Naming{files[0].ID, "whole"}, true, false}, {Naming{files[1].ID, "later"}, false, false}, {Naming{"0", "unknown"}, false, false},
 		{Naming{files[2].ID, "removed"}, false, false},
 	}}
-	if err := follower.Read(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, follower.Read(t.Context()))
 	look := func(what string, want ...string) {
 		t.Helper()
 		slices.Sort(assets.done)
@@ -63,25 +60,17 @@ func TestDocumentsAreCompleted(t *testing.T) {
 		}
 		assets.done = nil
 	}
-	if err := follower.complete(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, follower.complete(t.Context()))
 	look("before the bytes")
-	if _, err := b.Remove(t.Context(), admin, files[2].ID, "it will never have bytes"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Upload(t.Context(), broker, files[0].ID, upload("content")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(b.Remove(t.Context(), admin, files[2].ID, "it will never have bytes"))(t)
+	expect.Get(b.Upload(t.Context(), broker, files[0].ID, upload("content")))(t)
 	assets.fail["b"] = errors.New("away")
 	if err := follower.complete(t.Context()); err == nil {
 		t.Error("got no error, want one of the asset that could not be changed")
 	}
 	look("one asset is away", "ed70 of 7 bytes in a")
 	delete(assets.fail, "b")
-	if err := follower.complete(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, follower.complete(t.Context()))
 	look("it is back", "ed70 of 7 bytes in b")
 	if left, err := b.memory.Awaiting(t.Context(), Naming{}, 10); err != nil || len(left) != 1 || left[0].Asset != "later" {
 		t.Errorf("got %v, %v, want the file that has not come", left, err)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestCollection(t *testing.T) {
@@ -47,12 +49,7 @@ func TestACollectionGoesOn(t *testing.T) {
 	b.clock = start.Add(2 * keep)
 	b.memory.reading.Complete = b.clock
 	for _, failing := range []string{"remove", "delete"} {
-		b.memory.step = func(operation string) error {
-			if operation == failing {
-				return errLost
-			}
-			return nil
-		}
+		b.memory.fails(failing, errLost)
 		if _, err := b.Collect(t.Context()); err == nil {
 			t.Errorf("%s: got no error, want one", failing)
 		}
@@ -128,9 +125,7 @@ func TestAClockSweepsNoUpload(t *testing.T) {
 			}
 		}
 		b.clock = start.Add(2 * keep)
-		if _, err := b.Service.Collect(t.Context(), func() time.Duration { return 3 * time.Hour }); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(b.Service.Collect(t.Context(), func() time.Duration { return 3 * time.Hour }))(t)
 		if _, err := b.Service.Collect(t.Context(), func() time.Duration { return 4 * time.Hour }); err != nil || len(b.memory.blobs) > 0 {
 			t.Errorf("a clock %v ahead, when it is right: got %d blobs, %v; want none", ahead, len(b.memory.blobs), err)
 		}

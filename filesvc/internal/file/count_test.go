@@ -7,6 +7,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestCounts ends uploads in each possible way, collects the files that nobody names, and removes a file twice.
@@ -21,12 +22,7 @@ func TestCounts(t *testing.T) {
 		failure error // error of the store of bytes
 	}{{"content", nil}, {"other", nil}, {"content", ErrFull}, {"content", errLost}, {"content", away}} {
 		f := b.register(t, "content")
-		b.memory.step = func(operation string) error {
-			if operation == "put" {
-				return c.failure
-			}
-			return nil
-		}
+		b.memory.fails("put", c.failure)
 		if stored, err := b.Upload(t.Context(), broker, f.ID, upload(c.text)); err == nil {
 			kept = stored
 		}
@@ -45,14 +41,10 @@ func TestCounts(t *testing.T) {
 	}
 	admin := identity.Identity{Role: identity.Administrator}
 	for range 2 { // the second removal changes nothing
-		if _, err := b.Remove(t.Context(), admin, kept.ID, "a reason"); err != nil {
-			t.Error(err)
-		}
+		expect.ErrOf(t, nil, "")(b.Remove(t.Context(), admin, kept.ID, "a reason"))
 	}
 	n := &b.Counts
 	got := []int64{n.Stored.Load(), n.Refused.Load(), n.Quota.Load(), n.Full.Load(), n.Failed.Load(), n.Collected.Load(),
 		n.Removed.Load(), n.Received.Load()}
-	if diff := cmp.Diff([]int64{1, 1, 1, 1, 2, 4, 1, int64(len("content"))}, got); diff != "" {
-		t.Errorf("got other counts (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]int64{1, 1, 1, 1, 2, 4, 1, int64(len("content"))}, got), "got other counts")
 }

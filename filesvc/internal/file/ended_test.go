@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestADrawingThatIsEndedIsDrawnLater has drawings that something else ends. They must be repeated five times with
@@ -84,9 +86,7 @@ func TestADrawingThatIsEndedIsDrawnLater(t *testing.T) {
 func TestAVerdictForgetsWhatWasEnded(t *testing.T) {
 	b, p := newBench(), &painter{do: func() error { return ErrEnded }}
 	f := b.add(t, image, true)
-	if err := b.drawAll(t, p); !errors.Is(err, ErrEnded) {
-		t.Errorf("got %v, want %v", err, ErrEnded)
-	}
+	expect.Err(t, b.drawAll(t, p), ErrEnded, "")
 	p.do = func() error { return ErrNoPicture }
 	b.clock = b.clock.Add(drawEvery)
 	must(t, f, b.drawOne(t.Context(), p, f.ID))
@@ -106,9 +106,7 @@ func TestAPauseOfAWrongClockEnds(t *testing.T) {
 	} {
 		b, p := newBench(), &painter{do: func() error { return ErrEnded }}
 		f := b.add(t, image, true)
-		if err := b.drawAll(t, p); !errors.Is(err, ErrEnded) {
-			t.Errorf("got %v, want %v", err, ErrEnded)
-		}
+		expect.Err(t, b.drawAll(t, p), ErrEnded, "")
 		p.do = works
 		b.clock, _ = b.clock.Add(step), b.missed.Swap(false)
 		must(t, f, b.drawOne(t.Context(), p, f.ID))

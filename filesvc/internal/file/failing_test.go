@@ -10,15 +10,12 @@ import (
 	"time"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestEachFailureOfAStoreIsTold makes each step of each operation fail, one at a time. The operation must then
 // return the error of the store.
 func TestEachFailureOfAStoreIsTold(t *testing.T) {
-	stored := func(t *testing.T, b *bench, text string) File {
-		f, err := b.Add(t.Context(), broker, upload(text))
-		return must(t, f, err)
-	}
 	follower := func(b *bench, all ...Named) Follower {
 		return Follower{Service: b.Service, Awaited: b.memory, Documents: &completions{}, Feed: page1(all)}
 	}
@@ -38,7 +35,7 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 			return func(ctx context.Context) error { return errorOf(b.Upload(ctx, broker, f.ID, upload("content"))) }
 		}},
 		{"upload of removed bytes", func(t *testing.T, b *bench) operation {
-			removed := stored(t, b, "content")
+			removed := b.stored(t, "content")
 			must(t, removed, errorOf(b.Remove(t.Context(), admin, removed.ID, "x")))
 			f := b.register(t, "content")
 			return func(ctx context.Context) error {
@@ -50,7 +47,7 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 			}
 		}},
 		{"open", func(t *testing.T, b *bench) operation {
-			f := stored(t, b, "content")
+			f := b.stored(t, "content")
 			return func(ctx context.Context) error {
 				f, err := b.Get(ctx, f.ID)
 				if err != nil {
@@ -65,7 +62,7 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 			return func(ctx context.Context) error { return errorOf(b.OpenPicture(ctx, b.memory.files[f.ID].Small)) }
 		}},
 		{"list", func(t *testing.T, b *bench) operation {
-			stored(t, b, "content")
+			b.stored(t, "content")
 			return func(ctx context.Context) error {
 				_, _, err := b.List(ctx, broker, "", "", 1)
 				return err
@@ -89,17 +86,17 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 			return func(ctx context.Context) error { return b.Name(ctx, f.ID, true) }
 		}},
 		{"remove", func(t *testing.T, b *bench) operation {
-			f := stored(t, b, "content")
-			stored(t, b, "content")
+			f := b.stored(t, "content")
+			b.stored(t, "content")
 			return func(ctx context.Context) error { return errorOf(b.Remove(ctx, admin, f.ID, "x")) }
 		}},
 		{"remove once more", func(t *testing.T, b *bench) operation {
-			f := stored(t, b, "content")
+			f := b.stored(t, "content")
 			must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
 			return func(ctx context.Context) error { return errorOf(b.Remove(ctx, admin, f.ID, "x")) }
 		}},
 		{"remove again", func(t *testing.T, b *bench) operation {
-			f, lost := stored(t, b, "content"), stored(t, b, "other")
+			f, lost := b.stored(t, "content"), b.stored(t, "other")
 			must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
 			must(t, f, errorOf(b.Remove(t.Context(), admin, lost.ID, "x")))
 			b.memory.files[f.ID] = f
@@ -107,9 +104,9 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 			return func(ctx context.Context) error { return errorOf(b.RemoveAgain(ctx)) }
 		}},
 		{"collect", func(t *testing.T, b *bench) operation {
-			removed := stored(t, b, "removed")
+			removed := b.stored(t, "removed")
 			must(t, removed, errorOf(b.Remove(t.Context(), admin, removed.ID, "x")))
-			stored(t, b, "content")
+			b.stored(t, "content")
 			named := b.add(t, "named", false)
 			left := named.ID + "-0123456789abcdef" // left by an upload that never ended
 			b.memory.blobs[left] = kept{at: b.clock}
@@ -146,7 +143,7 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 			return follower(b, Named{Naming{f.ID, "a"}, false, true}).Read
 		}},
 		{"complete documents", func(t *testing.T, b *bench) operation {
-			f := stored(t, b, "content")
+			f := b.stored(t, "content")
 			must(t, f, b.memory.Await(t.Context(), Naming{f.ID, "a"}))
 			return follower(b).complete
 		}},
@@ -173,9 +170,7 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 				}
 				return nil
 			}
-			if err := do(t.Context()); !errors.Is(err, away) {
-				t.Errorf("%s: step %d, %s, fails: got %v, want its error", c.name, at, failed, err)
-			}
+			expect.Err(t, do(t.Context()), away, "%s: step %d, %s, fails", c.name, at, failed)
 		}
 	}
 }
@@ -216,12 +211,9 @@ func (u unseekables) Open(ctx context.Context, name string) (Blob, error) {
 // length cannot be read.
 func TestDamagedBytesAreNotServed(t *testing.T) {
 	b := newBench()
-	f, err := b.Add(t.Context(), broker, upload("content"))
-	must(t, f, err)
+	f := b.stored(t, "content")
 	b.Service.bytes = unseekables{b.memory}
-	if _, err := b.Open(t.Context(), f); !errors.Is(err, errLost) {
-		t.Errorf("no length: got %v, want %v", err, errLost)
-	}
+	expect.ErrOf(t, errLost, "no length")(b.Open(t.Context(), f))
 	b.Service.bytes = b.memory
 	for _, text := range []string{"conten", "contents", ""} {
 		b.memory.blobs[f.Blob] = kept{text: []byte(text)}
@@ -229,9 +221,7 @@ func TestDamagedBytesAreNotServed(t *testing.T) {
 			t.Errorf("%d bytes instead of %d: got no error, want one", len(text), f.Size)
 		}
 	}
-	if got := b.Counts.Unread.Load(); got != 4 {
-		t.Errorf("got %d readings that failed, want 4", got)
-	}
+	expect.Equal(t, b.Counts.Unread.Load(), 4, "readings that failed")
 }
 
 // halfFeed is a feed that has one page, and fails after it.
@@ -265,8 +255,7 @@ func TestAReadingIsCompleteAtTheEndOfTheFeedOnly(t *testing.T) {
 // file that was collected. The service must refuse both.
 func TestWhatIsHeldOrCollectedIsNotShown(t *testing.T) {
 	b := newBench()
-	f, err := b.Add(t.Context(), broker, upload("content"))
-	must(t, f, err)
+	f := b.stored(t, "content")
 	b.Hold()
 	if _, err := b.Open(t.Context(), f); fault.KindOf(err) != fault.Unavailable || b.Counts.Unread.Load() != 1 {
 		t.Errorf("held: got %v and %d readings that failed, want Unavailable and 1", err, b.Counts.Unread.Load())

@@ -75,6 +75,16 @@ func (m *memory) Get(_ context.Context, id string) (File, error) {
 	return f, nil
 }
 
+// fails makes each call of an operation fail.
+func (m *memory) fails(operation string, err error) {
+	m.step = func(step string) error {
+		if step == operation {
+			return err
+		}
+		return nil
+	}
+}
+
 // errLost makes an operation take effect, and fail nevertheless, as if its answer was lost.
 var errLost = errors.New("the answer was lost")
 

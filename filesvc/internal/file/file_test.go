@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 var (
@@ -63,15 +64,20 @@ func upload(text string) Upload {
 
 func must[T any](t *testing.T, value T, err error) T {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return value
 }
 
 func (b *bench) register(t *testing.T, text string) File {
 	t.Helper()
 	f, err := b.Register(t.Context(), broker, sum(text))
+	return must(t, f, err)
+}
+
+// stored uploads a new file.
+func (b *bench) stored(t *testing.T, text string) File {
+	t.Helper()
+	f, err := b.Add(t.Context(), broker, upload(text))
 	return must(t, f, err)
 }
 
@@ -125,9 +131,7 @@ func TestUploads(t *testing.T) {
 		if now, err := b.Get(t.Context(), f.ID); err != nil || now != f || len(b.memory.blobs) > 0 {
 			t.Errorf("%s: got %+v, %v and %d blobs, want the file as it was", c.name, now, err, len(b.memory.blobs))
 		}
-		if _, err := b.Upload(t.Context(), broker, f.ID, upload("content")); err != nil {
-			t.Errorf("%s, then the right bytes: got %v, want no error", c.name, err)
-		}
+		expect.ErrOf(t, nil, "%s, then the right bytes", c.name)(b.Upload(t.Context(), broker, f.ID, upload("content")))
 	}
 }
 
@@ -194,8 +198,7 @@ func TestAnUploadThatFailsLeavesNoFile(t *testing.T) {
 		t.Errorf("got %v, want %v and %v", err, errLost, away)
 	}
 	b = newBench()
-	f, err := b.Add(t.Context(), broker, upload("content"))
-	must(t, f, err)
+	f := b.stored(t, "content")
 	must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
 	if _, err := b.Add(t.Context(), broker, upload("content")); fault.KindOf(err) != fault.Forbidden || errors.Is(err, ErrStale) {
 		t.Errorf("removed bytes: got %v, want a fault of kind Forbidden alone", err)
@@ -232,8 +235,7 @@ func TestALargeFile(t *testing.T) {
 // TestVerified reads files to their end. Only the stored bytes may end without an error.
 func TestVerified(t *testing.T) {
 	b := newBench()
-	f, err := b.Add(t.Context(), broker, upload("content"))
-	must(t, f, err)
+	f := b.stored(t, "content")
 	for _, c := range []struct {
 		from io.Reader
 		want error
@@ -283,9 +285,7 @@ func TestUploadsAtOnce(t *testing.T) {
 		t.Errorf("got %v, want that it is there already", err)
 	}
 	b.has(t, f.ID, "content")
-	if len(b.memory.blobs) != 1 {
-		t.Errorf("got %d blobs, want one", len(b.memory.blobs))
-	}
+	expect.Equal(t, len(b.memory.blobs), 1, "blobs")
 }
 
 // TestAFailureAtEachStep makes each operation of an upload fail, before or after it takes effect. Readers must never
@@ -344,16 +344,12 @@ func TestQuotas(t *testing.T) {
 	if _, err := b.Register(t.Context(), broker, sum("x")); fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("got %v, want that too many wait", err)
 	}
-	if _, err := b.Register(t.Context(), another, sum("x")); err != nil {
-		t.Errorf("another broker: got %v, want no error", err)
-	}
+	expect.ErrOf(t, nil, "another broker")(b.Register(t.Context(), another, sum("x")))
 	b.limits.Waiting = 2 // the operator lowers the limit: waiting files may still be uploaded
 	most := upload("content")
 	most.Length = b.limits.FileBytes + maxForm
 	b.limits.BrokerBytes += maxForm
-	if _, err := b.Add(t.Context(), broker, most); err != nil {
-		t.Errorf("the longest form: got %v, want no error", err)
-	}
+	expect.ErrOf(t, nil, "the longest form")(b.Add(t.Context(), broker, most))
 	b.limits.BrokerBytes += int64(len("content")) - maxForm
 	large := strings.Repeat("x", 1000)
 	for range 3 {
@@ -371,9 +367,7 @@ func TestTitles(t *testing.T) {
 		{"a\r\nX: y", "aX: y"}, {"a\u202efdp.exe", "afdp.exe"}, {`a"b'.txt`, `a"b'.txt`}, {"\xff\xfea", "a"}, {"/", "file"},
 		{strings.Repeat("ї", 1000), strings.Repeat("ї", 255)},
 	} {
-		if got := Title(c.sent); got != c.want {
-			t.Errorf("title of %q: got %q, want %q", c.sent, got, c.want)
-		}
+		expect.Equal(t, Title(c.sent), c.want, "title of %q", c.sent)
 	}
 }
 

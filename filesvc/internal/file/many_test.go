@@ -3,6 +3,8 @@ package file
 import (
 	"fmt"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestEqualFilesAreApart uploads the same content twice. When the collector deletes one of the files, the other
@@ -11,8 +13,7 @@ func TestEqualFilesAreApart(t *testing.T) {
 	b := newBench()
 	var files []File
 	for range 2 {
-		f, err := b.Add(t.Context(), broker, upload("content"))
-		files = append(files, must(t, f, err))
+		files = append(files, b.stored(t, "content"))
 	}
 	must(t, files[0], b.Name(t.Context(), files[0].ID, false))
 	b.clock = start.Add(2 * keep)
@@ -38,9 +39,7 @@ func TestAFileOfAThousandAssets(t *testing.T) {
 	follower := Follower{Service: b.Service, Awaited: b.memory, Documents: documents, Feed: named}
 	must(t, f, follower.Read(t.Context()))
 	must(t, f, follower.complete(t.Context()))
-	if len(documents.done) != 0 {
-		t.Errorf("got %d documents completed before the bytes, want none", len(documents.done))
-	}
+	expect.Equal(t, len(documents.done), 0, "documents completed before the bytes")
 	must(t, f, errorOf(b.Upload(t.Context(), broker, f.ID, upload("content"))))
 	for range 2 {
 		must(t, f, follower.complete(t.Context()))

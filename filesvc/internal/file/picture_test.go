@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // painter is a Drawer that calls the function `do`, and counts the calls.
@@ -32,8 +33,7 @@ const image = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 // add stores a file, and marks it as named by a document.
 func (b *bench) add(t *testing.T, text string, isIllustration bool) File {
 	t.Helper()
-	f, err := b.Add(t.Context(), broker, upload(text))
-	must(t, f, err)
+	f := b.stored(t, text)
 	must(t, f, b.Name(t.Context(), f.ID, isIllustration))
 	return f
 }
@@ -240,12 +240,7 @@ func TestDrawingFailsAtEachStep(t *testing.T) {
 		for _, failure := range []error{errors.New("away"), errLost} {
 			b := newBench()
 			f := b.add(t, image, true)
-			b.memory.step = func(o string) error {
-				if o == operation {
-					return failure
-				}
-				return nil
-			}
+			b.memory.fails(operation, failure)
 			if err := b.drawOne(t.Context(), &painter{do: works}, f.ID); err == nil {
 				t.Errorf("%s fails: got no error", operation)
 			}
@@ -324,9 +319,7 @@ func TestAFailureIsDrawnLater(t *testing.T) {
 		p.do = func() error { end(); return away }
 		b.add(t, image, true)
 		b.Draw(ctx, p, func(err error) { t.Errorf("ended during a drawing: got %v told, want nothing", err) })
-		if p.calls != 3 {
-			t.Errorf("got %d drawings, want 3", p.calls)
-		}
+		expect.Equal(t, p.calls, 3, "drawings")
 	})
 }
 
@@ -362,7 +355,5 @@ func TestASearchEndsAfterTenFailures(t *testing.T) {
 	}
 	p.do = works
 	must(t, f, b.drawMissed(t.Context(), p))
-	if got := b.Counts.Drawn.Load(); got != maxFailed+1 {
-		t.Errorf("got %d files drawn, want %d", got, maxFailed+1)
-	}
+	expect.Equal(t, b.Counts.Drawn.Load(), maxFailed+1, "files drawn")
 }

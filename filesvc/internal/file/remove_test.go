@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 var admin = identity.Identity{Broker: "operator", KeyID: "k9", Role: identity.Administrator}
@@ -18,10 +19,7 @@ func TestRemoval(t *testing.T) {
 	b := newBench()
 	var files []File
 	for _, text := range []string{"content", "content", "other"} {
-		f, err := b.Add(t.Context(), broker, upload(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := b.stored(t, text)
 		files = append(files, f)
 	}
 	for _, c := range []struct {
@@ -53,9 +51,7 @@ func TestRemoval(t *testing.T) {
 			t.Errorf("a file with removed bytes: got %v, want Gone", err)
 		}
 	}
-	if len(b.memory.blobs) != 1 {
-		t.Errorf("got %d blobs, want only the other file's", len(b.memory.blobs))
-	}
+	expect.Equal(t, len(b.memory.blobs), 1, "blobs")
 	claim := Claim{MD5: files[0].MD5, Broker: broker.Broker}
 	if _, err := b.Claim(t.Context(), files[0].ID, claim); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("a document of a removed file: got %v, want Invalid", err)
@@ -64,15 +60,11 @@ func TestRemoval(t *testing.T) {
 		t.Errorf("the same bytes again: got %v, want Forbidden", err)
 	}
 	registered, err := b.Register(t.Context(), broker, files[0].MD5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := b.Upload(t.Context(), broker, registered.ID, upload("content")); fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("the same bytes registered: got %v, want Forbidden", err)
 	}
-	if len(b.memory.blobs) != 1 {
-		t.Errorf("got %d blobs, want only the other file's", len(b.memory.blobs))
-	}
+	expect.Equal(t, len(b.memory.blobs), 1, "blobs")
 	if got, err := b.memory.Usage(t.Context(), broker.Broker); err != nil || got.Bytes != files[2].Size {
 		t.Errorf("got %+v, %v, want the bytes of the other file", got, err)
 	}
@@ -84,8 +76,7 @@ func TestRemoval(t *testing.T) {
 func TestARefusedUploadLeavesNothing(t *testing.T) {
 	for n := 0; ; n++ { // the process dies at step n; it does not die at step 0
 		b := newBench()
-		f, err := b.Add(t.Context(), broker, upload("content"))
-		must(t, f, err)
+		f := b.stored(t, "content")
 		must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
 		registered := b.register(t, "content")
 		steps, dead := 0, errors.New("the process is dead")
@@ -188,8 +179,7 @@ func TestARemovalTakesNothingElse(t *testing.T) {
 	b = newBench()
 	var files []File
 	for range 3 {
-		f, err := b.Add(t.Context(), broker, upload("content"))
-		files = append(files, must(t, f, err))
+		files = append(files, b.stored(t, "content"))
 	}
 	files[1].State = Collected
 	b.memory.files[files[1].ID] = files[1]
@@ -235,20 +225,10 @@ func TestARemovalTakesNothingElse(t *testing.T) {
 // nevertheless, and the collector must delete the bytes later.
 func TestARemovalIsAppliedAgain(t *testing.T) {
 	b := newBench()
-	f, err := b.Add(t.Context(), broker, upload("content"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := b.stored(t, "content")
 	away := errors.New("away")
-	b.memory.step = func(operation string) error {
-		if operation == "remove" {
-			return away
-		}
-		return nil
-	}
-	if _, err := b.Remove(t.Context(), admin, f.ID, "x"); !errors.Is(err, away) {
-		t.Errorf("got %v, want the error of the store", err)
-	}
+	b.memory.fails("remove", away)
+	expect.ErrOf(t, away, "")(b.Remove(t.Context(), admin, f.ID, "x"))
 	b.memory.step = func(string) error { return nil }
 	if _, err := b.Get(t.Context(), f.ID); fault.KindOf(err) != fault.Gone {
 		t.Errorf("got %v, want Gone", err)
@@ -301,9 +281,7 @@ func TestRestoredMetadataBringNoRemovedFileBack(t *testing.T) {
 			if _, err := b.Add(t.Context(), broker, upload("content")); fault.KindOf(err) != fault.Forbidden {
 				t.Errorf("the same bytes again: got %v, want Forbidden", err)
 			}
-			if len(b.memory.blobs) != 0 {
-				t.Errorf("got %d blobs, want none", len(b.memory.blobs))
-			}
+			expect.Equal(t, len(b.memory.blobs), 0, "blobs")
 		})
 	}
 }
@@ -312,18 +290,10 @@ func TestRestoredMetadataBringNoRemovedFileBack(t *testing.T) {
 // removal later.
 func TestARemovalThatWasNotNotedIsNotedLater(t *testing.T) {
 	b := newBench()
-	f, err := b.Add(t.Context(), broker, upload("content"))
-	must(t, f, err)
+	f := b.stored(t, "content")
 	away := errors.New("away")
-	b.memory.step = func(operation string) error {
-		if operation == "note removal" {
-			return away
-		}
-		return nil
-	}
-	if _, err := b.Remove(t.Context(), admin, f.ID, "x"); !errors.Is(err, away) {
-		t.Errorf("got %v, want the error of the store", err)
-	}
+	b.memory.fails("note removal", away)
+	expect.ErrOf(t, away, "")(b.Remove(t.Context(), admin, f.ID, "x"))
 	b.memory.step = func(string) error { return nil }
 	if _, err := b.Collect(t.Context()); err != nil || len(b.memory.removed) != 1 {
 		t.Errorf("got %v and %d noted removals, want one", err, len(b.memory.removed))
@@ -366,8 +336,7 @@ func TestOneFailureStopsNoOtherRemoval(t *testing.T) {
 			b := newBench()
 			var files []File
 			for range 4 {
-				f, err := b.Add(t.Context(), broker, upload("content"))
-				files = append(files, must(t, f, err))
+				files = append(files, b.stored(t, "content"))
 			}
 			c.prepare(t, b, files)
 			failures := 0

@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/s3test"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAnotherSumBreaksTheAnswerOff has a bucket whose objects get other bytes of the same length. Nobody may get a
@@ -26,22 +27,14 @@ import (
 func TestAnotherSumBreaksTheAnswerOff(t *testing.T) {
 	server := s3test.Start(t, false, "files")
 	address, err := s3store.Parse(server.Address("files"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	store, err := s3store.Open(address, t.TempDir(), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	metadata, err := boltstore.Open(filepath.Join(t.TempDir(), "files.db"), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer metadata.Close()
 	signer, err := identity.NewSigner(keyring.Ring{[]byte(strings.Repeat("7", keyring.MinLength))}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	const most = 1 << 20
 	limits := file.Limits{FileBytes: most, BrokerBytes: 4 * most, Waiting: 1}
 	files := file.NewService(metadata, metadata, store, limits, time.Now)
@@ -53,13 +46,9 @@ func TestAnotherSumBreaksTheAnswerOff(t *testing.T) {
 	broker := identity.Identity{Broker: "b1", KeyID: "k1", Role: identity.Broker}
 	get := func(id, part string) (status int, text string, err error) {
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, public.URL+"/get/"+id, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		signed, err := signer.Sign(broker)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		q.Header.Set(identity.Header, signed)
 		if part != "" {
 			q.Header.Set("Range", part)
@@ -75,27 +64,21 @@ func TestAnotherSumBreaksTheAnswerOff(t *testing.T) {
 	for _, size := range []int{1, 7, 64 << 10, 200_000, most} {
 		text := strings.Repeat("x", size)
 		f, err := files.Add(t.Context(), broker, file.Upload{Body: strings.NewReader(text), Title: "a.txt"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, part := range []string{"", "bytes=0-", fmt.Sprintf("bytes=0-%d", size-1), "bytes=-1"} {
 			if _, got, err := get(f.ID, part); err != nil || !strings.HasSuffix(text, got) || part == "" && got != text {
 				t.Errorf("%d bytes, range %q: got %d bytes and %v, want the file", size, part, len(got), err)
 			}
 		}
 		stored := filepath.Join(server.Dir, "files", f.Blob)
-		if err := os.WriteFile(stored, []byte(text[1:]+"y"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(stored, []byte(text[1:]+"y"), 0o600))
 		for _, part := range []string{"", "bytes=0-", fmt.Sprintf("bytes=0-%d", size-1)} {
 			before := files.Counts.Unread.Load()
 			status, got, err := get(f.ID, part)
 			if status/100 == 2 && err == nil || strings.HasSuffix(got, "y") {
 				t.Errorf("%d other bytes, range %q: got %d with %d bytes, want an answer that breaks off", size, part, status, len(got))
 			}
-			if got := files.Counts.Unread.Load() - before; got != 1 {
-				t.Errorf("%d other bytes: got %d readings that failed, want 1", size, got)
-			}
+			expect.Equal(t, files.Counts.Unread.Load()-before, 1, "%d other bytes: readings that failed", size)
 		}
 		if status, got, err := get(f.ID, "bytes=-1"); size > 1 && (err != nil || status != 206 || got != "y") {
 			t.Errorf("the last byte: got %d, %q and %v, want 206", status, got, err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // boundary is the boundary between the parts of forms in these tests.
@@ -42,9 +43,7 @@ func FuzzForm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := &http.Request{Header: http.Header{"Content-Type": {"multipart/form-data; boundary=" + boundary}}}
 		form, err := openForm(r, bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		form.fields = map[string]json.RawMessage{}
 		var got []byte
 		upload, err := form.file()

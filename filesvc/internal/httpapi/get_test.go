@@ -18,6 +18,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAMirrorServesWhatItMay asks a mirror for a file that it is not allowed to serve, and for a file that it may
@@ -25,27 +26,17 @@ import (
 func TestAMirrorServesWhatItMay(t *testing.T) {
 	dir := t.TempDir()
 	metadata, err := boltstore.Open(filepath.Join(dir, "files.db"), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer metadata.Close()
 	store, err := dirstore.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte{7}, keyring.MinLength)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	files := file.NewService(metadata, metadata, store, file.Limits{FileBytes: 100, BrokerBytes: 100, Waiting: 1}, time.Now)
 	broker := identity.Identity{Broker: "b1", KeyID: "k1", Role: identity.Broker}
 	f, err := files.Add(t.Context(), broker, file.Upload{Body: strings.NewReader("content"), Title: "a.txt"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := files.Name(t.Context(), f.ID, false); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, files.Name(t.Context(), f.ID, false))
 	log := slog.New(slog.DiscardHandler)
 	refused := fault.New(fault.Unavailable, fault.URL, "mirror", "not yet")
 	engine := httpserver.NewEngine(httpserver.Options{Name: "mirror", Log: log, Timeout: time.Minute})
@@ -58,9 +49,7 @@ func TestAMirrorServesWhatItMay(t *testing.T) {
 	status := func(by identity.Identity, method, path string) (int, string) {
 		q := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 		signed, err := signer.Sign(by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		q.Header.Set(identity.Header, signed)
 		w := httptest.NewRecorder()
 		engine.ServeHTTP(w, q)
@@ -94,7 +83,5 @@ func TestAMirrorServesWhatItMay(t *testing.T) {
 // TestANameIsNoHeader has names with characters that end a header or the quoted text in it.
 func TestANameIsNoHeader(t *testing.T) {
 	const want = `inline; filename="a__b~_____.txt"; filename*=UTF-8''a%0D%0Ab~%22%5C%25%7F%D0%BA.txt`
-	if got := disposition("inline", "a\r\nb~\"\\%\x7fк.txt"); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Equal(t, disposition("inline", "a\r\nb~\"\\%\x7fк.txt"), want, "")
 }

@@ -15,6 +15,7 @@ import (
 	"asset-registry/filesvc/internal/storetest"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // rigTimeout is long enough for the slow MongoDB server of the tests.
@@ -25,15 +26,9 @@ func TestConformance(t *testing.T) {
 	open := func(t *testing.T) storetest.Metadata {
 		t.Helper()
 		s, err := Open(t.Context(), server.URI(t, "files"), rigTimeout)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		s.settled = 0
-		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { expect.Try(t, s.Close()) })
 		return s
 	}
 	// Several tests use the first store, so it is closed only at the end of the whole test.
@@ -74,11 +69,7 @@ func TestWithoutMongoDBTheStoreIsUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatalf("without MongoDB: got %v, want a store", err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.Try(t, s.Close()) })
 	if <-ready == nil {
 		t.Fatal("got a store that is ready without MongoDB, want the reason why it is not")
 	}
@@ -95,9 +86,7 @@ func TestWithoutMongoDBTheStoreIsUnavailable(t *testing.T) {
 	for <-ready != nil {
 	}
 	for _, name := range []string{"ready", "page"} {
-		if err := operations[name](t.Context(), s); err != nil {
-			t.Errorf("with MongoDB: %s: got %v, want no error", name, err)
-		}
+		expect.Err(t, operations[name](t.Context(), s), nil, "with MongoDB: %s", name)
 	}
 	server.Kill(t)
 	refuse("after MongoDB has gone")
@@ -124,9 +113,7 @@ func TestAWrongAddressEndsTheStart(t *testing.T) {
 		if err := s.Ready(t.Context()); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("%s: got %v, want a fault of kind Unavailable", uri, err)
 		}
-		if err := s.Close(); err != nil {
-			t.Errorf("%s: close: got %v, want no error", uri, err)
-		}
+		expect.Err(t, s.Close(), nil, "%s: close", uri)
 	}
 }
 
@@ -135,14 +122,8 @@ func TestAWrongAddressEndsTheStart(t *testing.T) {
 func TestTheCountErrsToTheSafeSide(t *testing.T) {
 	server, ctx := mongotest.Start(t), t.Context()
 	s, err := Open(ctx, server.URI(t, "counts"), rigTimeout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.Try(t, s.Close()) })
 	s.settled = 0
 	d := s.opened.Load()
 	has := func(when string, want file.Usage) {
@@ -153,9 +134,7 @@ func TestTheCountErrsToTheSafeSide(t *testing.T) {
 	}
 	do := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	f := file.File{ID: "1", Broker: "b", State: file.Registered, Revision: 1}
 	do(s.Create(ctx, f))
@@ -200,14 +179,8 @@ func TestOperationsReadWhatTheyReturn(t *testing.T) {
 		t.Skip("the stand-in counts no keys")
 	}
 	s, err := Open(ctx, server.URI(t, "costs"), rigTimeout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.Try(t, s.Close()) })
 	s.settled = 0
 	d := s.opened.Load()
 	var files []any
@@ -220,13 +193,9 @@ func TestOperationsReadWhatTheyReturn(t *testing.T) {
 		files = append(files, documentOf(f))
 	}
 	for some := range slices.Chunk(files, 1000) { // rigTimeout bounds each
-		if _, err := d.files.InsertMany(ctx, some); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(d.files.InsertMany(ctx, some))(t)
 	}
-	if err := s.Recount(ctx); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Recount(ctx))
 	read := func() (n int64) {
 		var status struct {
 			Metrics struct {
@@ -255,9 +224,7 @@ func TestOperationsReadWhatTheyReturn(t *testing.T) {
 	} {
 		const others = 20 // what the set reads for itself meanwhile
 		before := read()
-		if err := c.do(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, c.do())
 		if got := read() - before; got > c.most+others {
 			t.Errorf("%s: got %d keys and documents read, want at most %d", name, got, c.most)
 		}

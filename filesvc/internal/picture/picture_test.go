@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/testing/expect"
 )
 
 // Arguments with which this program runs as a child. Each child limits itself as the function Child does.
@@ -109,18 +110,14 @@ func photo(width, height int) *image.RGBA {
 func asJPEG(t *testing.T, p image.Image) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := jpeg.Encode(&out, p, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, jpeg.Encode(&out, p, nil))
 	return out.Bytes()
 }
 
 func asPNG(t *testing.T, p image.Image) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := png.Encode(&out, p); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&out, p))
 	return out.Bytes()
 }
 
@@ -138,9 +135,7 @@ func withExif(jpeg []byte, orientation byte) []byte {
 func size(t *testing.T, text []byte) image.Point {
 	t.Helper()
 	p, err := jpeg.Decode(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if bytes.Contains(text, []byte("Exif")) || bytes.Contains(text, []byte("GPS")) || bytes.Contains(text, []byte{0xff, 0xe1}) {
 		t.Error("the picture has Exif data")
 	}
@@ -158,9 +153,7 @@ func TestPicturesOfAllFormats(t *testing.T) {
 		t.Fatal(err)
 	}
 	web, err := base64.StdEncoding.DecodeString(webPicture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, c := range []struct {
 		name         string
 		from         []byte
@@ -194,13 +187,9 @@ func TestPicturesStandUpright(t *testing.T) {
 			continue
 		}
 		_, large, err := draw(bytes.NewReader(withExif(plain, byte(orientation))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		p, err := jpeg.Decode(bytes.NewReader(large))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, at := range []image.Point{{0, 0}, {1, 0}, {0, 1}, {1, 1}} {
 			has := p.Bounds().Size()
 			red, _, _, _ := p.At(has.X/4+at.X*has.X/2, has.Y/4+at.Y*has.Y/2).RGBA()
@@ -213,13 +202,9 @@ func TestPicturesStandUpright(t *testing.T) {
 
 func TestTransparentPicturesAreOnWhite(t *testing.T) {
 	_, large, err := draw(bytes.NewReader(asPNG(t, image.NewNRGBA64(image.Rect(0, 0, 50, 50)))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	p, err := jpeg.Decode(bytes.NewReader(large))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if r, g, b, _ := p.At(25, 25).RGBA(); min(r, g, b) < 0xf000 {
 		t.Errorf("got %d, %d, %d, want white", r, g, b)
 	}
@@ -278,9 +263,7 @@ func TestHostilePictures(t *testing.T) {
 		"no pixel":                       giant(0, 5, 0),
 		"a photo with a long Exif block": append([]byte{0xff, 0xd8, 0xff, 0xe1, 0xff, 0xff}, make([]byte, 9<<20)...),
 	} {
-		if _, err := drawer(Argument).Draw(t.Context(), open(text)); !errors.Is(err, file.ErrNoPicture) {
-			t.Errorf("%s: got %v, want no picture", name, err)
-		}
+		expect.ErrOf(t, file.ErrNoPicture, "%s", name)(drawer(Argument).Draw(t.Context(), open(text)))
 	}
 }
 
@@ -299,9 +282,7 @@ func TestDamagedExif(t *testing.T) {
 			}
 		}
 	}
-	if got := orientation(head); got != 6 {
-		t.Errorf("got %d, want 6", got)
-	}
+	expect.Equal(t, orientation(head), 6, "")
 }
 
 // TestAChildIsBounded starts children that write, allocate or compute without end. The parent must get
@@ -312,14 +293,10 @@ func TestAChildIsBounded(t *testing.T) {
 		bounded = bounded[:1]
 	}
 	for _, argument := range bounded {
-		if _, err := drawer(argument).Draw(t.Context(), open(nil)); !errors.Is(err, file.ErrNoPicture) {
-			t.Errorf("%s: got %v, want no picture", argument, err)
-		}
+		expect.ErrOf(t, file.ErrNoPicture, "%s", argument)(drawer(argument).Draw(t.Context(), open(nil)))
 	}
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used))
 	if got := used.Maxrss << 10; !raced && got > maxMemory+maxMemory/8 { // maxMemory does not include code
 		t.Errorf("got a child of %d bytes, want about %d at most", got, maxMemory)
 	}
@@ -354,9 +331,7 @@ func TestAFailureIsNoVerdict(t *testing.T) {
 func TestAChildHasNoSecretsOfItsParent(t *testing.T) {
 	t.Setenv("PICTURE_TEST", "a secret")
 	told, err := drawer(tells).Draw(t.Context(), open(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got := string(told.Large); !strings.Contains(got, "GOMAXPROCS=1") || strings.Contains(got, "a secret") {
 		t.Errorf("got %d bytes of environment with the secret: %t; want it without", len(got), strings.Contains(got, "a secret"))
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestASignalIsNoVerdict has children that are hit by signals from outside, also by those for which the runtime of Go
@@ -57,9 +58,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func killChild(t *testing.T) (found bool) {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, path := range stats {
 		text, _ := os.ReadFile(path) // the process may have ended
 		_, after, _ := strings.Cut(string(text), ") ")
@@ -68,9 +67,7 @@ func killChild(t *testing.T) (found bool) {
 			if err == nil {
 				err = syscall.Kill(pid, syscall.SIGKILL)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			found = true
 		}
 	}
@@ -80,9 +77,7 @@ func killChild(t *testing.T) (found bool) {
 // TestABadDiskIsNoVerdict lets the child read its picture from something that cannot be read: a directory.
 func TestABadDiskIsNoVerdict(t *testing.T) {
 	f, err := os.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	if _, err := drawer(Argument).Draw(t.Context(), f); err == nil || errors.Is(err, file.ErrNoPicture) ||
 		errors.Is(err, file.ErrEnded) {

@@ -22,6 +22,7 @@ import (
 	"asset-registry/filesvc/internal/storetest"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/s3test"
+	"asset-registry/shared/testing/expect"
 )
 
 const timeout = 5 * time.Second
@@ -29,13 +30,9 @@ const timeout = 5 * time.Second
 func open(t *testing.T, address string) *Store {
 	t.Helper()
 	a, err := Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	s, err := Open(a, t.TempDir(), timeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return s
 }
 
@@ -44,9 +41,7 @@ func TestConformance(t *testing.T) {
 	t.Run("a bucket", func(t *testing.T) { storetest.RunBytes(t, open(t, server.Address("files"))) })
 	// Keys outside of the prefix belong to others.
 	beside := open(t, server.Address("others"))
-	if err := beside.Put(t.Context(), blob(1), strings.NewReader("x")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, beside.Put(t.Context(), blob(1), strings.NewReader("x")))
 	t.Run("a prefix", func(t *testing.T) { storetest.RunBytes(t, open(t, server.Address("others/of/us"))) })
 	if names, err := beside.Names(t.Context(), "", 9); err != nil || len(names) != 1 {
 		t.Errorf("beside the prefix: got %q and %v, want one name", names, err)
@@ -59,24 +54,16 @@ func blob(n int) string { return fmt.Sprintf("%032x-%016x", n, n) }
 func TestRemovalOfAllVersions(t *testing.T) {
 	server := s3test.Start(t, true, "files")
 	s := open(t, server.Address("files"))
-	if err := s.client.EnableVersioning(t.Context(), "files"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.client.EnableVersioning(t.Context(), "files"))
 	storetest.RunBytes(t, s)
 	for range 3 {
-		if err := s.Put(t.Context(), blob(2), strings.NewReader("secret")); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Put(t.Context(), blob(2), strings.NewReader("secret")))
 	}
 	if got := versions(t, s); got != 3 {
 		t.Fatalf("got %d versions, want 3", got)
 	}
-	if err := s.Remove(t.Context(), blob(2)); err != nil {
-		t.Fatal(err)
-	}
-	if got := versions(t, s); got != 0 {
-		t.Errorf("got %d versions after the removal, want none", got)
-	}
+	expect.OK(t, s.Remove(t.Context(), blob(2)))
+	expect.Equal(t, versions(t, s), 0, "versions after the removal")
 }
 
 // TestRemovalOfAVersionWithoutANumber removes bytes that were stored both before and after their bucket began to
@@ -93,17 +80,11 @@ func TestRemovalOfAVersionWithoutANumber(t *testing.T) {
 	beside := blob(1) + ".copy"
 	for range 2 {
 		for _, key := range []string{blob(1), beside} {
-			if err := s.put(t.Context(), key, strings.NewReader("secret"), 6); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, s.put(t.Context(), key, strings.NewReader("secret"), 6))
 		}
-		if err := s.client.EnableVersioning(t.Context(), "files"); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.client.EnableVersioning(t.Context(), "files"))
 	}
-	if err := s.Remove(t.Context(), blob(1)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Remove(t.Context(), blob(1)))
 	var left []string
 	for o := range s.client.ListObjectsIter(t.Context(), s.bucket, listVersions(s.prefix)) {
 		left = append(left, o.Key)
@@ -111,9 +92,7 @@ func TestRemovalOfAVersionWithoutANumber(t *testing.T) {
 	if want := []string{beside, beside}; !slices.Equal(left, want) {
 		t.Errorf("got versions of %q after the removal, want versions of %q only", left, want)
 	}
-	if got := requests.Load(); got != 2 {
-		t.Errorf("got %d requests to delete, want one for each of 2 versions", got)
-	}
+	expect.Equal(t, requests.Load(), 2, "requests to delete")
 }
 
 // versions returns the number of versions of all blobs.
@@ -135,13 +114,9 @@ func versions(t *testing.T, s *Store) (n int) {
 func TestStoreAway(t *testing.T) {
 	server := s3test.Start(t, false, "files")
 	s := open(t, server.Address("files"))
-	if err := s.Put(t.Context(), blob(1), strings.NewReader("before")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Put(t.Context(), blob(1), strings.NewReader("before")))
 	half, err := s.Open(t.Context(), blob(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	server.Kill()
 	for what, do := range map[string]func() error{
 		"put":    func() error { return s.Put(t.Context(), blob(2), strings.NewReader("x")) },
@@ -166,9 +141,7 @@ func TestStoreAway(t *testing.T) {
 	}
 	server.Restart()
 	b, err := s.Open(t.Context(), blob(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer b.Close()
 	if text, err := io.ReadAll(b); err != nil || string(text) != "before" {
 		t.Errorf("after the restart: got %q and %v, want the bytes", text, err)
@@ -229,12 +202,8 @@ var removed = file.File{ID: strings.Repeat("1", 32), State: file.Removed}
 func TestLostAnswers(t *testing.T) {
 	server := s3test.Start(t, false, "files")
 	direct := open(t, server.Address("files"))
-	if err := direct.Put(t.Context(), blob(1), strings.NewReader("x")); err != nil {
-		t.Fatal(err)
-	}
-	if err := direct.NoteRemoval(t.Context(), removed); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, direct.Put(t.Context(), blob(1), strings.NewReader("x")))
+	expect.OK(t, direct.NoteRemoval(t.Context(), removed))
 	other := removed
 	other.ID = strings.Repeat("2", 32)
 	for _, c := range []struct {
@@ -245,9 +214,7 @@ func TestLostAnswers(t *testing.T) {
 		{"note", "PUT", removals + other.ID, func(s *Store) error { return s.NoteRemoval(t.Context(), other) }},
 		{"read", "GET", blob(1), func(s *Store) error {
 			b, err := s.Open(t.Context(), blob(1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			defer b.Close()
 			_, err = io.ReadAll(b)
 			return err
@@ -278,20 +245,14 @@ func TestCutAnswers(t *testing.T) {
 		}
 		return nil
 	})
-	if err := s.Put(t.Context(), blob(1), strings.NewReader("0123456789")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Put(t.Context(), blob(1), strings.NewReader("0123456789")))
 	b, err := s.Open(t.Context(), blob(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer b.Close()
 	if text, err := io.ReadAll(b); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("got %q and %v, want a fault of kind Unavailable", text, err)
 	}
-	if err := s.NoteRemoval(t.Context(), removed); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.NoteRemoval(t.Context(), removed))
 	if found, err := s.Removals(t.Context()); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("removals: got %v and %v, want a fault of kind Unavailable", found, err)
 	}
@@ -301,17 +262,11 @@ func TestCutAnswers(t *testing.T) {
 // object for the whole file.
 func TestAShorterObject(t *testing.T) {
 	s := open(t, s3test.Start(t, false, "files").Address("files"))
-	if err := s.Put(t.Context(), blob(1), strings.NewReader("0123456789")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Put(t.Context(), blob(1), strings.NewReader("0123456789")))
 	b, err := s.Open(t.Context(), blob(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer b.Close()
-	if err := s.Put(t.Context(), blob(1), strings.NewReader("0123")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Put(t.Context(), blob(1), strings.NewReader("0123")))
 	if text, err := io.ReadAll(b); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("got %q and %v, want a fault of kind Unavailable", text, err)
 	}
@@ -326,13 +281,9 @@ func TestRequestsOfAReading(t *testing.T) {
 		}
 		return nil
 	})
-	if err := s.Put(t.Context(), blob(1), strings.NewReader("0123456789")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Put(t.Context(), blob(1), strings.NewReader("0123456789")))
 	b, err := s.Open(t.Context(), blob(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer b.Close()
 	first := make([]byte, 1)
 	if n, err := b.Read(first); n != 1 || err != nil || first[0] != '0' {
@@ -345,15 +296,11 @@ func TestRequestsOfAReading(t *testing.T) {
 	if err != nil || string(rest) != "123456789" {
 		t.Errorf("got %q and %v, want the other bytes", rest, err)
 	}
-	if _, err := b.Seek(7, io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(b.Seek(7, io.SeekStart))(t)
 	if rest, err = io.ReadAll(b); err != nil || string(rest) != "789" {
 		t.Errorf("got %q and %v, want the last bytes", rest, err)
 	}
-	if got := requests.Load(); got != 2 {
-		t.Errorf("got %d requests, want 2", got)
-	}
+	expect.Equal(t, requests.Load(), 2, "requests")
 }
 
 // TestEndedContext checks that no operation reports success after its context or its time limit has ended.
@@ -373,9 +320,7 @@ func TestEndedContext(t *testing.T) {
 		{"listed", func(ctx context.Context, s *Store) error { _, err := s.Removed(ctx, "", 9); return err }},
 		{"noted", func(ctx context.Context, s *Store) error { _, err := s.Removals(ctx); return err }},
 	} {
-		if err := c.do(ended, s); err != context.Canceled {
-			t.Errorf("%s: got %v, want %v", c.what, err, context.Canceled)
-		}
+		expect.Equal(t, c.do(ended, s), context.Canceled, "%s", c.what)
 		if err := c.do(t.Context(), &short); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("%s without time: got %v, want a fault of kind Unavailable", c.what, err)
 		}
@@ -426,9 +371,7 @@ func TestADamagedRemoval(t *testing.T) {
 		key     string
 		damaged bool
 	}{{"readme", false}, {removed.ID, true}} {
-		if err := s.put(t.Context(), removals+c.key, strings.NewReader("{}"), 2); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.put(t.Context(), removals+c.key, strings.NewReader("{}"), 2))
 		if found, err := s.Removals(t.Context()); len(found) > 0 || (err != nil) != c.damaged {
 			t.Errorf("with %s: got %v and %v, want an error: %t", c.key, found, err, c.damaged)
 		}
@@ -460,15 +403,9 @@ func TestAFullStore(t *testing.T) {
 // TestNoSpool removes the directory of uploads. An upload must fail, and leave nothing in the store.
 func TestNoSpool(t *testing.T) {
 	s := open(t, s3test.Start(t, false, "files").Address("files"))
-	if err := os.Remove(s.spool); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Put(t.Context(), blob(1), strings.NewReader("x")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v, want %v", err, fs.ErrNotExist)
-	}
-	if _, err := s.Open(t.Context(), blob(1)); !errors.Is(err, file.ErrNotFound) {
-		t.Errorf("got %v, want %v", err, file.ErrNotFound)
-	}
+	expect.OK(t, os.Remove(s.spool))
+	expect.Err(t, s.Put(t.Context(), blob(1), strings.NewReader("x")), fs.ErrNotExist, "")
+	expect.ErrOf(t, file.ErrNotFound, "")(s.Open(t.Context(), blob(1)))
 }
 
 // TestNoBucket checks that a missing bucket and a missing file cause different errors.

@@ -9,23 +9,20 @@ import (
 	"testing"
 
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // secretFile writes a file with a secret of the given number of bytes.
 func secretFile(t *testing.T, bytes int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(strings.Repeat("s", bytes)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(strings.Repeat("s", bytes)), 0o600))
 	return file
 }
 
 func TestRunRefusesWhatCannotWork(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer busy.Close()
 	good := []string{"--addr", "127.0.0.1:0", "--secret-file", secretFile(t, identity.MinSecret)}
 	done, cancel := context.WithCancel(t.Context())
@@ -56,9 +53,7 @@ func TestRunStopsWhenItIsTold(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	t.Setenv("GATEWAY_SECRET_FILE", secretFile(t, identity.MinSecret))
-	if err := run(ctx, []string{"--addr", "127.0.0.1:0"}); err != nil {
-		t.Errorf("got %v, want no error", err)
-	}
+	expect.Try(t, run(ctx, []string{"--addr", "127.0.0.1:0"}))
 }
 
 func TestLimitsAreReadFromTheFile(t *testing.T) {
@@ -76,9 +71,7 @@ func TestLimitsAreReadFromTheFile(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "c.yaml")
-			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
 			done, cancel := context.WithCancel(t.Context())
 			cancel() // so that a gateway that starts stops immediately
 			secret := secretFile(t, identity.MinSecret)
@@ -93,16 +86,12 @@ func TestLimitsAreReadFromTheFile(t *testing.T) {
 func TestCheckTellsAllThatIsWrongWithAFile(t *testing.T) {
 	write := func(text string) string {
 		file := filepath.Join(t.TempDir(), "gateway.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		return file
 	}
 	good := "secret-file: " + secretFile(t, identity.MinSecret) +
 		"\ndeprecated: {\"2.4\": 2026-01-31}\nlimits: production\n"
-	if err := run(t.Context(), []string{"check", write(good)}); err != nil {
-		t.Errorf("a good file: got %v, want no error", err)
-	}
+	expect.Err(t, run(t.Context(), []string{"check", write(good)}), nil, "a good file")
 	bad := "secret-file: nowhere\nassets-url: assets\nlimit-key-read: -1\ntls-cert: alone\nsunset: {\"9\": soon}\n"
 	err := run(t.Context(), []string{"check", write(bad)})
 	for _, want := range []string{

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // form is the form of the answers in tests that need only one form.
@@ -42,9 +43,7 @@ func TestKeepsWhatIsAskedForTwiceInAMinute(t *testing.T) {
 	m := New(1<<20, func() time.Time { return now })
 	for i, want := range []bool{false, true, true} {
 		r := m.Begin("a")
-		if got := r != nil; got != want {
-			t.Errorf("request %d: got kept %t, want %t", i+1, got, want)
-		}
+		expect.Equal(t, r != nil, want, "request %d: kept", i+1)
 		if r != nil {
 			r.End(nil)
 		}
@@ -53,9 +52,7 @@ func TestKeepsWhatIsAskedForTwiceInAMinute(t *testing.T) {
 	if m.Begin("a") != nil {
 		t.Error("three minutes later: got kept, want not")
 	}
-	if len(m.busy) != 0 {
-		t.Errorf("got %d assets busy, want none", len(m.busy))
-	}
+	expect.Equal(t, len(m.busy), 0, "assets busy")
 }
 
 func TestKeepsEachForm(t *testing.T) {
@@ -69,14 +66,10 @@ func TestKeepsEachForm(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := found(m, "a", Form{"2.4", true}); got != "" {
-		t.Errorf("a form that nobody has read: got %q, want none", got)
-	}
+	expect.Equal(t, found(m, "a", Form{"2.4", true}), "", "a form that nobody has read")
 	m.Change([]string{"a"})()
 	for _, f := range forms {
-		if got := found(m, "a", f); got != "" {
-			t.Errorf("%v after a change: got %q, want none", f, got)
-		}
+		expect.Equal(t, found(m, "a", f), "", "%v after a change", f)
 	}
 }
 

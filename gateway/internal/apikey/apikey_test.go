@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // basic returns the Authorization header of the Basic scheme for a user name and password.
@@ -89,9 +90,7 @@ func TestASeedTakesTheKeyTheNameAndTheSecrets(t *testing.T) {
 		}
 	}
 	want += "," + seed(basic("key:"), "name", "new")
-	if got := seed(basic("key:"), "name", "secret", "new"); got != want {
-		t.Errorf("two secrets: got %s, want %s", got, want)
-	}
+	expect.Equal(t, seed(basic("key:"), "name", "secret", "new"), want, "two secrets")
 	got, err := Seeds(http.Header{}, "name", keyring.Ring{[]byte("secret")})
 	if fault.KindOf(err) != fault.Unauthorized || got != "" {
 		t.Errorf("no key: got %s, %v; want no seed and kind Unauthorized", got, err)
@@ -190,14 +189,10 @@ func TestCacheAsksOnceWithinItsTime(t *testing.T) {
 					t.Errorf("got %+v, %v; want the key of h, %v", got, err, c.err)
 				}
 			}
-			if got := from.asked.Load(); got != c.want {
-				t.Errorf("got %d calls, want %d", got, c.want)
-			}
+			expect.Equal(t, from.asked.Load(), c.want, "calls")
 			now = now.Add(time.Second)
 			cache.VerifyKey(t.Context(), "h")
-			if got := from.asked.Load(); got != c.want+1 {
-				t.Errorf("after the TTL: got %d calls, want %d", got, c.want+1)
-			}
+			expect.Equal(t, from.asked.Load(), c.want+1, "after the TTL: calls")
 		})
 	}
 }
@@ -221,22 +216,16 @@ func TestCacheAsksOnceForManyAtOnce(t *testing.T) {
 		})
 	}
 	leave()
-	if err := <-first; !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled request: got %v, want %v", err, context.Canceled)
-	}
+	expect.Err(t, <-first, context.Canceled, "a cancelled request")
 	close(from.hold)
 	wg.Wait()
-	if got := from.asked.Load(); got != 1 {
-		t.Errorf("got %d calls, want 1", got)
-	}
+	expect.Equal(t, from.asked.Load(), 1, "calls")
 }
 
 func TestCacheIsBounded(t *testing.T) {
 	cache := watched(&fake{}, time.Minute, time.Now)
 	for i := range 2*maxEntries + 1 {
-		if _, err := cache.VerifyKey(t.Context(), fmt.Sprint(i)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(cache.VerifyKey(t.Context(), fmt.Sprint(i)))(t)
 		if got := len(cache.entries); got > maxEntries {
 			t.Fatalf("got %d entries, want at most %d", got, maxEntries)
 		}
@@ -247,9 +236,7 @@ func TestCacheIsBounded(t *testing.T) {
 func TestWrongKeysDropNoRightKey(t *testing.T) {
 	from, now := &fake{}, time.Unix(0, 0)
 	cache := Cached(from, time.Hour, func() time.Time { return now }, 8*entryBytes)
-	if _, err := cache.VerifyKey(t.Context(), "right"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(cache.VerifyKey(t.Context(), "right"))(t)
 	from.err = fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")
 	for i := range 100 {
 		cache.VerifyKey(t.Context(), fmt.Sprint(i))
@@ -271,14 +258,10 @@ func TestANewKeyIsSoonKnown(t *testing.T) {
 	}
 	from.err = nil // the key exists now
 	now = now.Add(invalidTTL)
-	if _, err := cache.VerifyKey(t.Context(), "h"); err != nil {
-		t.Errorf("a new key: got %v, want no error", err)
-	}
+	expect.ErrOf(t, nil, "a new key")(cache.VerifyKey(t.Context(), "h"))
 	from.err = errors.New("unexpected call")
 	now = now.Add(time.Hour - time.Nanosecond)
-	if _, err := cache.VerifyKey(t.Context(), "h"); err != nil {
-		t.Errorf("a known key within its TTL: got %v, want no error", err)
-	}
+	expect.ErrOf(t, nil, "a known key within its TTL")(cache.VerifyKey(t.Context(), "h"))
 }
 
 func TestCacheTrustsWhatIsConfirmed(t *testing.T) {
@@ -314,9 +297,7 @@ func TestCacheTrustsWhatIsConfirmed(t *testing.T) {
 			}
 			now = start.Add(c.later)
 			cache.VerifyKey(t.Context(), "h")
-			if got := from.asked.Load(); got != c.want {
-				t.Errorf("got %d calls, want %d", got, c.want)
-			}
+			expect.Equal(t, from.asked.Load(), c.want, "calls")
 		})
 	}
 }
@@ -348,9 +329,7 @@ func TestCacheForgetsWhatHasChanged(t *testing.T) {
 			cache.Forget(c.what)
 			before := from.asked.Load()
 			ask()
-			if got := from.asked.Load() - before; got != c.want {
-				t.Errorf("after the change: got %d calls, want %d", got, c.want)
-			}
+			expect.Equal(t, from.asked.Load()-before, c.want, "after the change: calls")
 		})
 	}
 }
@@ -386,9 +365,7 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 			tell := func(call chan error, answer error) {
 				t.Helper()
 				call <- answer
-				if got := <-results; got != answer {
-					t.Errorf("got %v, want %v", got, answer)
-				}
+				expect.Equal(t, <-results, answer, "")
 			}
 			go verify()
 			before := <-from
@@ -453,9 +430,7 @@ func TestUsageIsReportedOnceAndWhole(t *testing.T) {
 	}
 	to.err = nil
 	for range 2 {
-		if err := u.report(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, u.report(t.Context()))
 	}
 	if len(to.reports) != 1 || len(to.reports[0].Uses) != 1 || len(to.reports[0].Counts) != 2 {
 		t.Fatalf("got %+v, want one report with one use and two counts", to.reports)
@@ -496,15 +471,11 @@ func TestMetricsTellWhatIsRememberedAndWhetherItIsWatched(t *testing.T) {
 	from := &fake{}
 	cache := Cached(from, time.Hour, func() time.Time { return now }, 1<<30)
 	unregister, err := cache.Measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	must := func(want string) {
 		t.Helper()
 		var all metricdata.ResourceMetrics
-		if err := reader.Collect(t.Context(), &all); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, reader.Collect(t.Context(), &all))
 		var told []string
 		for _, scope := range all.ScopeMetrics {
 			for _, m := range scope.Metrics {
@@ -540,8 +511,6 @@ func TestMetricsTellWhatIsRememberedAndWhetherItIsWatched(t *testing.T) {
 	cache.Forget(authapi.WatchKeysResponse{Keys: []string{"id of h"}})
 	now = now.Add(unwatchedTTL)
 	must("forgets1 lookupshit2 lookupsmiss2 lookupsnegative1 remembered0 unwatched1")
-	if err := unregister(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, unregister())
 	must("")
 }

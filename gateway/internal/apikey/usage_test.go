@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/logtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // fail sets the result of later reports.
@@ -48,9 +49,7 @@ func TestUsageIsReportedEveryTwoSecondsAndAtTheEnd(t *testing.T) {
 		u.Count("k3", "read")
 		time.Sleep(reportEvery)
 		synctest.Wait()
-		if text := log.String(); text != "" {
-			t.Errorf("got the log %q, want none", text)
-		}
+		expect.Equal(t, log.String(), "", "the log")
 		to.fail(errors.New("down"))
 		time.Sleep(reportEvery)
 		synctest.Wait()
@@ -75,9 +74,7 @@ func TestUsageIsBounded(t *testing.T) {
 		u.Count(fmt.Sprint(i), "read")
 	}
 	u.Used(authapi.Key{Identity: identity.Identity{KeyID: "k"}}, netip.Addr{}) // without an address
-	if err := u.report(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, u.report(t.Context()))
 	uses, counts := 0, 0
 	for _, r := range to.reports {
 		uses, counts = uses+len(r.Uses), counts+len(r.Counts)

@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // telling is a Watcher that returns its answers one after the other. Then it ends the watch and fails.
@@ -49,13 +50,9 @@ func TestWatchForgetsAndConfirms(t *testing.T) {
 		t.Errorf("got calls since %s and %d changes, want %s and 2", got, cache.forgets.Load(), want)
 	}
 	cache.VerifyKey(t.Context(), "h")
-	if got := from.asked.Load(); got != 2 {
-		t.Errorf("got %d calls, want 2: the key has not changed", got)
-	}
+	expect.Equal(t, from.asked.Load(), 2, "calls")
 	cache.VerifyKey(t.Context(), "changed")
-	if got := from.asked.Load(); got != 3 {
-		t.Errorf("got %d calls, want 3: the other key has changed", got)
-	}
+	expect.Equal(t, from.asked.Load(), 3, "calls")
 }
 
 // failing is a Watcher that fails between the times in the fields `from` and `until`. Before and after, it answers
@@ -97,14 +94,10 @@ func TestALostWatchIsToldOnce(t *testing.T) {
 			time.Sleep(time.Minute - time.Millisecond)
 			cache.VerifyKey(t.Context(), "h")
 			cache.VerifyKey(t.Context(), "h")
-			if got := from.asked.Load(); got != 1 {
-				t.Errorf("while the watch works: got %d calls, want 1", got)
-			}
+			expect.Equal(t, from.asked.Load(), 1, "while the watch works: calls")
 			time.Sleep(unwatchedTTL + watchPause + 2*time.Millisecond)
 			cache.VerifyKey(t.Context(), "h")
-			if got := from.asked.Load(); got != 2 {
-				t.Errorf("while the watch is lost: got %d calls, want 2", got)
-			}
+			expect.Equal(t, from.asked.Load(), 2, "while the watch is lost: calls")
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			if most := int((2*time.Minute + 2*time.Second) / watchPause); w.calls > most {
@@ -282,9 +275,7 @@ func TestARevokedKeyIsRefusedWithoutASecondCall(t *testing.T) {
 			t.Errorf("a request after the change: got %v, want %v", err, refused)
 		}
 		old <- nil
-		if err := <-first; err != nil {
-			t.Errorf("the request from before the change: got %v, want no error", err)
-		}
+		expect.Err(t, <-first, nil, "the request from before the change")
 		if err := <-waits; err != refused {
 			t.Errorf("the request that waits: got %v, want %v", err, refused)
 		}

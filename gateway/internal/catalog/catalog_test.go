@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/export"
+	"asset-registry/shared/testing/expect"
 )
 
 // manifest has every file of a whole copy, and a file that only a newer asset service could make.
@@ -46,16 +47,12 @@ func at(value any, path ...any) any {
 // Promises: whole-catalogue
 func TestTheCatalogueHasEachFile(t *testing.T) {
 	text, err := JSONLD(Settings{DataLicence: "https://licence.example/4.0", DataPublisher: `Фонд </script><b>`}, "https://registry.example", manifest())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if strings.ContainsAny(string(text), "<>") {
 		t.Errorf("got %s, want < and > escaped", text)
 	}
 	var got any
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &got))
 	list, _ := at(got, "dcat:dataset", 0, "dcat:distribution").([]any)
 	if len(list) != len(export.Whole) {
 		t.Fatalf("got %d files, want %d", len(list), len(export.Whole))
@@ -74,9 +71,7 @@ func TestTheCatalogueHasEachFile(t *testing.T) {
 			for _, s := range strings.Split(path, "/") {
 				steps = append(steps, s)
 			}
-			if got := at(list[i], steps...); got != want {
-				t.Errorf("%s: %s: got %v, want %v", f.Name, path, got, want)
-			}
+			expect.Equal(t, at(list[i], steps...), want, "%s: %s", f.Name, path)
 		}
 		for n, want := range []string{"uk: Перед =, @, + і - на початку тексту", "en: A ' stands before =, @, + and -"} {
 			of := at(list[i], "dct:description", n)
@@ -87,9 +82,7 @@ func TestTheCatalogueHasEachFile(t *testing.T) {
 		}
 	}
 	for _, path := range [][]any{{}, {"dcat:dataset", 0}} {
-		if got := at(at(got, path...), "dct:publisher", "foaf:name"); got != `Фонд </script><b>` {
-			t.Errorf("got the publisher %v, want the operator's", got)
-		}
+		expect.Equal(t, at(at(got, path...), "dct:publisher", "foaf:name"), `Фонд </script><b>`, "the publisher")
 	}
 }
 
@@ -117,9 +110,7 @@ func TestALicenceIsAnAddress(t *testing.T) {
 // Promises: whole-schemas
 func TestEachTableIsDescribed(t *testing.T) {
 	files, err := Descriptions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := []string{"/data/assets.csv-metadata.json", "/data/assets.schema.json", "/data/documents.csv-metadata.json",
 		"/data/items.csv-metadata.json"}
 	if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
@@ -139,9 +130,7 @@ func TestEachTableIsDescribed(t *testing.T) {
 				}
 			}
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &group); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(w.Body.Bytes(), &group))
 		described := map[string][]string{}
 		for _, table := range group.Tables {
 			for _, c := range table.TableSchema.Columns {
@@ -154,9 +143,7 @@ func TestEachTableIsDescribed(t *testing.T) {
 		for _, table := range group.Tables {
 			var header strings.Builder
 			whole := export.Whole[slices.IndexFunc(export.Whole, func(f export.Form) bool { return f.Name == table.URL })]
-			if _, err := whole.Open(&header); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(whole.Open(&header))(t)
 			if got, want := strings.Join(described[table.URL], ","), strings.TrimSpace(header.String()); got != want {
 				t.Errorf("%s: got the columns %s, want the file's columns, %s", table.URL, got, want)
 			}
@@ -172,18 +159,14 @@ func TestEachTableIsDescribed(t *testing.T) {
 // TestTheSchemaOfALineIsWhole checks that each reference in the schema leads to an existing definition.
 func TestTheSchemaOfALineIsWhole(t *testing.T) {
 	files, err := Descriptions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	w := httptest.NewRecorder()
 	files[SchemaPath].ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	var schema struct {
 		Ref  string         `json:"$ref"`
 		Defs map[string]any `json:"$defs"`
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &schema); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(w.Body.Bytes(), &schema))
 	refs := []string{schema.Ref}
 	var walk func(any)
 	walk = func(value any) {

@@ -3,6 +3,8 @@ package concurrency
 import (
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestTheLeastImportantAreRefusedFirst(t *testing.T) {
@@ -20,9 +22,7 @@ func TestTheLeastImportantAreRefusedFirst(t *testing.T) {
 	for range 10 {
 		l.Leave()
 	}
-	if got := l.Current(); got != 0 {
-		t.Errorf("after all have left: got %d under way, want 0", got)
-	}
+	expect.Equal(t, l.Current(), 0, "after all have left: under way")
 }
 
 func TestOneRequestIsAlwaysAdmitted(t *testing.T) {
@@ -80,7 +80,5 @@ func TestAStuckAnswerGivesItsPlace(t *testing.T) {
 	for _, leave := range append(leaves, more...) {
 		leave()
 	}
-	if got := all.Current() + assets.Current() + search.Current(); got != 0 {
-		t.Errorf("got %d places taken at the end, want 0", got)
-	}
+	expect.Equal(t, all.Current()+assets.Current()+search.Current(), 0, "places taken at the end")
 }

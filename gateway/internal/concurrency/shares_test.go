@@ -1,6 +1,10 @@
 package concurrency
 
-import "testing"
+import (
+	"testing"
+
+	"asset-registry/shared/testing/expect"
+)
 
 func TestShares(t *testing.T) {
 	s := NewShares(2, 3)
@@ -24,9 +28,7 @@ func TestShares(t *testing.T) {
 			s.Leave(step.client)
 			continue
 		}
-		if got := s.Enter(step.client); got != step.want {
-			t.Errorf("%s: got %d, want %d", step.name, got, step.want)
-		}
+		expect.Equal(t, s.Enter(step.client), step.want, "%s", step.name)
 	}
 	for _, client := range []string{"a", "b", "c"} {
 		s.Leave(client)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/gateway/internal/openapi"
+	"asset-registry/shared/testing/expect"
 )
 
 // served returns a page that is made from the real OpenAPI documents.
@@ -19,13 +20,9 @@ func served(t *testing.T, o Options, path string, sandbox bool) string {
 	t.Helper()
 	o.Document = openapi.JSON
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	w := httptest.NewRecorder()
-	if err := s.ServePage(w, httptest.NewRequest("GET", path, nil), sandbox); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.ServePage(w, httptest.NewRequest("GET", path, nil), sandbox))
 	return w.Body.String()
 }
 
@@ -180,9 +177,7 @@ func TestEachOperationHasACommandAndEachGETIsSent(t *testing.T) {
 			t.Errorf("%s: got %d operations, want at least 40", path, len(all))
 		}
 		for _, o := range all {
-			if got := strings.Count(o[3], `<pre class="curl"`); got != 1 {
-				t.Errorf("%s: %s %s: got %d commands, want one", path, o[1], o[2], got)
-			}
+			expect.Equal(t, strings.Count(o[3], `<pre class="curl"`), 1, "%s: %s %s: commands", path, o[1], o[2])
 			if sent := strings.Contains(o[3], ` data-send="GET /`); sent != (o[1] == "get") {
 				t.Errorf("%s: %s %s: got a way to send it: %t, want one for GET only", path, o[1], o[2], sent)
 			}
@@ -221,9 +216,7 @@ func TestCommandsOfOperations(t *testing.T) {
 				t.Fatal("got no command, want one")
 			}
 			got := html.UnescapeString(regexp.MustCompile(`<[^>]+>`).ReplaceAllString(text[1], ""))
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("the command differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, got), "the command")
 		})
 	}
 }
@@ -298,9 +291,7 @@ func TestFaultyDocumentsAreErrors(t *testing.T) {
 	for name, text := range map[string]string{"malformed JSON": "{", "no operation": `{"openapi": "3.1.1"}`} {
 		t.Run(name, func(t *testing.T) {
 			s, err := New(Options{Document: func(string) []byte { return []byte(text) }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if err := s.ServePage(httptest.NewRecorder(), httptest.NewRequest("GET", "/docs", nil), false); err == nil {
 				t.Error("got no error, want one")
 			}

@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // read returns an embedded file.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := embedded.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(text)
 }
 
@@ -46,9 +46,7 @@ func TestEachTextIsTranslatedAndUsed(t *testing.T) {
 	var used strings.Builder
 	for _, folder := range []string{"templates", "examples"} {
 		entries, err := embedded.ReadDir(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, e := range entries {
 			used.WriteString(read(t, folder+"/"+e.Name()))
 		}

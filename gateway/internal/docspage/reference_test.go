@@ -5,17 +5,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestReferenceOfADocument(t *testing.T) {
 	text, err := os.ReadFile("testdata/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got, err := newReference(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	id := parameter{field{Name: "id", Type: "string", Rule: "pattern ^[0-9a-f]{32}$", Description: "The asset's id.",
 		Required: true}, "path"}
 	refusal := func(status string) response { return response{status, "A refusal.", "Error", "type-Error"} }
@@ -77,10 +75,6 @@ func TestProse(t *testing.T) {
 		{"a link with a quote", `[a](#"onclick=x)`, `<p><a href="#&#34;onclick=x">a</a></p>` + "\n"},
 		{"paragraphs and a list", "a\n\n- b\n- c", "<p>a</p>\n<ul><li>b</li><li>c</li></ul>\n"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := string(prose(c.text)); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
+		t.Run(c.name, func(t *testing.T) { expect.Equal(t, string(prose(c.text)), c.want, "") })
 	}
 }

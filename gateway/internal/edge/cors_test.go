@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // Headers in the contract that a script in a web page need not send, or need not read.
@@ -19,9 +21,7 @@ var (
 // it or to read it.
 func TestAPageMayUseEveryHeaderOfTheContract(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/contract.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	lists := strings.Split(corsRequest+", "+corsAnswer(), ", ")
 	for i, name := range lists {
 		lists[i] = strings.ToLower(name)

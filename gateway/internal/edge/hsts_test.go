@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestHSTSIsASetting asks by HTTP and by HTTPS. Only a registry whose operator says so tells browsers to use HTTPS only,
@@ -21,9 +23,7 @@ func TestHSTSIsASetting(t *testing.T) {
 		{time.Hour, false, true, "max-age=3600"}, {365 * 24 * time.Hour, true, false, "max-age=31536000"},
 	} {
 		h, err := New(http.NotFoundHandler(), Config{HSTS: c.hsts, Secure: c.secure})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodOptions} {
 			r := httptest.NewRequest(method, "/api/2.5/assets", nil)
 			r.Header.Set("Origin", "https://other.example")
@@ -32,9 +32,7 @@ func TestHSTSIsASetting(t *testing.T) {
 			}
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
-			if got := w.Header().Get("Strict-Transport-Security"); got != c.want {
-				t.Errorf("%s with %+v: got %q, want %q", method, c, got, c.want)
-			}
+			expect.Equal(t, w.Header().Get("Strict-Transport-Security"), c.want, "%s with %+v", method, c)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/memory"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestWithoutMemoryAnswersAreNotCompressed asks for compressed answers while there is memory for one encoder, for none,
@@ -17,9 +18,7 @@ func TestWithoutMemoryAnswersAreNotCompressed(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(text)
 	}), Config{Encoders: budget})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	coding := func() string {
 		r := httptest.NewRequest("GET", "/api/2.5/assets/a", nil)
 		r.Header.Set("Accept-Encoding", "gzip")
@@ -27,17 +26,11 @@ func TestWithoutMemoryAnswersAreNotCompressed(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w.Header().Get("Content-Encoding")
 	}
-	if got := coding(); got != "gzip" {
-		t.Errorf("with memory: got the coding %q, want gzip", got)
-	}
+	expect.Equal(t, coding(), "gzip", "with memory: the coding")
 	if !budget.Hold(encoderSize) {
 		t.Fatal("got no memory after the first answer, want it given back")
 	}
-	if got := coding(); got != "" {
-		t.Errorf("without memory: got the coding %q, want none", got)
-	}
+	expect.Equal(t, coding(), "", "without memory: the coding")
 	budget.Release(encoderSize)
-	if got := coding(); got != "gzip" {
-		t.Errorf("with memory again: got the coding %q, want gzip", got)
-	}
+	expect.Equal(t, coding(), "gzip", "with memory again: the coding")
 }

@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/shared/fair"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/testing/expect"
 )
 
 // slow is a client that takes a write only when the test lets it.
@@ -34,9 +35,7 @@ func ask(t *testing.T, places *fair.Semaphore, budget *memory.Budget, w http.Res
 		_, _ = w.Write(text[:turnSize/3])
 		_, _ = w.Write(text[turnSize/3:])
 	}), Config{Encoders: budget, Places: places})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/2.5/assets", nil)
 	r.Header.Set("Accept-Encoding", "gzip")
 	end = make(chan struct{})
@@ -50,9 +49,7 @@ func ask(t *testing.T, places *fair.Semaphore, budget *memory.Budget, w http.Res
 func checkAnswer(t *testing.T, w *httptest.ResponseRecorder, text []byte) {
 	t.Helper()
 	plain, err := gzip.NewReader(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got, err := io.ReadAll(plain); err != nil || !bytes.Equal(got, text) {
 		t.Errorf("got %d bytes, %v; want the %d of the answer", len(got), err, len(text))
 	}
@@ -63,9 +60,7 @@ func TestALongAnswerIsCompressedWithAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places, budget := fair.New(1), memory.NewBudget(100*turnSize)
 		leave, err := places.Acquire(t.Context(), "another", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		w := httptest.NewRecorder()
 		text, end := ask(t, places, budget, w)
 		synctest.Wait()
@@ -77,9 +72,7 @@ func TestALongAnswerIsCompressedWithAPlace(t *testing.T) {
 		leave()
 		<-end
 		checkAnswer(t, w, text)
-		if budget.Used() != 0 {
-			t.Errorf("got %d bytes held after the answer, want 0", budget.Used())
-		}
+		expect.Equal(t, budget.Used(), 0, "bytes held after the answer")
 	})
 }
 
@@ -87,9 +80,7 @@ func TestALongAnswerIsCompressedWithAPlace(t *testing.T) {
 func TestAnAnswerWithoutAPlaceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := fair.New(1)
-		if _, err := places.Acquire(t.Context(), "another", 1); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(places.Acquire(t.Context(), "another", 1))(t)
 		w := httptest.NewRecorder()
 		text, end := ask(t, places, memory.NewBudget(100*turnSize), w)
 		<-end

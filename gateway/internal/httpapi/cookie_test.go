@@ -34,6 +34,16 @@ func TestACookieOfOtherData(t *testing.T) {
 		{"a listing from the start", "GET", list, "gone", nil, 200, true},
 		{"an asset", "GET", asset, "gone", nil, 200, false},
 		{"a change", "PATCH", asset, "gone", nil, 412, true},
+		{"an offset in 2.4", "GET", "/api/2.4/assets?offset=1", "gone", nil, 404, true},
+		{"an offset in the current version", "GET", "/api/0/assets?limit=1&offset=1", "gone", nil, 404, true},
+		{"an empty offset", "GET", list + "?offset=", "gone", nil, 200, true},
+		{"HEAD spore", "HEAD", "/api/0/spore", "gone", nil, 200, false},
+		{"HEAD spore without a cookie", "HEAD", "/api/0/spore", "", nil, 200, true},
+		{"a creation", "POST", list, "gone", nil, 412, true},
+		{"a replacement", "PUT", asset, "gone", nil, 412, true},
+		{"a removal", "DELETE", asset + "/related_processes/1", "gone", nil, 412, true},
+		{"a creation with a cookie of 5000 bytes", "POST", list, strings.Repeat("x", 5000), nil, 412, true},
+		{"a creation without a cookie", "POST", list, "", nil, 200, true},
 		{"an offset without a cookie", "GET", list + "?offset=1", "", nil, 200, true},
 		{"an offset of this data", "GET", list + "?offset=1", "id", nil, 200, false},
 		{"a change of this data", "PATCH", asset, "id", nil, 200, false},
@@ -44,8 +54,9 @@ func TestACookieOfOtherData(t *testing.T) {
 			headers = append(headers, "Cookie", "SERVER_ID="+c.cookie)
 		}
 		got := send(engine, c.method, c.path, headers...)
-		if got.Code != c.want {
-			t.Errorf("%s: got %d %s, want %d", c.name, got.Code, got.Body, c.want)
+		says := map[int]string{404: `"location":"querystring","name":"offset"`, 412: `"location":"url","name":"precondition"`}[c.want]
+		if got.Code != c.want || c.method != "HEAD" && !strings.Contains(got.Body.String(), says) {
+			t.Errorf("%s: got %d %s, want %d with %s", c.name, got.Code, got.Body, c.want, says)
 		}
 		if cookie := got.Header().Get("Set-Cookie"); strings.HasPrefix(cookie, "SERVER_ID=id") != c.fresh {
 			t.Errorf("%s: got Set-Cookie %q, want the cookie of this data: %t", c.name, cookie, c.fresh)

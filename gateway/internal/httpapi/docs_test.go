@@ -9,6 +9,7 @@ import (
 	"asset-registry/gateway/internal/limits"
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestLimitsInWords(t *testing.T) {
@@ -28,7 +29,5 @@ func TestLimitsInWords(t *testing.T) {
 		{Name: "files", Counts: "1 a byte of an upload", Windows: []string{"2,048 MiB an hour"}},
 		{Name: "key-read", Counts: "1 a read", Windows: []string{"5 a second"}},
 	}
-	if diff := cmp.Diff(want, limitsInWords(table)); diff != "" {
-		t.Errorf("the limits differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, limitsInWords(table)), "the limits")
 }

@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/fair"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAnExportReadsSoManyBytes allows only the bytes of two assets, but finds three. Reading the third one must
@@ -26,9 +27,7 @@ import (
 // Promises: export-bounds
 func TestAnExportReadsSoManyBytes(t *testing.T) {
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	assets := proxy.Local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"data":{"status":"active","x":"%s"}}`, strings.Repeat("x", 1000))
 	}), signer)
@@ -37,9 +36,7 @@ func TestAnExportReadsSoManyBytes(t *testing.T) {
 		out: &parts{w: httptest.NewRecorder()}, left: 2500,
 	}
 	file, err := export.Searches[0].Open(e.out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for n := range 3 {
 		if err := e.add(file, "id"); (err != nil) != (n == 2) {
 			t.Errorf("asset %d: got %v, want an error of the third only", n+1, err)
@@ -53,9 +50,7 @@ func TestAnExportReadsSoManyBytes(t *testing.T) {
 func TestAnExportEndsAfterFiveMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		assets := proxy.Local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			time.Sleep(time.Second)
 			fmt.Fprint(w, `{"data":{"status":"active"}}`)
@@ -91,9 +86,7 @@ func TestAnExportEndsAfterFiveMinutes(t *testing.T) {
 func TestAnExportRestsAsLongAsItWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		assets := proxy.Local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			time.Sleep(time.Second)
 			fmt.Fprint(w, `{"data":{"status":"active"}}`)
@@ -117,12 +110,8 @@ func TestAnExportRestsAsLongAsItWorks(t *testing.T) {
 		}
 		query := url.Values{}
 		found, err := e.foundIDs(query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := e.run(export.Searches[0], query, found); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.OK(t, e.run(export.Searches[0], query, found))
 		if want := []time.Duration{0, 200 * time.Second, 400 * time.Second}; !slices.Equal(asked, want) {
 			t.Errorf("got pages asked for after %v, want after %v", asked, want)
 		}

@@ -15,6 +15,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/upstream"
 )
 
@@ -77,15 +78,11 @@ func TestAnUploadStreams(t *testing.T) {
 		_, engine := open(t, service.Config.Handler, func(c *Config) {
 			if remote {
 				signer, err := identity.NewSigner(c.Secrets, time.Now)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				pool, err := upstream.New(upstream.Config{
 					Name: "filesvc", URLs: []string{service.URL}, Log: c.Log, Meter: c.Meter,
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				t.Cleanup(pool.Close)
 				c.Files = proxy.Remote(pool, signer).Patient()
 			}
@@ -151,9 +148,7 @@ func TestFormsOfDocuments(t *testing.T) {
 	})
 	_, engine := open(t, assets, func(c *Config) {
 		signer, err := identity.NewSigner(c.Secrets, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		c.Files = proxy.Local(files, signer)
 	})
 	sent := 0
@@ -247,9 +242,7 @@ func TestARemovalIsAudited(t *testing.T) {
 					return
 				}
 				var asked authapi.NoteRemovalRequest
-				if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-					t.Error(err)
-				}
+				expect.Try(t, json.NewDecoder(r.Body).Decode(&asked))
 				noted = append(noted, asked)
 				if c.away {
 					w.WriteHeader(http.StatusServiceUnavailable)
@@ -258,9 +251,7 @@ func TestARemovalIsAudited(t *testing.T) {
 			})
 			_, engine := open(t, http.HandlerFunc(ok), func(config *Config) {
 				signer, err := identity.NewSigner(config.Secrets, time.Now)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				config.Files = proxy.Local(files, signer)
 				config.Auth = authapi.NewClient(httpserver.InProcess(auth), signer, "gateway")
 			})

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestHealthHasABoundOfItsOwn sends as many health requests as may be answered at the same time, and then one more.
@@ -38,7 +40,5 @@ func TestHealthHasABoundOfItsOwn(t *testing.T) {
 	if n := asked.Load(); n >= maxHealth {
 		t.Errorf("got %d requests to the asset service, want fewer than %d", n, maxHealth)
 	}
-	if got := send(handler, "GET", "/api/2.5/health"); got.Code != 200 {
-		t.Errorf("after all others: got %d, want 200", got.Code)
-	}
+	expect.Equal(t, send(handler, "GET", "/api/2.5/health").Code, 200, "after all others")
 }

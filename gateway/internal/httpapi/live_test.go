@@ -13,6 +13,7 @@ import (
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/gateway/internal/stream"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/testing/expect"
 )
 
 // Promises: long-poll
@@ -77,12 +78,8 @@ func TestSelectionOf(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			query, err := url.ParseQuery(c.query)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := selectionOf(c.version, query); got != c.want {
-				t.Errorf("got %+v, want %+v", got, c.want)
-			}
+			expect.OK(t, err)
+			expect.Equal(t, selectionOf(c.version, query), c.want, "")
 		})
 	}
 }

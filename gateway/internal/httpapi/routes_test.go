@@ -26,6 +26,7 @@ import (
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // anyKey answers as an auth service that is ready and accepts every key. The id of a key contains the key's
@@ -44,9 +45,7 @@ func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.
 	t.Helper()
 	secrets := keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}
 	signer, err := identity.NewSigner(secrets, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	log, meter := slog.New(slog.DiscardHandler), noop.NewMeterProvider().Meter("")
 	auth := authapi.NewClient(httpserver.InProcess(http.HandlerFunc(anyKey)), signer, "gateway")
 	c := Config{
@@ -66,22 +65,16 @@ func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.
 		{Name: "address", By: ratelimit.ByAddress, Costs: once, Windows: map[string]int64{"1m": 1}},
 		{Name: "key", By: ratelimit.ByKey, Costs: once, Windows: map[string]int64{"1m": 1}},
 	}}, limits.Options{Now: time.Now, Log: log, Meter: meter})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	a, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "gateway", Log: log, Timeout: c.Timeout, TimeoutOf: a.TimeoutOf, Ready: a.Health,
 	})
 	a.Route(engine)
 	t.Cleanup(func() {
 		for _, err := range append(a.Close(), c.Limits.Close()) {
-			if err != nil {
-				t.Error(err)
-			}
+			expect.Try(t, err)
 		}
 	})
 	return a, engine
@@ -158,9 +151,10 @@ func TestEveryRouteHasALimit(t *testing.T) {
 				}
 				for _, form := range forms {
 					got := send(engine, r[0], r[1], append(headers, form...)...)
-					if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" {
-						t.Errorf("%s: the second %s %s %v with the key %q: got %d, want 429 with Retry-After",
-							variant.name, r[0], r[1], form, key, got.Code)
+					if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" ||
+						got.Header().Get("Cache-Control") != "no-store" {
+						t.Errorf("%s: the second %s %s %v with the key %q: got %d %v, want 429 with Retry-After for no cache",
+							variant.name, r[0], r[1], form, key, got.Code, got.Header())
 					}
 				}
 			}

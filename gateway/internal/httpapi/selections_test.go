@@ -15,6 +15,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 func selectionOfField(n int) stream.Selection {
@@ -72,9 +73,7 @@ func TestSelectionsAreKeptForKeys(t *testing.T) {
 // Promises: stream-places
 func TestPlacesAreKeptForKeys(t *testing.T) {
 	refused, err := noop.Meter{}.Int64Counter("refused")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	a := &API{feeds: feeds{
 		clients: concurrency.NewShares(2, 4), anonymous: concurrency.NewShares(3, 4), refused: refused,
 	}}
@@ -94,9 +93,7 @@ func TestPlacesAreKeptForKeys(t *testing.T) {
 	if _, err := from("192.0.2.4", ""); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("a stream without a key beyond three quarters: got %v, want 503", err)
 	}
-	if a.feeds.clients.Held() != 3 {
-		t.Errorf("after a refusal: got %d places held, want 3", a.feeds.clients.Held())
-	}
+	expect.Equal(t, a.feeds.clients.Held(), 3, "after a refusal: places held")
 	if _, err := from("192.0.2.4", "key"); err != nil {
 		t.Errorf("a stream with a key: got %v, want a place", err)
 	}

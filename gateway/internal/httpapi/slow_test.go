@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestASlowBodyHoldsNoPlace opens as many connections as a broker may, which send half of a body each. Meanwhile all places
@@ -55,9 +56,7 @@ func TestBodiesThatComeSlowly(t *testing.T) {
 		c.Settings.MaxConcurrent = 2 * clients
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error)
 	go func() {
@@ -65,9 +64,7 @@ func TestBodiesThatComeSlowly(t *testing.T) {
 	}()
 	defer func() {
 		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, <-served)
 	}()
 	late, refused, other := 0, 0, map[string]int{}
 	var mu sync.Mutex

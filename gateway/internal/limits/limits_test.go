@@ -11,15 +11,14 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestDecisionsAreCountedByTheErrorThatTellsThem(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	d := newDecisions()
 	unregister, err := d.measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer unregister()
 	d.count(routes.Read, nil)
 	d.count(routes.Read, nil)
@@ -27,9 +26,7 @@ func TestDecisionsAreCountedByTheErrorThatTellsThem(t *testing.T) {
 	d.count(routes.List, fault.New(fault.Unavailable, fault.URL, "x", "away"))
 	d.count(routes.List, errors.New("the client has left"))
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reader.Collect(t.Context(), &all))
 	var got []string
 	for _, p := range all.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]).DataPoints {
 		class, _ := p.Attributes.Value("class")

@@ -17,6 +17,7 @@ import (
 
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/upstream"
 )
 
@@ -31,24 +32,18 @@ const clients = 64
 func BenchmarkForward(b *testing.B) {
 	body := bytes.Repeat([]byte("x"), 3000)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			b.Error(err)
-		}
+		expect.ErrOf(b, nil, "")(io.Copy(io.Discard, r.Body))
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.Write(body) // if the connection is lost, the client reports it
 	}))
 	defer server.Close()
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	pool, err := upstream.New(upstream.Config{
 		Name: "assetsvc", URLs: []string{server.URL}, Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	defer pool.Close()
 	standard := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}
 	defer standard.CloseIdleConnections()

@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/upstream"
 )
 
@@ -53,9 +54,7 @@ func TestTakeToken(t *testing.T) {
 func newSigner(t *testing.T) *identity.Signer {
 	t.Helper()
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return signer
 }
 
@@ -66,9 +65,7 @@ func call(t *testing.T, url string) *upstream.Pool {
 		Name: "assetsvc", URLs: []string{url}, Log: slog.New(slog.DiscardHandler),
 		Meter: new(telemetry.Telemetry).Meter(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(pool.Close)
 	return pool
 }
@@ -116,9 +113,7 @@ func TestForwardSaysWhatTheEdgeHasFoundOut(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			caller := identity.Identity{Broker: "b", Role: identity.Broker}
 			to := Request{Path: "/api/2.5/assets", Caller: caller, BaseURL: "http://public"}
-			if err := u.Forward(recorder, r.WithContext(ctx), to); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, u.Forward(recorder, r.WithContext(ctx), to))
 			if recorder.Code != 201 || recorder.Body.String() != "answer" ||
 				recorder.Header().Get("X-Answer") != "yes" || string(body) != "question" {
 				t.Errorf("got the answer %d %q %v to the body %q; want 201 answer with X-Answer to the body question",
@@ -135,9 +130,7 @@ func TestForwardSaysWhatTheEdgeHasFoundOut(t *testing.T) {
 				header string
 				want   string
 			}{{"X-Access-Token", "t"}, {httpserver.BaseURLHeader, "http://public"}, {"Content-Type", "application/json"}} {
-				if value := got.Header.Get(c.header); value != c.want {
-					t.Errorf("%s: got %q, want %q", c.header, value, c.want)
-				}
+				expect.Equal(t, got.Header.Get(c.header), c.want, "%s", c.header)
 			}
 			for header, values := range got.Header {
 				if strings.Join(values, "") == "claimed" {
@@ -162,9 +155,7 @@ func TestGetTellsWhatIsMissing(t *testing.T) {
 			if err := u.Get(t.Context(), "/missing"); fault.KindOf(err) != fault.NotFound {
 				t.Errorf("missing: got %v, want kind NotFound", err)
 			}
-			if err := u.Get(t.Context(), "/there"); err != nil {
-				t.Errorf("there: got %v, want no error", err)
-			}
+			expect.Err(t, u.Get(t.Context(), "/there"), nil, "there")
 		})
 	}
 }
@@ -186,9 +177,7 @@ func TestMissingTransfersNoAsset(t *testing.T) {
 			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.NotFound || f.Details[0].Name != "item_id" {
 				t.Errorf("missing: got %v, want the fault url/item_id", err)
 			}
-			if err := u.Missing(t.Context(), "/there"); err != nil {
-				t.Errorf("there: got %v, want no error", err)
-			}
+			expect.Err(t, u.Missing(t.Context(), "/there"), nil, "there")
 			want := []string{"HEAD /missing", "GET /missing", "HEAD /there"}
 			if !slices.Equal(asked, want) {
 				t.Errorf("got the requests %q, want %q", asked, want)
@@ -257,12 +246,8 @@ func TestPathsArriveAsTheyAre(t *testing.T) {
 	})) {
 		got = nil
 		r := httptest.NewRequest("GET", "/x", nil)
-		if err := u.Forward(httptest.NewRecorder(), r, Request{Path: "/assets/a%b?"}); err != nil {
-			t.Fatal(err)
-		}
-		if err := u.Get(t.Context(), "/assets/a%b?"); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, u.Forward(httptest.NewRecorder(), r, Request{Path: "/assets/a%b?"}))
+		expect.OK(t, u.Get(t.Context(), "/assets/a%b?"))
 		if want := "/assets/a%25b%3F"; len(got) != 2 || got[0] != want || got[1] != want {
 			t.Errorf("%s: got %q, want %q twice", name, got, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/testing/expect"
 )
 
 // edgeOf starts a server that forwards each request to the given handler over the network.
@@ -43,18 +44,14 @@ func TestWhatEndsHereDoesNotPass(t *testing.T) {
 		header.Set("X-Sum", "1")
 	})
 	resp, err := http.Get(edge.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || string(text) != "body" || resp.Trailer.Get("X-Sum") != "1" {
 		t.Errorf("got %q, %v, trailer %v; want body with the trailer X-Sum: 1", text, err, resp.Trailer)
 	}
 	for _, name := range []string{"Connection", "X-Hop", "Keep-Alive", "Proxy-Authenticate"} {
-		if value := resp.Header.Get(name); value != "" {
-			t.Errorf("%s: got %q, want it removed", name, value)
-		}
+		expect.Equal(t, resp.Header.Get(name), "", "%s", name)
 	}
 	if got := strings.Join(resp.Header["X-Many"], ","); got != "a,b" || resp.Header.Get("X-Edge") != "edge" {
 		t.Errorf("got %v, want X-Many: a,b and X-Edge: edge", resp.Header)
@@ -70,9 +67,7 @@ func TestAnAnswerPassesAsItComes(t *testing.T) {
 		io.WriteString(w, "second")
 	})
 	resp, err := http.Get(edge.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	first := make([]byte, 5)
 	if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != "first" {
@@ -99,9 +94,7 @@ func TestAnAnswerThatIsNotWholeDoesNotSeemSo(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			})
 			resp, err := http.Get(edge.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			defer resp.Body.Close()
 			if _, err := io.ReadAll(resp.Body); err == nil {
 				t.Error("a truncated answer: got no error at the client, want one")
@@ -113,11 +106,7 @@ func TestAnAnswerThatIsNotWholeDoesNotSeemSo(t *testing.T) {
 func TestAServiceThatDoesNotTakeOurSignatureIsOurFault(t *testing.T) {
 	edge := edgeOf(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	resp, err := http.Get(edge.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("got %d, want 503", resp.StatusCode)
-	}
+	expect.Equal(t, resp.StatusCode, http.StatusServiceUnavailable, "")
 }

@@ -14,14 +14,13 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 func limiterOf(t testing.TB, store Store, table Table) *Limiter {
 	t.Helper()
 	l, err := New(store, table, time.Now, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return l
 }
 
@@ -46,17 +45,13 @@ func BenchmarkBorrower(b *testing.B) {
 			url := redistest.Start(b, "--appendonly", "no").URL()
 			loans := borrowerAt(b, url, nil, nil)
 			redis, err := openWithin(url, time.Minute)
-			if err != nil {
-				b.Fatal(err)
-			}
+			expect.OK(b, err)
 			b.Cleanup(func() { redis.Close() })
 			turn := func(l *Limiter) time.Duration {
 				start := time.Now()
 				each(goroutines, requests, func(i int) {
 					r := Request{Class: routes.Read, Client: member("b", fmt.Sprint(i%clients))}
-					if err := l.Admit(b.Context(), http.Header{}, r); err != nil {
-						b.Error(err)
-					}
+					expect.Try(b, l.Admit(b.Context(), http.Header{}, r))
 				})
 				return time.Since(start)
 			}
@@ -96,9 +91,7 @@ func BenchmarkAdmit(b *testing.B) {
 			b.RunParallel(func(p *testing.PB) {
 				answer := http.Header{}
 				for p.Next() {
-					if err := l.Admit(b.Context(), answer, Request{Class: routes.Read, Client: member("b", "k")}); err != nil {
-						b.Error(err)
-					}
+					expect.Try(b, l.Admit(b.Context(), answer, Request{Class: routes.Read, Client: member("b", "k")}))
 				}
 			})
 		})
@@ -107,16 +100,12 @@ func BenchmarkAdmit(b *testing.B) {
 			answer := http.Header{}
 			for i := 0; b.Loop(); i++ {
 				addr := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-				if err := l.Admit(b.Context(), answer, Request{Class: routes.Read, Client: Client{Addr: addr}}); err != nil {
-					b.Error(err)
-				}
+				expect.Try(b, l.Admit(b.Context(), answer, Request{Class: routes.Read, Client: Client{Addr: addr}}))
 			}
 		})
 	}
 	library, err := libredis.NewStore(loans.redis.connections.(library).client)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	b.Run("library on Redis/busy key", func(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(p *testing.PB) {
@@ -137,9 +126,7 @@ func TestAdmitAllocatesLittle(t *testing.T) {
 		got := testing.AllocsPerRun(100, func() {
 			n++
 			client.Identity.KeyID = fmt.Sprint(n % 2)
-			if err := l.Admit(t.Context(), answer, Request{class, client, 3000}); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, l.Admit(t.Context(), answer, Request{class, client, 3000}))
 		})
 		// The test itself needs one allocation, and the headers need two. The race detector empties pools,
 		// which costs two more.

@@ -18,6 +18,7 @@ import (
 
 	"asset-registry/shared/logtest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // borrowerAt returns a borrower at a Redis server. The argument "clock" replaces the real clock. The function
@@ -29,9 +30,7 @@ func borrowerAt(t testing.TB, url string, clock *simulated, change func(*Borrowe
 		within = time.Minute
 	}
 	r, err := openWithin(url, within)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c := BorrowerConfig{Fallback: FallbackLocal, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	if clock != nil {
 		r.now, c.Now = clock.now, clock.now
@@ -40,9 +39,7 @@ func borrowerAt(t testing.TB, url string, clock *simulated, change func(*Borrowe
 		change(&c)
 	}
 	s, err := NewBorrower(r, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	s.clock.start = s.clock.start.Add(-24 * time.Hour) // as if the gateway had started long ago, so it uses its reserve
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -59,9 +56,7 @@ func TestAReserveSurvivesARestart(t *testing.T) {
 		s.clock.start = clock.now() // as if the gateway had just started
 		for {
 			v, err := s.Take(t.Context(), bucket, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if v.Wait > 0 {
 				if v.Wait > 2*time.Minute {
 					t.Errorf("got a wait of %v, want at most two periods", v.Wait)
@@ -99,9 +94,7 @@ func TestAClockThatWasWrongLocksNobodyOut(t *testing.T) {
 		take := func(n int) (admitted int) {
 			for range n {
 				v, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: name}, Cost: 1, Rates: rates}}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				if v.Wait == 0 {
 					admitted++
 				}
@@ -113,15 +106,11 @@ func TestAClockThatWasWrongLocksNobodyOut(t *testing.T) {
 		}
 		shift = 0
 		clock.pass(15 * time.Second) // the loan has ended
-		if got := take(40); got != 40 {
-			t.Errorf("%s: by the right clock got %d admitted, want 40", name, got)
-		}
+		expect.Equal(t, take(40), 40, "%s: by the right clock admitted", name)
 		clock.pass(time.Minute) // a clock that was up to a minute ahead is waited for
 		for range 3 {
 			clock.pass(90 * time.Second)
-			if got := take(90); got != 90 {
-				t.Errorf("%s: a window later got %d admitted, want 90", name, got)
-			}
+			expect.Equal(t, take(90), 90, "%s: a window later admitted", name)
 		}
 	}
 }
@@ -146,9 +135,7 @@ func TestAnUnreadableRecordIsOneKeysOnly(t *testing.T) {
 		func(key string) error { return client.RPush(t.Context(), key, "a list").Err() },
 	} {
 		hurt, well := bucket(fmt.Sprint("hurt ", n)), bucket(fmt.Sprint("well ", n))
-		if err := put(redisKey(&hurt)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, put(redisKey(&hurt)))
 		for _, b := range []Bucket{hurt, well} {
 			v, err := s.Take(t.Context(), []Bucket{b}, nil)
 			if err != nil || v.Wait > 0 || len(v.States) != 1 {
@@ -220,9 +207,7 @@ func TestTwoGatewaysOnOneRedisEnforceOneLimit(t *testing.T) {
 	var passed atomic.Int64
 	each(16, 4000, func(i int) {
 		v, err := gateways[i%2].Take(t.Context(), bucket, nil)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, err)
 		if v.Wait == 0 {
 			passed.Add(1)
 		}
@@ -246,9 +231,7 @@ func TestAGatewayKeepsToALimitThatRedisHasLost(t *testing.T) {
 	s := borrowerAt(t, server.URL(), clock, nil)
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 5, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
 	for n := range 5 {
-		if err := client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, client.FlushAll(t.Context()).Err())
 		v, err := s.Take(t.Context(), bucket, nil)
 		if err != nil || (v.Wait > 0) != (n >= 2) {
 			t.Errorf("request %d: got %+v, %v; want it refused: %t", n+1, v, err, n >= 2)
@@ -325,9 +308,7 @@ func TestCloseAnswersAQueueLongerThanABatch(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, s.Close())
 		requests.Wait()
 	})
 }
@@ -341,9 +322,7 @@ func TestAQueueLongerThanABatchIsEmptied(t *testing.T) {
 		s, err := NewBorrower(&Redis{connections: server, timeout: time.Hour}, BorrowerConfig{
 			Fallback: FallbackClosed, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var requests sync.WaitGroup
 		for n := range workers + 3*maxBatch {
 			requests.Go(func() { mustAdmit(t, s, fmt.Sprint(n)) })
@@ -354,12 +333,8 @@ func TestAQueueLongerThanABatchIsEmptied(t *testing.T) {
 		synctest.Wait()
 		close(open)
 		requests.Wait()
-		if trips := s.trips.Load(); trips != workers+3 {
-			t.Errorf("got %d round trips, want %d", trips, workers+3)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Equal(t, s.trips.Load(), workers+3, "round trips")
+		expect.Try(t, s.Close())
 	})
 }
 
@@ -369,12 +344,8 @@ func TestAClosedBorrowerDecidesWithoutRedis(t *testing.T) {
 		s, _ := lingers(t)
 		s.wake() // a worker may wake up after another worker has taken the whole queue
 		synctest.Wait()
-		if trips := s.trips.Load(); trips != 0 {
-			t.Errorf("got %d round trips without a request, want none", trips)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Equal(t, s.trips.Load(), 0, "round trips without a request")
+		expect.Try(t, s.Close())
 		mustAdmit(t, s, "k")
 		if states, err := s.Peek(t.Context(), bucketOf("k"), nil); err != nil || states[0].Left != 999 {
 			t.Errorf("got %+v, %v; want 999 left", states, err)
@@ -388,9 +359,7 @@ func lingers(t *testing.T) (*Borrower, *lingering) {
 	s, err := NewBorrower(&Redis{connections: link, timeout: time.Minute}, BorrowerConfig{
 		Fallback: FallbackLocal, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return s, link
 }
 
@@ -442,9 +411,7 @@ func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
 		t.Errorf("got %d requests admitted, want %d to 320", got, 320-320/tokenPart)
 	}
 	clock.pass(2 * time.Second)
-	if got := passed(lives, 400); got != 320 {
-		t.Errorf("a window later: got %d requests admitted, want 320", got)
-	}
+	expect.Equal(t, passed(lives, 400), 320, "a window later: requests admitted")
 }
 
 func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
@@ -469,9 +436,7 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 				start := time.Now()
 				v, err := s.Take(context.WithoutCancel(ctx), []Bucket{{Key: Key{Name: name}, Cost: 1, Rates: rates}}, nil)
 				took := time.Since(start)
-				if err != nil {
-					t.Error(err)
-				}
+				expect.Try(t, err)
 				mu.Lock()
 				slowest = max(slowest, took)
 				if name == "k" && v.Wait == 0 {
@@ -534,16 +499,12 @@ func TestWithoutRedis(t *testing.T) {
 			passed := 0
 			for range 20 {
 				v, err := s.Take(t.Context(), bucket, nil)
-				if !errors.Is(err, want.err) {
-					t.Errorf("got %v, want %v", err, want.err)
-				}
+				expect.Err(t, err, want.err, "")
 				if err == nil && v.Wait == 0 {
 					passed++
 				}
 			}
-			if passed != want.passed {
-				t.Errorf("got %d requests admitted, want %d", passed, want.passed)
-			}
+			expect.Equal(t, passed, want.passed, "requests admitted")
 		})
 	}
 }
@@ -580,9 +541,7 @@ func TestPeekWithoutRedisShowsTheShare(t *testing.T) {
 	for range 3 {
 		left(5)
 	}
-	if trips := s.trips.Load(); trips != 1 {
-		t.Errorf("got %d round trips, want only the first one", trips)
-	}
+	expect.Equal(t, s.trips.Load(), 1, "round trips")
 	server.Restart(t)
 	await(t, "Redis is back", isUp(s))
 	left(10)
@@ -723,9 +682,7 @@ func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
 	s := borrowerAt(t, server.URL(), nil, nil)
 	take := func(i int) {
 		bucket := []Bucket{{Key: Key{Name: fmt.Sprint(i)}, Cost: 1, Rates: twoRates}}
-		if _, err := s.Take(t.Context(), bucket, nil); err != nil {
-			t.Error(err)
-		}
+		expect.ErrOf(t, nil, "")(s.Take(t.Context(), bucket, nil))
 	}
 	take(0)
 	await(t, "Redis is up", isUp(s)) // on a busy machine, the answer to the first request may have come too late

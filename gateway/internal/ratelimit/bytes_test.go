@@ -15,6 +15,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // bytesTable lets a tenant write 10,000 bytes a minute and 50,000 bytes an hour. Each write counts as 100 bytes
@@ -62,9 +63,7 @@ func TestABrokersKeysShareItsBytes(t *testing.T) {
 	for name, store := range clocked(t, clock) {
 		t.Run(name, func(t *testing.T) {
 			l, err := New(store, bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			write := func(broker, key string, body int64) time.Duration {
 				return waitOf(t, l.Admit(t.Context(), http.Header{}, Request{routes.Write, member(broker, key), body}))
 			}
@@ -99,23 +98,17 @@ func TestAWriteThatIsRefusedTakesNoBytes(t *testing.T) {
 	for name, store := range clocked(t, clock) {
 		t.Run(name, func(t *testing.T) {
 			l, err := New(store, bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			admit := func(body int64) error {
 				return l.Admit(t.Context(), http.Header{}, Request{routes.Write, member("one", "first"), body})
 			}
-			if err := admit(8000); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, admit(8000))
 			for range 50 {
 				if admit(3000) == nil {
 					t.Fatal("got 11200 bytes admitted, want at most 10000")
 				}
 			}
-			if err := admit(500); err != nil {
-				t.Errorf("a write that fits: got %v, want no error", err)
-			}
+			expect.Err(t, admit(500), nil, "a write that fits")
 		})
 	}
 }
@@ -129,9 +122,7 @@ func TestARefusalTellsEachCostItsWait(t *testing.T) {
 	take := func(s Store, cost int64) time.Duration {
 		rates := []limiter.Rate{{Limit: 100, Period: time.Minute}}
 		v, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: "k"}, Cost: cost, Rates: rates}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return v.Wait
 	}
 	for range 3 {
@@ -152,9 +143,7 @@ func TestARefusalTellsEachCostItsWait(t *testing.T) {
 			t.Errorf("a cost of %d: got a wait of %v, want %v or a slot more", c.cost, wait, c.want)
 		}
 	}
-	if trips := asked.trips.Load() - before; trips != 1 {
-		t.Errorf("got %d round trips for three refusals, want 1", trips)
-	}
+	expect.Equal(t, asked.trips.Load()-before, 1, "round trips for three refusals")
 	if wait := take(asked, 10); wait > 0 {
 		t.Errorf("a cost of 10, which is left: got a wait of %v, want none", wait)
 	}
@@ -163,29 +152,19 @@ func TestARefusalTellsEachCostItsWait(t *testing.T) {
 func TestHeadersTellOfBytes(t *testing.T) {
 	clock := newClock()
 	l, err := New(NewMemory(clock.now, 0), bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	answer := http.Header{}
 	admit := func(class Class, body int64) error {
 		return l.Admit(t.Context(), answer, Request{class, member("one", "first"), body})
 	}
 	told := func(policy, state, limit string) {
 		t.Helper()
-		if got := answer.Get(PolicyHeader); got != policy {
-			t.Errorf("RateLimit-Policy: got %s, want %s", got, policy)
-		}
-		if got := answer.Get(StateHeader); got != state {
-			t.Errorf("RateLimit: got %s, want %s", got, state)
-		}
-		if got := answer.Get(LimitHeader); got != limit {
-			t.Errorf("X-RateLimit-Limit: got %s, want %s", got, limit)
-		}
+		expect.Equal(t, answer.Get(PolicyHeader), policy, "RateLimit-Policy")
+		expect.Equal(t, answer.Get(StateHeader), state, "RateLimit")
+		expect.Equal(t, answer.Get(LimitHeader), limit, "X-RateLimit-Limit")
 	}
 	policy := `"k-1s";q=10000;w=1, "b-1m";q=10000;qu="content-bytes";w=60, "b-1h";q=50000;qu="content-bytes";w=3600`
-	if err := admit(routes.Write, 5000); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, admit(routes.Write, 5000))
 	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=4900;t=62, "b-1h";r=44900;t=3713`, "10000")
 	if err := admit(Bytes, 4000); err != nil { // a second part of the same request's body
 		t.Fatal(err)
@@ -197,9 +176,7 @@ func TestHeadersTellOfBytes(t *testing.T) {
 	}
 	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=900;t=62, "b-1h";r=40900;t=3713`, "10000")
 	quotas, err := l.Quotas(t.Context(), http.Header{}, member("one", "second"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(quotas) != 3 || quotas[1].Policy != "b" || quotas[1].Left != 900 || quotas[1].Costs[Bytes] != 1 {
 		t.Errorf("got %+v, want 3 quotas, the second with 900 bytes left", quotas)
 	}
@@ -214,23 +191,17 @@ func TestBytesOfFilesAreCountedBesideTheWrite(t *testing.T) {
 	for name, store := range clocked(t, clock) {
 		t.Run(name, func(t *testing.T) {
 			l, err := New(store, table, clock.now, noop.NewMeterProvider().Meter(""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			answer := http.Header{}
 			admit := func(broker string, class Class, body int64) error {
 				return l.Admit(t.Context(), answer, Request{class, member(broker, "first"), body})
 			}
 			for _, one := range []Request{{Class: routes.Write}, {Class: FileBytes, Body: 4000}, {Class: FileBytes, Body: 4000}} {
-				if err := admit("one", one.Class, one.Body); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, admit("one", one.Class, one.Body))
 			}
 			const units = `;qu="content-bytes";w=`
 			want := `"k-1s";q=10000;w=1, "b-1m";q=10000` + units + `60, "b-1h";q=50000` + units + `3600, "f-1h";q=10000` + units + `3600`
-			if got := answer.Get(PolicyHeader); got != want {
-				t.Errorf("RateLimit-Policy: got %s, want %s", got, want)
-			}
+			expect.Equal(t, answer.Get(PolicyHeader), want, "RateLimit-Policy")
 			if got := answer.Get(StateHeader); strings.Count(got, `"f-1h";r=`) != 1 || !strings.Contains(got, `"b-1m";r=9900;`) {
 				t.Errorf("RateLimit: got %s, want f-1h once, and 9900 of b-1m left", got)
 			}
@@ -242,9 +213,7 @@ func TestBytesOfFilesAreCountedBesideTheWrite(t *testing.T) {
 			} else if wait := waitOf(t, err); wait < 59*time.Minute || wait > 75*time.Minute {
 				t.Errorf("got a wait of %v, want about an hour", wait)
 			}
-			if err := admit("two", FileBytes, 4000); err != nil {
-				t.Errorf("another broker: got %v, want no error", err)
-			}
+			expect.Err(t, admit("two", FileBytes, 4000), nil, "another broker")
 		})
 	}
 }
@@ -257,9 +226,7 @@ func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 		Name: "f", By: ByAddress, Costs: map[Class]int64{Failed: 1}, Windows: map[string]int64{"1m": 3, "1h": 4},
 	}}
 	l, err := New(NewMemory(clock.now, 0), table, clock.now, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	guesser := netip.MustParseAddr("192.0.2.1")
 	fail := func() {
 		t.Helper()
@@ -281,7 +248,5 @@ func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 		t.Errorf("a second before the end of %v: got no error, want a refusal", wait)
 	}
 	clock.pass(time.Second)
-	if err := l.CheckLockout(t.Context(), guesser); err != nil {
-		t.Errorf("after the wait: got %v, want no error", err)
-	}
+	expect.Err(t, l.CheckLockout(t.Context(), guesser), nil, "after the wait")
 }

@@ -9,6 +9,7 @@ import (
 
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // chargedTable limits reads of a key, and bytes that a broker stores.
@@ -36,9 +37,7 @@ func TestAChargeIsForTheNextRequests(t *testing.T) {
 		for name, store := range clocked(t, clock) {
 			t.Run(c.name+" in "+name, func(t *testing.T) {
 				l, err := New(store, chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				of := func(key string) Request { return Request{Class: c.class, Client: member("b"+key, key)} }
 				ask := func(key string) time.Duration {
 					return waitOf(t, l.Admit(t.Context(), http.Header{}, of(key)))
@@ -76,15 +75,11 @@ func TestAChargeIsToldToOtherGateways(t *testing.T) {
 	request := Request{Class: routes.Read, Client: member("b", "k")}
 	at := func(s Store) *Limiter {
 		l, err := New(s, chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return l
 	}
 	one, other := at(borrowerAt(t, url, clock, nil)), at(borrowerAt(t, url, clock, nil))
-	if err := one.Admit(t.Context(), http.Header{}, request); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, one.Admit(t.Context(), http.Header{}, request))
 	one.Charge(request, 1000)
 	await(t, "the other gateway refuses the client", func() bool {
 		return waitOf(t, other.Admit(t.Context(), http.Header{}, request)) > 50*time.Second
@@ -97,9 +92,7 @@ func TestAChargeWithoutRedisIsToldLater(t *testing.T) {
 		clock, server := newClock(), redistest.Start(t, "--appendonly", "no")
 		store := borrowerAt(t, server.URL(), clock, func(c *BorrowerConfig) { c.Fallback = fallback })
 		l, err := New(store, chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		store.markDown(ErrStoreDown)
 		request := Request{Class: routes.Read, Client: member("b", "k")}
 		l.Charge(request, 1000)
@@ -111,9 +104,7 @@ func TestAChargeWithoutRedisIsToldLater(t *testing.T) {
 		}
 		await(t, "Redis is back and another gateway refuses the client", func() bool {
 			other, err := New(borrowerAt(t, server.URL(), clock, nil), chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return isUp(store)() && waitOf(t, other.Admit(t.Context(), http.Header{}, request)) > 50*time.Second
 		})
 	}

@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestTheContractHasTheTables compares the limits that docs/contract.md states under "Rate limits" with the
 // tables.
 func TestTheContractHasTheTables(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/contract.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, section, _ := strings.Cut(string(text), "\n## Rate limits\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	production, sandbox := map[string][]int64{}, map[string][]int64{}
@@ -43,9 +43,7 @@ func TestTheContractHasTheTables(t *testing.T) {
 		for _, p := range tables.table {
 			want[p.Name] = slices.Sorted(maps.Values(p.Windows))
 		}
-		if diff := cmp.Diff(want, tables.got); diff != "" {
-			t.Errorf("the table %s differs (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, tables.got), "the table %s", name)
 	}
 }
 
@@ -56,9 +54,7 @@ func numbers(t *testing.T, cell string) (all []int64) {
 	units := map[string]int64{"": 1, "MiB": 1 << 20, "GiB": 1 << 30}
 	for _, match := range regexp.MustCompile(`([0-9][0-9,]*)(?: (MiB|GiB))?`).FindAllStringSubmatch(cell, -1) {
 		n, err := strconv.ParseInt(strings.ReplaceAll(strings.TrimSuffix(match[1], ","), ",", ""), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all = append(all, n*units[match[2]])
 	}
 	slices.Sort(all)

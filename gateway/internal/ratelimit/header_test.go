@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ulule/limiter/v3"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // stateOf returns the state of a rate with the given name. Tests distinguish rates by their limits.
@@ -51,9 +53,7 @@ func TestTheOldHeadersTellOfTheTightestRate(t *testing.T) {
 	} {
 		h := http.Header{}
 		writeHeaders(h, &plan{policy: "p", inBytes: c.inBytes}, c.v, now)
-		if diff := cmp.Diff(c.want, of(h)); diff != "" {
-			t.Errorf("%s: the headers differ (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, of(h)), "%s: the headers", c.name)
 	}
 }
 
@@ -88,8 +88,6 @@ func TestBytesThatAreCountedLaterAreInTheHeaders(t *testing.T) {
 			writeHeaders(h, &plan{policy: "p", inBytes: 1}, c.before, now)
 		}
 		updateHeaders(h, &plan{policy: "q"}, c.v, now)
-		if diff := cmp.Diff(c.want, of(h)); diff != "" {
-			t.Errorf("%s: the headers differ (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, of(h)), "%s: the headers", c.name)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/metrictest"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestEachClientHasItsOwnLimits lets one client use up its limit. Then only clients that share this limit must
@@ -45,9 +46,7 @@ func TestEachClientHasItsOwnLimits(t *testing.T) {
 	} {
 		table := Table{{Name: "p", By: c.by, Costs: map[Class]int64{routes.Read: 1}, Windows: window}}
 		l, err := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		admit := func(client Client) error {
 			return l.Admit(t.Context(), http.Header{}, Request{Class: routes.Read, Client: client})
 		}
@@ -84,9 +83,7 @@ func TestARefusalNamesItsPolicy(t *testing.T) {
 				Windows: map[string]int64{"1m": 3, "1h": 100}},
 			{Name: "size", By: ByTenant, Costs: map[Class]int64{routes.Write: 1, Bytes: 1}, Windows: map[string]int64{"1m": 100}},
 		}, time.Now, meter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for n := range c.times + 1 {
 			err = l.Admit(t.Context(), http.Header{}, Request{Class: c.class, Client: client, Body: c.body})
 			if n < c.times && err != nil {
@@ -114,10 +111,6 @@ func TestARefusalNamesItsPolicy(t *testing.T) {
 // admitted.
 func TestARequestThatNoPolicyCountsIsAdmitted(t *testing.T) {
 	l, err := New(nil, Table{}, time.Now, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Admit(t.Context(), http.Header{}, Request{Class: routes.Read, Client: member("b", "k")}); err != nil {
-		t.Errorf("got %v, want no error", err)
-	}
+	expect.OK(t, err)
+	expect.Try(t, l.Admit(t.Context(), http.Header{}, Request{Class: routes.Read, Client: member("b", "k")}))
 }

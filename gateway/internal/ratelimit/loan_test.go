@@ -9,6 +9,7 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 const second = int64(time.Second)
@@ -21,9 +22,7 @@ func TestALoanAndARefusalEnd(t *testing.T) {
 		now, cost int64
 		want      bool
 	}{{10*second - 1, 4, true}, {10*second - 1, 5, false}, {10 * second, 4, false}} {
-		if got := l.has(c.now, c.cost); got != c.want {
-			t.Errorf("tokens for %d at %d: got %t, want %t", c.cost, c.now, got, c.want)
-		}
+		expect.Equal(t, l.has(c.now, c.cost), c.want, "tokens for %d at %d", c.cost, c.now)
 	}
 	short := rateShortage{left: 1, period: time.Minute, uses: []int64{30_000_000, 5}}
 	l.refusal = refusal{at: second, until: 2 * second, shortage: shortage{short, short}}
@@ -56,9 +55,7 @@ func TestALoanIsIdleOnceItTellsNothing(t *testing.T) {
 		{"use that has left every window", loan{unreported: 1, unreportedUntil: 100}, true},
 		{"use that was told", loan{unreportedUntil: 101}, true},
 	} {
-		if got := c.l.idle(100); got != c.want {
-			t.Errorf("%s: got idle %t, want %t", c.name, got, c.want)
-		}
+		expect.Equal(t, c.l.idle(100), c.want, "%s: idle", c.name)
 	}
 }
 
@@ -121,9 +118,7 @@ func TestALoanFollowsWhatIsUsed(t *testing.T) {
 	} {
 		e := &entry{rates: rates, loan: c.l}
 		r := e.renew(c.now, "key", c.cost, 1)
-		if diff := cmp.Diff(c.want, call{r.most, r.settle.tokens, r.used, r.unreported}); diff != "" {
-			t.Errorf("%s: the call differs (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, call{r.most, r.settle.tokens, r.used, r.unreported}), "%s: the call", c.name)
 		if l := &e.loan; l.tokens != 0 || l.left != 0 || l.until != 0 || l.unreported != 0 || l.renewal != r {
 			t.Errorf("%s: got a loan of %d, %d left until %d, %d untold; want nothing before the answer", c.name,
 				l.tokens, l.left, l.until, l.unreported)
@@ -137,9 +132,7 @@ func TestALoanIsASmallPartOfEachLimit(t *testing.T) {
 	low, high := limiter.Rate{Limit: 160, Period: time.Hour}, limiter.Rate{Limit: 1600, Period: time.Minute}
 	for _, rates := range [][]limiter.Rate{{low, high}, {high, low}} {
 		e := &entry{rates: rates, loan: loan{grant: grant{tokens: 90}, until: 10 * second}}
-		if r := e.renew(second, "key", 1, 1); r.most != 10 {
-			t.Errorf("limits %v: got a loan of at most %d, want 10", rates, r.most)
-		}
+		expect.Equal(t, e.renew(second, "key", 1, 1).most, 10, "limits %v: a loan of at most", rates)
 	}
 }
 

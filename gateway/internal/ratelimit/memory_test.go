@@ -8,6 +8,7 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestPeekTakesNothing looks at the state of a key between requests, and after its window. Looking must not
@@ -53,14 +54,10 @@ func TestOfEqualWaitsTheFirstIsNamed(t *testing.T) {
 	var got []int
 	for range 2 {
 		v, err := store.Take(t.Context(), buckets, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if v.Wait > 0 {
 			got = append(got, v.Refused)
 		}
 	}
-	if diff := cmp.Diff([]int{0}, got); diff != "" {
-		t.Errorf("the rates that refuse differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]int{0}, got), "the rates that refuse")
 }

@@ -17,6 +17,7 @@ import (
 
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
@@ -29,16 +30,12 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 		Name: "few", By: ByAddress, Costs: map[Class]int64{routes.Read: 1}, Windows: map[string]int64{"1m": 3},
 	}}
 	l, err := New(s, table, time.Now, meter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for range 5 {
 		_ = l.Admit(t.Context(), map[string][]string{}, Request{Class: routes.Read}) // the last two are refused
 	}
 	var read metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &read); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reader.Collect(t.Context(), &read))
 	got, connections := map[string]int64{}, 0
 	for _, m := range read.ScopeMetrics[0].Metrics {
 		switch data := m.Data.(type) {
@@ -129,9 +126,7 @@ func TestAMeterThatFailsIsAnError(t *testing.T) {
 	}
 	for good := 0; ; good++ {
 		r, err := OpenRedis("redis://127.0.0.1:1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		meter := &frail{good: good}
 		s, err := NewBorrower(r, BorrowerConfig{Now: time.Now, Log: slog.New(slog.DiscardHandler), Meter: meter})
 		if meter.good >= 0 { // nothing has failed
@@ -149,9 +144,7 @@ func TestAMeterThatFailsIsAnError(t *testing.T) {
 			t.Errorf("after %d calls: got %v, %v, and %d callbacks left; want %v and none",
 				good, s, err, meter.callbacks, errMeter)
 		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Try(t, r.Close())
 	}
 }
 
@@ -162,23 +155,17 @@ func TestMetricsTellOfKeysThatAreNotLookedAt(t *testing.T) {
 		Name: "address-failed", By: ByAddress, Costs: map[Class]int64{Failed: 1}, Windows: map[string]int64{"1m": 3},
 	}}
 	l, err := New(NewMemory(time.Now, 0), table, time.Now, meter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	guesser, refused := netip.MustParseAddr("192.0.2.1"), 0
 	for range 5 {
 		if l.CheckLockout(t.Context(), guesser) != nil {
 			refused++
 			continue
 		}
-		if err := l.CountWrongKey(t.Context(), http.Header{}, guesser); err != nil {
-			t.Errorf("within the limit: got %v, want no error", err)
-		}
+		expect.Err(t, l.CountWrongKey(t.Context(), http.Header{}, guesser), nil, "within the limit")
 	}
 	var read metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &read); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reader.Collect(t.Context(), &read))
 	for _, m := range read.ScopeMetrics[0].Metrics {
 		if m.Name != "registry.limits.refused" {
 			continue

@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/shared/logtest"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 )
 
 // scripted is a Redis that lends as many tokens as it is asked for. The function `before` is called first in each
@@ -60,9 +61,7 @@ func outage(t *testing.T, fallback Fallback, now func() time.Time, before func(s
 	s, err := NewBorrower(&Redis{connections: server, timeout: time.Minute}, BorrowerConfig{
 		Fallback: fallback, Now: now, Log: slog.New(slog.NewJSONHandler(log, nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	s.markDown(errors.New("Redis is away"))
 	return s, server, log
@@ -135,9 +134,7 @@ func TestAReportInSeveralCallsLosesNothing(t *testing.T) {
 		server.mu.Lock()
 		told := server.told[name]
 		server.mu.Unlock()
-		if told != 1 {
-			t.Errorf("key %s: got %d tokens told, want 1", name, told)
-		}
+		expect.Equal(t, told, 1, "key %s: tokens told", name)
 		mustAdmit(t, s, name)
 	}
 }
@@ -229,9 +226,7 @@ func TestCloseIsNoOutageAndNoReturn(t *testing.T) {
 	s, _, log := outage(t, FallbackLocal, time.Now, func(string, int64) error { return errors.New("Redis is away") })
 	const away = "does not answer"
 	await(t, "the log tells the outage", func() bool { return log.Count(away) == 1 })
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, s.Close())
 	if n := log.Count(isBack); n > 0 {
 		t.Errorf("without Redis: got %d lines that it answers again, want none", n)
 	}
@@ -245,9 +240,7 @@ func TestCloseIsNoOutageAndNoReturn(t *testing.T) {
 		default:
 		}
 	}
-	if n := log.Count(away); n != 1 {
-		t.Errorf("at the end: got %d lines of an outage, want the first one only", n)
-	}
+	expect.Equal(t, log.Count(away), 1, "at the end: lines of an outage")
 }
 
 // TestUseThatHasLeftEveryWindowIsNotTold has tokens that were used without Redis. They must be reported only until

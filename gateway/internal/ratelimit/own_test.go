@@ -12,6 +12,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestLimitsOfABrokerAndOfAKey counts how many writes are admitted at the same moment. It must be the number
@@ -24,9 +25,7 @@ func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
 	}
 	now := time.Unix(1000, 0)
 	l, err := New(NewMemory(func() time.Time { return now }, 0), table, func() time.Time { return now }, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	broker := identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}
 	writes := func(minutes string, n int64) map[string]map[string]int64 {
 		return map[string]map[string]int64{"write": {minutes: n}}
@@ -67,9 +66,7 @@ func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
 // effect.
 func TestWithoutATableThereAreNoLimits(t *testing.T) {
 	l, err := New(NewMemory(time.Now, 0), nil, time.Now, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c := Client{
 		Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}, Limits: map[string]map[string]int64{"write": {"1m": 1}},
 	}
@@ -90,9 +87,7 @@ func TestChangedLimitsAreCountedAnew(t *testing.T) {
 		Name: "tenant", By: ByTenant, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1m": 5},
 	}}
 	l, err := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	limited := func(raise, limit int64) Client {
 		c := member("b", "k")
 		c.Raise, c.Limits = raise, map[string]map[string]int64{"write": {"1m": limit}}
@@ -108,9 +103,7 @@ func TestChangedLimitsAreCountedAnew(t *testing.T) {
 		for l.Admit(t.Context(), http.Header{}, Request{Class: routes.Write, Client: c.client}) == nil {
 			got++
 		}
-		if got != c.want {
-			t.Errorf("limits %d: got %d writes, want %d", n+1, got, c.want)
-		}
+		expect.Equal(t, got, c.want, "limits %d: writes", n+1)
 	}
 }
 
@@ -122,9 +115,7 @@ func TestAKeyWithItsOwnLimitSharesThoseOfItsBroker(t *testing.T) {
 	}}
 	for _, raise := range []int64{0, 1} {
 		l, err := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		limited, plain := member("b", "k1"), member("b", "k2")
 		limited.Raise, limited.Limits = raise, map[string]map[string]int64{"read": {"1m": 9}}
 		for n, c := range []Client{limited, plain, plain, limited} {
@@ -145,26 +136,18 @@ func TestQuotasShowTheLimitsOfABrokerAndOfAKey(t *testing.T) {
 		{Name: "bytes", By: ByTenant, Costs: map[Class]int64{routes.Write: 1, Bytes: 1}, Windows: map[string]int64{"1m": 1000}},
 	}
 	l, err := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	header := http.Header{}
 	quotas, err := l.Quotas(t.Context(), header, Client{
 		Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}, Raise: 5,
 		Limits: map[string]map[string]int64{"read": {"1m": 7}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got := map[string]int64{}
 	for _, q := range quotas {
 		got[q.Policy] = q.Left
 	}
-	if diff := cmp.Diff(map[string]int64{"key-write": 20, "limits-read": 7, "bytes": 5000}, got); diff != "" {
-		t.Errorf("the limits differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(map[string]int64{"key-write": 20, "limits-read": 7, "bytes": 5000}, got), "the limits")
 	want := `"key-write-1s";q=20;w=1, "limits-read-1m";q=7;w=60, "bytes-1m";q=5000;qu="content-bytes";w=60`
-	if got := header.Get(PolicyHeader); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	expect.Equal(t, header.Get(PolicyHeader), want, "")
 }

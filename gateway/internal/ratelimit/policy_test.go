@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestTheTablesThereAreAreValid(t *testing.T) {
@@ -14,9 +15,7 @@ func TestTheTablesThereAreAreValid(t *testing.T) {
 		name  string
 		table Table
 	}{{"production", Production()}, {"sandbox", Sandbox()}} {
-		if err := c.table.Validate(1 << 20); err != nil {
-			t.Errorf("%s: got %v, want no error", c.name, err)
-		}
+		expect.Err(t, c.table.Validate(1<<20), nil, "%s", c.name)
 		var named Table
 		if err := named.UnmarshalJSON([]byte(c.name)); err != nil || !reflect.DeepEqual(named, c.table) {
 			t.Errorf("%s by name: got %+v, %v; want %+v", c.name, named, err, c.table)
@@ -146,9 +145,7 @@ func TestPerSecondReplacesAPolicy(t *testing.T) {
 
 func TestATableReadsAsItWasWritten(t *testing.T) {
 	text, err := json.Marshal(Production())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var back Table
 	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, Production()) {
 		t.Errorf("got %+v, %v from %s; want %+v", back, err, text, Production())

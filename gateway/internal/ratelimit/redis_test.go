@@ -11,6 +11,7 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestAWrongAddressNamesTheServer(t *testing.T) {
@@ -106,28 +107,18 @@ func TestTheLastTokensAreNoRefusal(t *testing.T) {
 
 func TestAnEndedCallKeepsItsCause(t *testing.T) {
 	r, err := OpenRedis("redis://127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.run(ctx, callsFor(bucketOf("k"))); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	expect.Err(t, r.run(ctx, callsFor(bucketOf("k"))), context.Canceled, "")
 	if got := r.connections.pool().Max; got <= 0 {
 		t.Errorf("one server: got at most %d connections, want the bound of the client", got)
 	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, r.Close())
 	cluster, err := OpenRedis("redis://127.0.0.1:1?addr=127.0.0.1:2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer cluster.Close()
-	if got := cluster.connections.pool().Max; got != 0 {
-		t.Errorf("a cluster: got at most %d connections, want no bound of all nodes", got)
-	}
+	expect.Equal(t, cluster.connections.pool().Max, 0, "a cluster: at most connections")
 	if err := r.Close(); err == nil {
 		t.Error("the second Close: got no error, want one: the client is closed")
 	}
@@ -136,12 +127,8 @@ func TestAnEndedCallKeepsItsCause(t *testing.T) {
 func TestACloseThatFailsIsTold(t *testing.T) {
 	want := errors.New("the connection hangs")
 	s, err := NewBorrower(&Redis{connections: fixed{closed: want}}, BorrowerConfig{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); !errors.Is(err, want) {
-		t.Errorf("got %v, want %v", err, want)
-	}
+	expect.OK(t, err)
+	expect.Err(t, s.Close(), want, "")
 }
 
 // TestAWaitIsForAsManyCostsAsMustLeave counts costs in three slots. A wait must end when enough of these costs
@@ -158,14 +145,10 @@ func TestAWaitIsForAsManyCostsAsMustLeave(t *testing.T) {
 		2: period - time.Second,
 		3: period,
 	} {
-		if got := w.wait(now, cost, limit, period); got != want {
-			t.Errorf("cost %d: got a wait of %v, want %v", cost, got, want)
-		}
+		expect.Equal(t, w.wait(now, cost, limit, period), want, "cost %d: a wait of", cost)
 	}
 	for _, used := range []window{w, {}} {
-		if got := used.wait(now, limit+1, limit, period); got != period {
-			t.Errorf("a cost above the limit: got a wait of %v, want %v", got, period)
-		}
+		expect.Equal(t, used.wait(now, limit+1, limit, period), period, "a cost above the limit: a wait of")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAReserveIsThereAfterTheFirstPeriod lets one of two gateways use up what Redis lends, and its own reserve. The
@@ -24,9 +25,7 @@ func TestAReserveIsThereAfterTheFirstPeriod(t *testing.T) {
 		t.Helper()
 		for n := 0; ; n++ {
 			v, err := busy.Take(t.Context(), bucket(1), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if v.Wait > 0 && n == 150 {
 				return
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // scarce makes some calls fail, as if no connection were free. It holds back the other calls until the channel
@@ -57,9 +58,7 @@ func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 	for _, fallback := range []Fallback{FallbackLocal, FallbackOpen, FallbackClosed} {
 		s, few := borrowerWith(t, fallback, 3)
 		close(few.open)
-		if _, err := s.Peek(t.Context(), bucket, nil); err != nil {
-			t.Errorf("%s: Peek: got %v, want no error", fallback, err)
-		}
+		expect.ErrOf(t, nil, "%s: Peek", fallback)(s.Peek(t.Context(), bucket, nil))
 		for n := range 4 {
 			v, err := s.Take(t.Context(), bucket, nil)
 			if passes := n < 3; err != nil || (v.Wait == 0) != passes {
@@ -133,9 +132,7 @@ func TestTheAnswerForOneClientIsNotThatOfAnother(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := s.Peek(gone, bucketOf("busy"), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.Peek(gone, bucketOf("busy"), nil))(t)
 	asked := waiting{t.Context(), sync.OnceFunc(func() { close(few.open) })}
 	if states, err := s.Peek(asked, bucketOf("new"), nil); err != nil || states[0].Left != 1000 {
 		t.Errorf("a new client: got %+v, %v; want 1000 left", states, err)

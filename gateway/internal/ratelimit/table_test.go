@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/ulule/limiter/v3"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestASweepDropsOnlyWhatIsIdle sweeps a part that has idle entries, busy keys and busy addresses. An entry that leaves
@@ -59,9 +61,7 @@ func TestAFullTableTakesItsBytesOnly(t *testing.T) {
 	rates := []limiter.Rate{{Limit: 100, Period: time.Minute}, {Limit: 1000, Period: time.Hour}}
 	from := func(k Key) Verdict {
 		v, err := store.Take(t.Context(), []Bucket{{Key: k, Cost: 1, Rates: rates}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return v
 	}
 	of := func(n int) Key {
@@ -94,12 +94,8 @@ func TestAFullTableTakesItsBytesOnly(t *testing.T) {
 		t.Errorf("the table counts %d bytes, want about %d", counted, bytes)
 	}
 	left := func(k Key) int64 { return from(k).States[0].Left }
-	if got := left(first); got != 59 {
-		t.Errorf("a client that is known: got %d left, want 59", got)
-	}
-	if got := left(Key{Policy: "p", Name: "key"}); got != 99 {
-		t.Errorf("a key: got %d left, want 99", got)
-	}
+	expect.Equal(t, left(first), 59, "a client that is known: left")
+	expect.Equal(t, left(Key{Policy: "p", Name: "key"}), 99, "a key: left")
 	one, same := netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("198.51.7.7")
 	table := store.table
 	table.most = table.bytes.Load() // there is room for prefixes
@@ -111,9 +107,7 @@ func TestAFullTableTakesItsBytesOnly(t *testing.T) {
 	for range 3600 { // all that was used leaves its windows
 		clock.pass(2 * time.Second)
 	}
-	if got := left(of(clients)); got != 99 {
-		t.Errorf("after all is idle: got %d left, want 99: an entry of its own", got)
-	}
+	expect.Equal(t, left(of(clients)), 99, "after all is idle: left")
 }
 
 // TestAnEntryThatIsRemovedMeanwhileIsNotUsed locks two entries. While the test waits for the lock of the second

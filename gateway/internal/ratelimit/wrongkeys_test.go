@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // wrongKeysOf returns a limiter of wrong keys. It also has a policy for other requests of the same addresses.
@@ -22,9 +23,7 @@ func wrongKeysOf(t *testing.T, store Store, now func() time.Time, cost int64, wi
 		{Name: "r", By: ByAddress, Costs: map[Class]int64{routes.Read: 1}, Windows: map[string]int64{"1s": 1}},
 		{Name: "f", By: ByAddress, Costs: map[Class]int64{Failed: cost}, Windows: windows},
 	}, now, noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return l
 }
 
@@ -64,16 +63,10 @@ func TestWrongKeysAreRefusedAboveTheirLimit(t *testing.T) {
 			if locked := waitOf(t, l.CheckLockout(t.Context(), guesser)); locked != wait {
 				t.Errorf("got a lockout of %v, want %v as the refusal says", locked, wait)
 			}
-			if err := l.CheckLockout(t.Context(), netip.MustParseAddr("192.0.2.2")); err != nil {
-				t.Errorf("another address: got %v, want no error", err)
-			}
+			expect.Err(t, l.CheckLockout(t.Context(), netip.MustParseAddr("192.0.2.2")), nil, "another address")
 			clock.pass(wait)
-			if err := l.CheckLockout(t.Context(), guesser); err != nil {
-				t.Errorf("after the wait: got %v, want no error", err)
-			}
-			if err := l.CountWrongKey(t.Context(), http.Header{}, guesser); err != nil {
-				t.Errorf("the next wrong key: got %v, want no error", err)
-			}
+			expect.Err(t, l.CheckLockout(t.Context(), guesser), nil, "after the wait")
+			expect.Err(t, l.CountWrongKey(t.Context(), http.Header{}, guesser), nil, "the next wrong key")
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/follow"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestFormatOf(t *testing.T) {
@@ -38,9 +39,7 @@ func TestFormatOf(t *testing.T) {
 		{"text/*", None},
 		{";;, text/event-stream", Events},
 	} {
-		if got := FormatOf(c.accept); got != c.want {
-			t.Errorf("%q: got %q, want %q", c.accept, got, c.want)
-		}
+		expect.Equal(t, FormatOf(c.accept), c.want, "%q", c.accept)
 	}
 }
 
@@ -63,9 +62,7 @@ func TestFormats(t *testing.T) {
 		"event of retry":    "retry: 1500\n\n", "line of retry": "",
 		"event of heartbeat": ":\n\n", "line of heartbeat": "\n",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the texts differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the texts")
 }
 
 // fixed is a feed with one entry, at position 10. Its live feeds send what the test writes to them.
@@ -116,9 +113,7 @@ func inBubble(t *testing.T, test func(*testing.T, *fixed, *Hubs)) {
 func followerOf(t *testing.T, f *fixed, hubs *Hubs) *Follower {
 	t.Helper()
 	hub, leave, err := hubs.Join(Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(leave)
 	return &Follower{Source: f, Hub: hub, Format: Events, Enter: func() bool { return true }, Leave: func() {}}
 }
@@ -162,9 +157,7 @@ func TestAStreamFromItsStartToTheEndOfTheServer(t *testing.T) {
 		live.Write(follow.AppendBookmark(nil, 40, offsetText(40)))
 		time.Sleep(heartbeat) // time for a bookmark
 		close(draining)
-		if err := <-ended; err != nil {
-			t.Errorf("got %v, want no error", err)
-		}
+		expect.Try(t, <-ended)
 		got, last, _ := strings.Cut(w.Body.String(), "40Z\"}\n\n")
 		want := "retry: 1000\n\n" + string(event(offsetText(10), []byte(`{"id":"a"}`))) +
 			string(event(offsetText(30), []byte(`{"id":"b"}`))) + ":\n\n" +
@@ -203,18 +196,14 @@ func TestPagesOfAStreamAreAdmittedOneByOne(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- openAndRun(ctx, f, w) }()
 		time.Sleep(time.Minute)
-		if got := len(source.pages); got != 1 {
-			t.Errorf("before further pages are admitted: got %d pages, want 1", got)
-		}
+		expect.Equal(t, len(source.pages), 1, "before further pages are admitted: pages")
 		admits.Store(true)
 		time.Sleep(10 * pageAgain)
 		if got := len(source.pages); got < 5 || got > 25 {
 			t.Errorf("after ten seconds: got %d pages, want 5 to 25", got)
 		}
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("got %v, want no error", err)
-		}
+		expect.Try(t, <-ended)
 	})
 }
 
@@ -228,9 +217,7 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 		synctest.Wait()
 		w.stuck = true
 		live.Write(follow.AppendEntry(nil, 30, offsetText(30), []byte(`{"id":"b"}`)))
-		if err := <-ended; !errors.Is(err, ErrSlow) {
-			t.Errorf("got %v, want ErrSlow", err)
-		}
+		expect.Err(t, <-ended, ErrSlow, "")
 	})
 }
 
@@ -304,9 +291,7 @@ func TestHubsAreBoundedAndEnd(t *testing.T) {
 		leaves[2]()
 		time.Sleep(linger / 2)
 		_, again, err := hubs.Join(Selection{Fields: "b"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		time.Sleep(linger)
 		if got := hubs.Selections(); got != 2 { // "b" and "*" are left
 			t.Errorf("after the others were idle: got %d selections, want 2", got)
@@ -314,8 +299,6 @@ func TestHubsAreBoundedAndEnd(t *testing.T) {
 		again()
 		leaves[3]()
 		time.Sleep(2 * linger)
-		if got := hubs.Selections(); got != 0 {
-			t.Errorf("after all have left: got %d selections, want 0", got)
-		}
+		expect.Equal(t, hubs.Selections(), 0, "after all have left: selections")
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // changed returns the asset of these tests (whole) after the function `change` has edited its members.
@@ -16,14 +18,10 @@ func changed(t *testing.T, change func(asset map[string]any)) []byte {
 	var asset map[string]any
 	d := json.NewDecoder(strings.NewReader(string(whole)))
 	d.UseNumber()
-	if err := d.Decode(&asset); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.Decode(&asset))
 	change(asset)
 	text, err := json.Marshal(asset)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return text
 }
 
@@ -92,9 +90,7 @@ func TestTheFirstScreenSaysWhatPeopleLookFor(t *testing.T) {
 				t.Errorf("got the facts %q, want %q", got, c.want)
 			}
 			for label, want := range c.want {
-				if got[label] != want {
-					t.Errorf("%s: got %q, want %q", label, got[label], want)
-				}
+				expect.Equal(t, got[label], want, "%s", label)
 			}
 		})
 	}
@@ -209,9 +205,7 @@ func TestALinkSaysWhatItLeadsTo(t *testing.T) {
 		got := metaOf(assetPage(t, lang, whole))
 		want["description"], want["og:url"] = want["og:description"], "http://registry.example/"+lang+"/assets/"+id
 		for name, value := range want {
-			if got[name] != value {
-				t.Errorf("%s: got %q, want %q", name, got[name], value)
-			}
+			expect.Equal(t, got[name], value, "%s", name)
 		}
 	}
 	long := metaOf(assetPage(t, "uk", with(t, `"Перший поверх`, `"`+strings.Repeat("довго ", 1000)+`Перший поверх`)))

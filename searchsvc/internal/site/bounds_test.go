@@ -20,6 +20,7 @@ import (
 	"asset-registry/searchsvc/internal/site"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/testing/expect"
 )
 
 // transport is a function that answers requests.
@@ -31,9 +32,7 @@ func siteOn(t *testing.T, to http.RoundTripper, s search.Searcher) *site.Site {
 	t.Helper()
 	made, err := site.New(site.Config{Searcher: s, Registry: "http://registry.internal", Transport: to,
 		LogKeys: []string{logKey}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return made
 }
 
@@ -100,9 +99,7 @@ func TestEachPageIsMadeInATurn(t *testing.T) {
 			if got := c.held.Load(); got != 0 {
 				t.Errorf("%s: got %d turns held while the registry works, want none", path, got)
 			}
-			if got := r.Header.Get(httpserver.CallerHeader); got != "a caller" {
-				t.Errorf("%s: got the caller %q for the registry, want the visitor", path, got)
-			}
+			expect.Equal(t, r.Header.Get(httpserver.CallerHeader), "a caller", "%s: the caller for the registry", path)
 			return records.RoundTrip(r)
 		}), c)
 		r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -113,9 +110,7 @@ func TestEachPageIsMadeInATurn(t *testing.T) {
 			t.Errorf("%s: got %d, turns of %q and %d held at the end, want a turn and none held", path, w.Code, c.names, c.held.Load())
 		}
 		for _, name := range c.names {
-			if name != "a caller" {
-				t.Errorf("%s: got a turn of %q, want one of the visitor", path, name)
-			}
+			expect.Equal(t, name, "a caller", "%s: a turn of", path)
 		}
 		c.full = true
 		w = httptest.NewRecorder()
@@ -156,18 +151,14 @@ func TestLargeRecordsAreNotShown(t *testing.T) {
 // page outside of the record, must stay short.
 func TestOnlyTheRecordHasLongTexts(t *testing.T) {
 	var record map[string]any
-	if err := json.Unmarshal(whole, &record); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(whole, &record))
 	long := strings.Repeat("<щось ", 5000)
 	for _, name := range []string{"title", "title_en", "description", "assetID"} {
 		record[name] = long
 	}
 	record["assetCustodian"].(map[string]any)["name"] = long
 	text, err := json.Marshal(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, path := range []string{"/uk/assets/" + id, "/en/assets/" + id, "/uk/assets/" + id + "/changes?from=1"} {
 		resp, body := get(t, newSite(t, newRegistry(text), newFound(), logKey), path)
 		head, _, found := strings.Cut(body, "<body>")

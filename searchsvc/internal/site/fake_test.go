@@ -18,6 +18,7 @@ import (
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/searchsvc/internal/site"
+	"asset-registry/shared/testing/expect"
 )
 
 //go:embed testdata/asset.json
@@ -222,9 +223,7 @@ func newSiteWith(t *testing.T, r *registry, s search.Searcher, names codenames.L
 	t.Helper()
 	made, err := site.New(site.Config{Searcher: s, Registry: "http://registry.internal", Transport: r,
 		Names: names, LogKeys: keys, Links: links, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return made
 }
 

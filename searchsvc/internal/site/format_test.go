@@ -3,6 +3,8 @@ package site
 import (
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestThousandsAreSeparated(t *testing.T) {
@@ -10,9 +12,7 @@ func TestThousandsAreSeparated(t *testing.T) {
 		{"1", "1"}, {"123", "123"}, {"1234", "1,234"}, {"-123", "−123"}, {"-1234567.5", "−1,234,567.5"},
 		{"12345678901234567890", "12,345,678,901,234,567,890"}, {"1e5", "1e5"}, {"", ""},
 	} {
-		if got := decimal(English, c.number); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.number, got, c.want)
-		}
+		expect.Equal(t, decimal(English, c.number), c.want, "%s", c.number)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 var (
@@ -52,9 +53,7 @@ func TestFoundWordsAreMarked(t *testing.T) {
 			asset, err := json.Marshal(map[string]any{
 				"id": id, "status": "active", "title": test.title, "description": test.description,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			f := newFound()
 			f.result.Hits, f.result.Reading = []search.Hit{{ID: id, Asset: asset}}, test.read
 			_, body := get(t, newSite(t, newRegistry(whole), f), "/uk/?q="+url.QueryEscape(test.asked))

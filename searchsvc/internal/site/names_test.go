@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 // listedNames has names of ДК 021:2015 and of the Common Procurement Vocabulary, and invented names for CAV-PS.
@@ -19,14 +20,10 @@ func listedNames(t *testing.T) codenames.Lists {
 		"CPV.en.json":    `{"39100000-3": "Furniture"}`,
 		"CAV-PS.uk.json": `{"04121000-2": "Нежитлові споруди"}`,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 	}
 	names, err := codenames.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return names
 }
 

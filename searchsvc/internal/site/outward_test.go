@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"asset-registry/searchsvc/internal/site"
+	"asset-registry/shared/testing/expect"
 )
 
 // outwardLinks returns the addresses of the links to maps and sales on a page.
@@ -62,9 +63,7 @@ func TestPagesLeadToMapsAndSales(t *testing.T) {
 	}
 	made, err := site.New(site.Config{Searcher: newFound(), Registry: "http://registry.internal", Transport: newRegistry(whole),
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, body := get(t, made, "/uk/assets/"+id)
 	if got := outwardLinks(body); len(got) > 0 {
 		t.Errorf("got the links %q without templates, want none", got)

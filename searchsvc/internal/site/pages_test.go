@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 // navOf returns the links and the page number at the end of a page of results.
@@ -98,8 +99,6 @@ func TestAnAssetLeadsBackToItsPage(t *testing.T) {
 		if !c.isKept {
 			want = "/en/?status=active"
 		}
-		if got := crumb(t, asset); got != want {
-			t.Errorf("got the way back %s, want %s", got, want)
-		}
+		expect.Equal(t, crumb(t, asset), want, "the way back")
 	}
 }

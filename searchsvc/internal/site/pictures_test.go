@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestThePageShowsPictures has a readable illustration, and further documents that differ from it in one property
@@ -75,9 +77,7 @@ func TestAPageAsksForFewPictures(t *testing.T) {
 		r.pictures[fmt.Sprintf("/get/%032x/1200", n)] = 200
 	}
 	_, body := get(t, newSite(t, r, newFound(), logKey), "/uk/assets/"+id)
-	if got := strings.Count(body, "<img"); got != 12 {
-		t.Errorf("got %d pictures, want 12", got)
-	}
+	expect.Equal(t, strings.Count(body, "<img"), 12, "pictures")
 }
 
 // TestResultsHavePictures has a page of results in which one asset has an illustration. Only its hit must have a
@@ -103,7 +103,5 @@ func TestResultsHavePictures(t *testing.T) {
 	if _, feed := get(t, s, "/en/feed.atom"); strings.Contains(feed, with.Picture) {
 		t.Errorf("got the picture in the feed:\n%s", feed)
 	}
-	if len(r.visitors) != 0 {
-		t.Errorf("got %d requests to the registry, want none", len(r.visitors))
-	}
+	expect.Equal(t, len(r.visitors), 0, "requests to the registry")
 }

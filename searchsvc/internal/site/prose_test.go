@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAddressesInDescriptionsAreLinks has descriptions that contain addresses in many forms. Each case says which
@@ -72,9 +74,7 @@ func TestUnitsAreDeclined(t *testing.T) {
 		for lang, want := range map[string]string{"uk": c.uk, "en": c.en} {
 			body := assetPage(t, lang, asset)
 			label := map[string]string{"uk": "Кількість", "en": "Quantity"}[lang]
-			if got := strings.ReplaceAll(factsOf(body)[label], "\u00a0", " "); got != want {
-				t.Errorf("%s %s: got %q, want %q", c.quantity, c.code, got, want)
-			}
+			expect.Equal(t, strings.ReplaceAll(factsOf(body)[label], "\u00a0", " "), want, "%s %s", c.quantity, c.code)
 			mustHave(t, body, `data-path="items.0.unit.code"`)
 		}
 	}
@@ -152,8 +152,6 @@ func TestFiltersAreClearedOnlyIfThereAreSome(t *testing.T) {
 	s := newSite(t, newRegistry(whole), f)
 	for path, want := range map[string]int{"/en/": 0, "/en/?q=a": 0, "/en/?status=active": 1, "/en/?q=a&status=active": 1} {
 		_, body := get(t, s, path)
-		if got := strings.Count(body, "Clear all filters"); got != want {
-			t.Errorf("%s: got %d links that clear the filters, want %d", path, got, want)
-		}
+		expect.Equal(t, strings.Count(body, "Clear all filters"), want, "%s: links that clear the filters", path)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/testing/expect"
 )
 
 func TestPages(t *testing.T) {
@@ -53,9 +54,7 @@ func TestPages(t *testing.T) {
 		t.Run(test.path+strings.Join(test.headers, " "), func(t *testing.T) {
 			headers := append([]string{"X-Registry-Base-Url", "https://registry.example"}, test.headers...)
 			resp, body := get(t, s, test.path, headers...)
-			if resp.StatusCode != test.status {
-				t.Errorf("got %d, want %d", resp.StatusCode, test.status)
-			}
+			expect.Equal(t, resp.StatusCode, test.status, "")
 			mustHave(t, html.UnescapeString(body), test.has...)
 			policy := resp.Header.Get("Content-Security-Policy")
 			if !strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") || strings.Contains(policy, "unsafe") {
@@ -72,9 +71,7 @@ func TestThePageHasEachValueOfTheRecord(t *testing.T) {
 	var record any
 	d := json.NewDecoder(strings.NewReader(string(whole)))
 	d.UseNumber()
-	if err := d.Decode(&record); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.Decode(&record))
 	flatten("", record, want)
 	for _, l := range []string{"uk", "en"} {
 		_, body := get(t, newSite(t, newRegistry(whole), newFound(), logKey), "/"+l+"/assets/"+id)
@@ -95,9 +92,7 @@ func TestThePageHasEachValueOfTheRecord(t *testing.T) {
 				t.Errorf("%s: got %q at %s, want %q", l, got[path], path, value)
 			}
 		}
-		if len(got) != len(want) {
-			t.Errorf("%s: got %d values, want %d", l, len(got), len(want))
-		}
+		expect.Equal(t, len(got), len(want), "%s: values", l)
 	}
 }
 
@@ -290,9 +285,7 @@ func TestPagesWithoutHistory(t *testing.T) {
 			r := newRegistry(whole)
 			test.set(r)
 			resp, body := get(t, newSite(t, r, newFound(), logKey), "/en/assets/"+id)
-			if resp.StatusCode != http.StatusOK {
-				t.Errorf("got %d, want 200", resp.StatusCode)
-			}
+			expect.Equal(t, resp.StatusCode, http.StatusOK, "")
 			mustHave(t, html.UnescapeString(body), test.want)
 		})
 	}
@@ -305,9 +298,7 @@ func TestWhatIsNotPublicIsNotShown(t *testing.T) {
 	}
 	tried := newRegistry(with(t, `"assetType":"bounce"`, `"assetType":"bounce","mode":"test"`))
 	resp, body := get(t, newSite(t, tried, newFound()), "/uk/assets/"+id)
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("got %d for a test record, want 200", resp.StatusCode)
-	}
+	expect.Equal(t, resp.StatusCode, http.StatusOK, "for a test record")
 	mustHave(t, body, "Це тестовий запис", `content="noindex, follow"`)
 	mustLack(t, body, "ld+json")
 }
@@ -408,9 +399,7 @@ func TestTheFeed(t *testing.T) {
 	}
 	for _, query := range []string{"status=x", "regoin=Odesa", "mode=test"} {
 		resp, _ := get(t, newSite(t, newRegistry(whole), f), "/uk/feed.atom?"+query)
-		if resp.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: got %d for a wrong filter, want 400", query, resp.StatusCode)
-		}
+		expect.Equal(t, resp.StatusCode, http.StatusBadRequest, "%s: for a wrong filter", query)
 	}
 }
 
@@ -470,9 +459,7 @@ func TestTheMapOfTheSite(t *testing.T) {
 		if resp.StatusCode != http.StatusOK {
 			t.Fatalf("%s: got %d, want 200", path, resp.StatusCode)
 		}
-		if err := xml.Unmarshal([]byte(body), &e); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, xml.Unmarshal([]byte(body), &e))
 		return e
 	}
 	index := read("/sitemap.xml")
@@ -520,12 +507,8 @@ func zipped(t *testing.T, text string) int {
 	t.Helper()
 	var sent bytes.Buffer
 	w := gzip.NewWriter(&sent)
-	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(io.WriteString(w, text))(t)
+	expect.OK(t, w.Close())
 	return sent.Len()
 }
 
@@ -569,9 +552,7 @@ func TestPagesNameWhatTheyCannotRead(t *testing.T) {
 			"q=a&q=b": "q", "sort=modified&sort=published": "sort", "exact=x": "exact",
 		} {
 			resp, body := get(t, s, page+"?q=&"+query)
-			if resp.StatusCode != http.StatusBadRequest {
-				t.Errorf("%s?%s: got %d, want 400", page, query, resp.StatusCode)
-			}
+			expect.Equal(t, resp.StatusCode, http.StatusBadRequest, "%s?%s", page, query)
 			if said, isKnown := onPage[name]; page == "/uk/" && isKnown {
 				name = said
 			}
@@ -599,12 +580,8 @@ func TestDaysOfPagesAreThoseOfKyiv(t *testing.T) {
 	s := newSite(t, newRegistry(whole), f)
 	_, body := get(t, s, "/uk/?published_from=2026-11-25&published_to=2026-11-25")
 	asked := f.queries()[len(f.queries())-1].Filters.Published
-	if got := asked.From.UTC().Format("2006-01-02T15"); got != "2026-11-24T22" {
-		t.Errorf("got the start %s, want 2026-11-24T22", got)
-	}
-	if got := asked.Until.UTC().Format("2006-01-02T15"); got != "2026-11-25T22" {
-		t.Errorf("got the end %s, want 2026-11-25T22", got)
-	}
+	expect.Equal(t, asked.From.UTC().Format("2006-01-02T15"), "2026-11-24T22", "the start")
+	expect.Equal(t, asked.Until.UTC().Format("2006-01-02T15"), "2026-11-25T22", "the end")
 	for _, want := range []string{`name="published_from" form="search" value="2026-11-25"`,
 		"/api/2.5/search?published_from=2026-11-24T22%3A00%3A00Z", "/api/2.5/search.xlsx?published_from=2026-11-24T22%3A00%3A00Z"} {
 		if !strings.Contains(body, want) {

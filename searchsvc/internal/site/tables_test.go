@@ -13,6 +13,7 @@ import (
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/export"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // textsOf returns the names of the texts that a template uses, and the names that the table lacks.
@@ -55,14 +56,10 @@ func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 	}
 	used := 0
 	names, err := fs.Glob(embedded, "templates/*.html")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, file := range names {
 		content, err := embedded.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all, lost := textsOf(string(content), texts)
 		used += len(all)
 		if len(lost) > 0 {
@@ -142,9 +139,7 @@ func TestNoTextOfAScriptHasTwoLines(t *testing.T) {
 	}
 	for _, name := range names {
 		content, err := embedded.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for line := range strings.Lines(string(content)) {
 			if strings.Count(line, "`")%2 != 0 || strings.Contains(line, "/*") {
 				t.Errorf("%s: got %q, want a text that ends in its line, and comments of whole lines", name, line)

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // start serves on a TCP port, with a Listener of this package in front of net/http, until the test ends. It
@@ -23,9 +25,7 @@ import (
 func start(t *testing.T, handler http.HandlerFunc, o Options) (l *Listener, handed *int) {
 	t.Helper()
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var mu sync.Mutex
 	handed = new(int)
 	o.Handler, o.IsMine, o.Log = handler, isMine, slog.New(slog.DiscardHandler)
@@ -54,33 +54,23 @@ func (r tcpResumed) Read(p []byte) (int, error) { return r.rest.Read(p) }
 func dial(t *testing.T, l net.Listener) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
 	return conn
 }
 
 func ask(t *testing.T, w io.Writer, path string) {
 	t.Helper()
-	if _, err := fmt.Fprintf(w, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(fmt.Fprintf(w, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path))(t)
 }
 
 func answerOf(t *testing.T, r *bufio.Reader) (*http.Response, string) {
 	t.Helper()
 	resp, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return resp, string(body)
 }
 
@@ -140,9 +130,7 @@ func TestAHeadThatFillsTheBuffer(t *testing.T) {
 	for size := maxHead - 40; size < maxHead+3; size++ {
 		conn := dial(t, l)
 		first := "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", size-frame) + "\r\n\r\n"
-		if _, err := io.WriteString(conn, first+"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(io.WriteString(conn, first+"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n"))(t)
 		r := bufio.NewReader(conn)
 		for _, want := range []string{"/", "/2"} {
 			if _, got := answerOf(t, r); got != want {
@@ -168,9 +156,7 @@ func TestAClientThatLeavesEndsTheContext(t *testing.T) {
 	ask(t, conn, "/")
 	<-begun
 	conn.Close()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	expect.Err(t, <-ended, context.Canceled, "")
 }
 
 // TestAHandlerThatMayWaitSeesAtOnceThatItsClientHasLeft has a handler that removes the read deadline
@@ -182,9 +168,7 @@ func TestAHandlerThatMayWaitSeesAtOnceThatItsClientHasLeft(t *testing.T) {
 		for range 2 {
 			begun <- struct{}{}
 			<-left
-			if err := control.SetReadDeadline(time.Time{}); err != nil {
-				t.Error(err)
-			}
+			expect.Try(t, control.SetReadDeadline(time.Time{}))
 			ended <- r.Context().Err()
 		}
 	}, Options{})
@@ -198,9 +182,7 @@ func TestAHandlerThatMayWaitSeesAtOnceThatItsClientHasLeft(t *testing.T) {
 	<-begun
 	conn.Close()
 	left <- struct{}{}
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v after the client has left, want %v", err, context.Canceled)
-	}
+	expect.Err(t, <-ended, context.Canceled, "after the client has left")
 }
 
 func TestTheContextEndsWithTheRequest(t *testing.T) {
@@ -231,9 +213,7 @@ func TestAnUnreadAnswerEnds(t *testing.T) {
 		failed <- err
 	}, Options{First: time.Minute, Idle: time.Minute, Write: 100 * time.Millisecond})
 	ask(t, dial(t, l), "/")
-	if err := <-failed; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("got %v, want %v", err, os.ErrDeadlineExceeded)
-	}
+	expect.Err(t, <-failed, os.ErrDeadlineExceeded, "")
 }
 
 // TestShutdown shuts the server down. At this time one connection is idle, the handler of another connection runs,
@@ -264,18 +244,14 @@ func TestShutdown(t *testing.T) {
 		t.Errorf("idle: got %v, want the end", err)
 	}
 	ask(t, fresh, "/fresh")
-	if _, err := io.WriteString(posts, "POST /post HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(io.WriteString(posts, "POST /post HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na"))(t)
 	close(goOn)
 	for conn, want := range map[net.Conn]string{busy: "/slow", fresh: "/fresh", posts: "/post"} {
 		if _, got := answerOf(t, bufio.NewReader(conn)); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if err := <-shut; err != nil {
-		t.Errorf("shutdown: got %v, want nil", err)
-	}
+	expect.Err(t, <-shut, nil, "shutdown")
 	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
 		t.Error("after the shutdown: got a connection, want none")
 	}
@@ -291,9 +267,7 @@ func TestShutdownCutsOffAtItsEnd(t *testing.T) {
 	<-begun
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if err := l.Shutdown(ctx); !errors.Is(err, errCutOff) {
-		t.Errorf("got %v, want %v", err, errCutOff)
-	}
+	expect.Err(t, l.Shutdown(ctx), errCutOff, "")
 	for held := 1; held > 0; time.Sleep(time.Millisecond) { // until the handler has ended
 		l.mu.Lock()
 		held = len(l.conns)
@@ -316,25 +290,17 @@ func TestHijack(t *testing.T) {
 			got := make(chan taken, 1)
 			l, _ := start(t, func(w http.ResponseWriter, _ *http.Request) {
 				conn, rest, err := http.NewResponseController(w).Hijack()
-				if err != nil {
-					t.Error(err)
-				}
-				if _, err := w.Write([]byte("x")); !errors.Is(err, http.ErrHijacked) {
-					t.Errorf("write: got %v, want %v", err, http.ErrHijacked)
-				}
+				expect.Try(t, err)
+				expect.ErrOf(t, http.ErrHijacked, "write")(w.Write([]byte("x")))
 				if c.closes {
 					conn.Close()
 					_, err := conn.Read(make([]byte, 1))
-					if !errors.Is(err, net.ErrClosed) {
-						t.Errorf("read: got %v, want %v", err, net.ErrClosed)
-					}
+					expect.Err(t, err, net.ErrClosed, "read")
 				}
 				got <- taken{conn, rest}
 			}, Options{})
 			conn := dial(t, l)
-			if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\nmore"); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\nmore"))(t)
 			h := <-got
 			if c.closes {
 				if _, err := io.ReadAll(conn); err != nil && !strings.Contains(err.Error(), "reset") {
@@ -345,16 +311,12 @@ func TestHijack(t *testing.T) {
 			if h.rest.Reader.Buffered() != len("more") {
 				t.Errorf("got %d bytes buffered, want 4", h.rest.Reader.Buffered())
 			}
-			if _, err := io.WriteString(conn, "!"); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(io.WriteString(conn, "!"))(t)
 			var read [5]byte
 			if _, err := io.ReadFull(h.rest, read[:]); err != nil || string(read[:]) != "more!" {
 				t.Errorf("got %q, %v; want %q", read, err, "more!")
 			}
-			if _, err := io.WriteString(h.conn, "bye"); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(io.WriteString(h.conn, "bye"))(t)
 			h.conn.Close()
 			if text, err := io.ReadAll(conn); err != nil || string(text) != "bye" {
 				t.Errorf("got %q, %v; want %q", text, err, "bye")

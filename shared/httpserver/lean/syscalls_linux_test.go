@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // calls returns the numbers of system calls by which this process has read and written.
@@ -33,21 +34,15 @@ func TestSystemCallsOfARequest(t *testing.T) {
 	body := make([]byte, 4<<10) // as large as an asset
 	l, _ := start(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }, Options{})
 	client, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer unix.Close(client)
 	to := l.Addr().(*net.TCPAddr)
-	if err := unix.Connect(client, &unix.SockaddrInet4{Port: to.Port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, unix.Connect(client, &unix.SockaddrInet4{Port: to.Port, Addr: [4]byte{127, 0, 0, 1}}))
 	const requests = 1000
 	request, answer := []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), make([]byte, 16<<10)
 	readsBefore, writesBefore := calls(t)
 	for range requests {
-		if _, err := unix.Write(client, request); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(unix.Write(client, request))(t)
 		if n, err := unix.Read(client, answer); err != nil || n < len(body) {
 			t.Fatalf("got %d bytes, %v; want a whole answer", n, err)
 		}

@@ -12,23 +12,21 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func TestWithoutACollectorNothingIsRecorded(t *testing.T) {
 	told, err := Start(t.Context(), "service", quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer told.Close()
 	if told.Sample() {
 		t.Error("got a request sampled, want none")
 	}
 	counter, err := told.Meter().Int64Counter("registry.test.things")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	counter.Add(t.Context(), 3)
 	recorder := httptest.NewRecorder()
 	told.Metrics().ServeHTTP(recorder, httptest.NewRequest("GET", "/metrics", nil))
@@ -44,23 +42,17 @@ func TestWithoutACollectorNothingIsRecorded(t *testing.T) {
 
 func TestFiguresAreGaugesAndCountersWithTheirLabels(t *testing.T) {
 	told, err := Start(t.Context(), "service", quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer told.Close()
 	counter, err1 := told.Meter().Int64Counter("registry.test.things")
 	gauge, err2 := told.Meter().Float64Gauge("registry.test.age", metric.WithUnit("s"))
 	lasts, err3 := told.Meter().Float64Histogram("registry.test.lasts")
-	if err := errors.Join(err1, err2, err3); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err1, err2, err3))
 	counter.Add(t.Context(), 3, metric.WithAttributes(attribute.String("kind", "new")))
 	gauge.Record(t.Context(), 1.5)
 	lasts.Record(t.Context(), 1)
 	all, err := told.Figures()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got := map[string]float64{}
 	for _, f := range all {
 		if strings.HasPrefix(f.Name, "registry_test_") {
@@ -77,9 +69,7 @@ func TestACollectorThatIsAwayIsNoError(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
 	told, err := Start(t.Context(), "service", quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if !told.Sample() {
 		t.Error("with a collector: got no request sampled, want all")
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // family returns the forms of a lemma and the lemma.
@@ -21,9 +23,7 @@ func TestFalseFriendsDoNotMeet(t *testing.T) {
 		byLemma[l.lemma] = append(byLemma[l.lemma], l.forms...)
 	}
 	text, err := os.ReadFile("testdata/false-friends.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var listed [][2]string
 	for line := range strings.Lines(string(text)) {
 		if a, b, ok := strings.Cut(strings.TrimSpace(line), " "); ok && a != "#" {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/ukrainian"
 )
 
@@ -71,18 +72,12 @@ func readLexemes(t *testing.T) []lexeme {
 		t.Fatal("name the dictionary with -hunspell; make test-search does so")
 	}
 	affixes, err := os.Open(filepath.Join(*dictionary, "uk_UA.aff"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer affixes.Close()
 	rules, err := readRules(affixes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	words, err := os.Open(filepath.Join(*dictionary, "uk_UA.dic"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer words.Close()
 	var all []lexeme
 	for lines := bufio.NewScanner(words); lines.Scan(); {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // trap starts a hostile site. When its page opens, the page sends a form to the console.
@@ -22,9 +24,7 @@ func trap(t *testing.T, r *registry, host string) (port string) {
 	}))
 	t.Cleanup(server.Close)
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return port
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // axe returns the script of axe-core, a library that finds accessibility faults.
@@ -40,9 +42,7 @@ func (b *browser) mustBeAccessible(name string) {
 func (b *browser) axeFindings() []string {
 	b.t.Helper()
 	script, err := axe()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	if !evaluate[bool](b, `"axe" in window`) {
 		// DevTools runs this script, so the content policy of the page does not apply to it.
 		evaluate[chromedp.Void](b, script+"; undefined")

@@ -18,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -55,9 +57,7 @@ func open(t *testing.T, base string) *browser {
 	if err := chromedp.Do(ctx); err != nil { // starts the browser
 		t.Fatal(err)
 	}
-	if err := chromedp.Listen(ctx, b.hear); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, chromedp.Listen(ctx, b.hear))
 	command(b, cdplog.Enable, cdp.Empty{})
 	command(b, network.Enable, network.EnableParams{})
 	command(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
@@ -172,9 +172,7 @@ func evaluate[T any](b *browser, script string) T {
 func command[P, R any](b *browser, command cdp.Command[P, R], params P) R {
 	b.t.Helper()
 	got, err := chromedp.Call(b.ctx, command, params)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	return got
 }
 
@@ -234,12 +232,8 @@ func (b *browser) shown() string {
 func (b *browser) screenshot(name string) {
 	b.t.Helper()
 	picture := ask(b, chromedp.FullScreenshot(100))
-	if err := os.MkdirAll(screenshots, 0o755); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(screenshots, name+".png"), picture, 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, os.MkdirAll(screenshots, 0o755))
+	expect.OK(b.t, os.WriteFile(filepath.Join(screenshots, name+".png"), picture, 0o644))
 }
 
 func (b *browser) dark(dark bool) {
@@ -267,8 +261,6 @@ func (b *browser) withoutScript() {
 func (b *browser) cookies() string {
 	b.t.Helper()
 	text, err := json.Marshal(command(b, network.GetCookies, network.GetCookiesParams{}))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	return string(text)
 }

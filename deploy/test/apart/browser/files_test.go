@@ -28,6 +28,7 @@ import (
 	"asset-registry/gateway"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // fileSite is a registry with hostile files. It also serves the same files as a naive server sends them, a page
@@ -104,16 +105,12 @@ func startFileSite(t *testing.T) *fileSite {
 		Store: "file:" + filepath.Join(dir, "files.db"), Bytes: filepath.Join(dir, "files"), Secrets: secrets, Log: log,
 		Assets: httpserver.InProcess(r.assets), BaseURL: s.URL,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	closeAtEnd(t, files.Close)
 	edge, err = gateway.New(t.Context(), gateway.Config{
 		Auth: r.toAuth, Assets: r.assets, Files: files.Handler(), Secrets: secrets, Log: log,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	closeAtEnd(t, edge.Close)
 	return s
 }
@@ -134,23 +131,15 @@ func upload(t *testing.T, base string, h hostile) (document map[string]string, a
 	part, err := w.CreatePart(textproto.MIMEHeader{
 		"Content-Disposition": {`form-data; name="file"; filename="` + h.name + `"`}, "Content-Type": {h.declared},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, _ = io.WriteString(part, h.text) // writing to a buffer cannot fail
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Close())
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/upload", &b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	q.SetBasicAuth("broker", "")
 	q.Header.Set("Content-Type", w.FormDataContentType())
 	resp, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	var got struct {
 		Data   map[string]string `json:"data"`
@@ -212,9 +201,7 @@ func redPNG(t *testing.T) string {
 		picture.Pix[at] = []byte{200, 30, 30, 255}[at%4]
 	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, picture); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&b, picture))
 	return b.String()
 }
 
@@ -222,9 +209,7 @@ func redPNG(t *testing.T) string {
 func isRed(t *testing.T, screenshot []byte) bool {
 	t.Helper()
 	picture, err := png.Decode(bytes.NewReader(screenshot))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	red, all := 0, picture.Bounds()
 	for x := range all.Dx() {
 		for y := range all.Dy() {
@@ -284,9 +269,7 @@ func TestFilesInFirefox(t *testing.T) {
 			t.Fatalf("firefox: %v: %s", err, text)
 		}
 		screenshot, err := os.ReadFile(to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return screenshot
 	}
 	s.embed(t)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // firefox is a Firefox process with one page. The test controls it with Mozilla's protocol Marionette: JSON
@@ -33,16 +34,12 @@ func openFirefox(t *testing.T, base string) *firefox {
 	needtest.Commands(t, "firefox-esr")
 	home := t.TempDir()
 	settings := `user_pref("marionette.port", 0); user_pref("app.normandy.enabled", false);`
-	if err := os.WriteFile(filepath.Join(home, "user.js"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(home, "user.js"), []byte(settings), 0o600))
 	cmd := exec.CommandContext(t.Context(), "firefox-esr", "--headless", "--no-remote", "--marionette", "--profile", home)
 	cmd.Env = append(os.Environ(), "HOME="+home)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	f := &firefox{t: t, base: base}
 	t.Cleanup(func() {
 		if f.conn != nil {
@@ -60,9 +57,7 @@ func openFirefox(t *testing.T, base string) *firefox {
 			t.Fatalf("firefox does not listen: %v", err)
 		}
 	}
-	if err := f.conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.conn.SetDeadline(time.Now().Add(patience)))
 	f.from = bufio.NewReader(f.conn)
 	f.read() // skip the message in which Marionette introduces itself
 	f.send("WebDriver:NewSession", map[string]any{})
@@ -72,17 +67,11 @@ func openFirefox(t *testing.T, base string) *firefox {
 func (f *firefox) read() []byte {
 	f.t.Helper()
 	length, err := f.from.ReadString(':')
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, err)
 	n, err := strconv.Atoi(strings.TrimSuffix(length, ":"))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, err)
 	message := make([]byte, n)
-	if _, err := io.ReadFull(f.from, message); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.Get(io.ReadFull(f.from, message))(f.t)
 	return message
 }
 
@@ -91,16 +80,10 @@ func (f *firefox) send(command string, parameters map[string]any) json.RawMessag
 	f.t.Helper()
 	f.sent++
 	text, err := json.Marshal([]any{0, f.sent, command, parameters})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	if _, err := fmt.Fprintf(f.conn, "%d:%s", len(text), text); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, err)
+	expect.Get(fmt.Fprintf(f.conn, "%d:%s", len(text), text))(f.t)
 	var answer [4]json.RawMessage // message type, message id, error, result
-	if err := json.Unmarshal(f.read(), &answer); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, json.Unmarshal(f.read(), &answer))
 	if string(answer[2]) != "null" {
 		f.t.Fatalf("%s: got %s", command, answer[2])
 	}
@@ -126,9 +109,7 @@ func (f *firefox) picture(selector string) []byte {
 	f.t.Helper()
 	var found map[string]string
 	text := f.send("WebDriver:FindElement", map[string]any{"using": "css selector", "value": selector})
-	if err := json.Unmarshal(text, &found); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, json.Unmarshal(text, &found))
 	for _, id := range found {
 		var shot []byte
 		if err := json.Unmarshal(f.send("WebDriver:TakeScreenshot", map[string]any{"id": id, "full": false}), &shot); err != nil {
@@ -196,15 +177,11 @@ func (f *firefox) mustBeAccessible(name string) {
 func (f *firefox) axeFindings() (found []string) {
 	f.t.Helper()
 	script, err := axe()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, err)
 	// In the sandbox, the page's content policy does not apply to the script.
 	text := f.send("WebDriver:ExecuteAsyncScript", map[string]any{"args": []any{}, "sandbox": "axe",
 		"script": script + "; const done = arguments[arguments.length - 1]; " + findings + ".then(done, e => done([String(e)]))"})
-	if err := json.Unmarshal(text, &found); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, json.Unmarshal(text, &found))
 	return found
 }
 

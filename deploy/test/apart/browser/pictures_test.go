@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/filesvc"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestMain runs the tests. But if the file service of a test has started this program to draw a picture, TestMain
@@ -33,17 +34,13 @@ func (s *publicSite) illustrate(t *testing.T, p property, h hostile) string {
 		Data   struct{ ID string }
 		Access struct{ Token string }
 	}
-	if err := json.Unmarshal(s.send(t, "POST", "/assets", "broker", p.create(t)), &made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(s.send(t, "POST", "/assets", "broker", p.create(t)), &made))
 	at := "/assets/" + made.Data.ID
 	s.send(t, "PATCH", at, "administrator", `{"data":{"status":"pending"}}`)
 	document, _ := upload(t, strings.TrimSuffix(s.api, "/api/2.5"), h)
 	document["documentType"], document["title"] = "illustration", "Фасад"
 	body, err := json.Marshal(map[string]any{"data": document})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	s.send(t, "POST", at+"/documents?acc_token="+made.Access.Token, "broker", string(body))
 	file, _, _ := strings.Cut(document["url"], "?")
 	return file[strings.Index(file, "/get/"):]
@@ -62,9 +59,7 @@ func startPictures(t *testing.T) (s *publicSite, drawn, undrawn string) {
 	})
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // wait until the file is public
 		resp, err := http.Get(s.base + undrawn + "/320")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		resp.Body.Close()
 		if resp.StatusCode == http.StatusNotFound {
 			break
@@ -146,9 +141,7 @@ const shifts = `new Promise(tell => {
 func isPlain(t *testing.T, screenshot []byte) bool {
 	t.Helper()
 	picture, err := png.Decode(bytes.NewReader(screenshot))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	all := picture.Bounds()
 	for x := range all.Dx() {
 		for y := range all.Dy() {

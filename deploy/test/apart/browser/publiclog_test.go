@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 const asset = `{"data":{"assetType":"bounce","title":"Приміщення","description":"Перший поверх",
@@ -22,15 +24,11 @@ const asset = `{"data":{"assetType":"bounce","title":"Приміщення","des
 func (r *registry) send(t *testing.T, method, path, key, body string) []byte {
 	t.Helper()
 	req, err := http.NewRequest(method, r.api+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	req.SetBasicAuth(key, "")
 	req.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode >= 400 {
@@ -43,15 +41,11 @@ func (r *registry) send(t *testing.T, method, path, key, body string) []byte {
 func (r *registry) publish(t *testing.T) string {
 	t.Helper()
 	var made struct{ Data struct{ ID string } }
-	if err := json.Unmarshal(r.send(t, "POST", "/assets", "broker", asset), &made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(r.send(t, "POST", "/assets", "broker", asset), &made))
 	r.send(t, "PATCH", "/assets/"+made.Data.ID, "administrator", `{"data":{"status":"pending"}}`)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		answer, err := http.Get(strings.TrimSuffix(r.api, "/api/2.5") + "/log/checkpoint")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		answer.Body.Close()
 		if answer.StatusCode == http.StatusOK {
 			return made.Data.ID

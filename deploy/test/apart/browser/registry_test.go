@@ -20,6 +20,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -42,9 +43,7 @@ type registry struct {
 func startRegistry(t *testing.T) *registry {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	r := &registry{console: "http://" + listener.Addr().String() + "/console"}
 	if _, r.port, err = net.SplitHostPort(listener.Addr().String()); err != nil {
@@ -59,28 +58,18 @@ func startRegistry(t *testing.T) *registry {
 		Assets: httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			r.assets.ServeHTTP(w, req) // assets is set before a test opens a page
 		}))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.auth.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.Try(t, r.auth.Close()) })
 	toAuth := httpserver.InProcess(r.auth.Handler())
 	logKey, err := translog.GenerateKey(translog.ForLog, "registry.example/log/1a2b3c4d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	assets, err := assetsvc.New(t.Context(), assetsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "assets.db"),
 		Auth: toAuth, Secrets: secrets, LogKeys: []translog.Key{logKey}, Zone: time.UTC, AssetTypes: []string{"bounce"},
 		Files: httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			r.files.ServeHTTP(w, req) // files is set before a test adds a document
 		})), BaseURL: server.URL,
 		Log: log, Webhooks: assetsvc.Webhooks{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, HTTP: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	closeAtEnd(t, assets.Close)
 	r.assets = assets.Handler()
 	dir := t.TempDir()
@@ -88,26 +77,16 @@ func startRegistry(t *testing.T) *registry {
 		Store: "file:" + filepath.Join(dir, "files.db"), Bytes: filepath.Join(dir, "files"), Secrets: secrets, Log: log,
 		Assets: httpserver.InProcess(r.assets), BaseURL: server.URL, Draw: filesvc.DrawCommand(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	closeAtEnd(t, files.Close)
 	r.files = files.Handler()
 	edge, err := gateway.New(t.Context(), gateway.Config{Auth: toAuth, Assets: r.assets, Files: r.files, Secrets: secrets, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := edge.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.Try(t, edge.Close()) })
 	r.gateway, r.toAuth, r.logKey = edge.Handler(), toAuth, logKey.Public().String()
 	r.api = server.URL + "/api/2.5"
 	signer, err := identity.NewSigner(secrets, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r.client = authapi.NewClient(httpserver.InProcess(r.auth.Handler()), signer, "console")
 	return r
 }
@@ -116,9 +95,7 @@ func startRegistry(t *testing.T) *registry {
 func (r *registry) operator(t *testing.T) string {
 	t.Helper()
 	key, err := r.auth.AdminKey(t.Context(), "Ольга")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return key
 }
 
@@ -126,14 +103,10 @@ func (r *registry) operator(t *testing.T) string {
 func (r *registry) known(t *testing.T, key string) int {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, r.api+"/me", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	req.SetBasicAuth(key, "")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	return resp.StatusCode
 }
@@ -172,8 +145,6 @@ func (r *registry) use(t *testing.T, id string) {
 			report.Counts = append(report.Counts, authapi.Count{KeyID: id, Day: at.Format(time.DateOnly),
 				Class: c.class, Requests: busy * c.share})
 		}
-		if err := r.client.ReportUsage(t.Context(), report); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, r.client.ReportUsage(t.Context(), report))
 	}
 }

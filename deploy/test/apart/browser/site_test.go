@@ -20,6 +20,7 @@ import (
 
 	"asset-registry/gateway"
 	"asset-registry/searchsvc"
+	"asset-registry/shared/testing/expect"
 )
 
 // forger changes answers between the registry and its readers, as an attacker on the network could. By default it
@@ -82,15 +83,11 @@ func startSite(t *testing.T) *publicSite {
 			SaleURL: "https://sales.example/{type}/{identifier}",
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	closeAtEnd(t, searcher.Close)
 	edge, err := gateway.New(t.Context(), gateway.Config{Auth: s.toAuth, Assets: s.assets, Files: s.files, Search: searcher.Handler(),
 		Secrets: secrets, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	closeAtEnd(t, edge.Close)
 	public := httptest.NewServer(s.forger.between(edge.Handler()))
 	t.Cleanup(public.Close)
@@ -106,9 +103,7 @@ func startSite(t *testing.T) *publicSite {
 func (s *publicSite) awaitLog(t *testing.T) {
 	t.Helper()
 	var record struct{ Data struct{ DateModified string } }
-	if err := json.Unmarshal(s.send(t, "GET", "/assets/"+s.asset, "broker", ""), &record); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(s.send(t, "GET", "/assets/"+s.asset, "broker", ""), &record))
 	s.await(t, "/api/2.5/assets/"+s.asset+"/proof", func(body []byte) bool {
 		return bytes.Contains(body, []byte(`"dateModified":"`+record.Data.DateModified+`"`))
 	})
@@ -119,9 +114,7 @@ func (s *publicSite) await(t *testing.T, path string, isRight func(body []byte) 
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		resp, err := http.Get(s.base + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err == nil && resp.StatusCode == http.StatusOK && isRight(body) {
@@ -213,9 +206,7 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 				return body // the answer is not a proof, but says that this revision has none
 			}
 			value, err := json.Marshal(forged)
-			if err != nil {
-				t.Error(err)
-			}
+			expect.Try(t, err)
 			return bytes.Replace(body, answer.Data[name], value, 1)
 		}
 	}
@@ -264,14 +255,10 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 		run.dataset.script = "/site/none.js";
 		return script;
 	})()`)
-	if result := b.check(); result != "unreachable" {
-		t.Errorf("got %q without the script, want unreachable", result)
-	}
+	expect.Equal(t, b.check(), "unreachable", "without the script")
 	b.complaints() // discard the message that the script could not be loaded
 	evaluate[string](b, `document.getElementById("check-run").dataset.script = "`+script+`"`)
-	if result := b.check(); result != "ok" {
-		t.Errorf("got %q once the script comes, want ok", result)
-	}
+	expect.Equal(t, b.check(), "ok", "once the script comes")
 	b.run(chromedp.Click(chromedp.CSS("#check-run summary")))
 	other := "registry.example/log+952bc5e7+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"
 	b.run(chromedp.SetValue(chromedp.CSS("#check-key"), other))
@@ -299,9 +286,7 @@ func TestTheSiteSuggestsWhileSomebodyTypes(t *testing.T) {
 	b.mustBeAccessible("the search with suggestions")
 	b.press("\r")
 	b.mustSay("Знайдено 1\u00a0актив", "Гаражний бокс № 7")
-	if marked := evaluate[string](b, `document.querySelector(".hits mark").textContent`); marked != "Гаражний" {
-		t.Errorf("got the mark %q, want Гаражний", marked)
-	}
+	expect.Equal(t, evaluate[string](b, `document.querySelector(".hits mark").textContent`), "Гаражний", "the mark")
 	b.mustBeAccessible("a search with marks")
 	b.mustBeContent()
 }
@@ -334,23 +319,6 @@ func TestTheSiteNeedsNoScript(t *testing.T) {
 	b.mustSay("By region", "м. Київ")
 	b.click(`.bars a[href*="status=active"]`)
 	b.mustSay("Found 1\u00a0asset", "Non-residential building")
-	b.mustBeContent()
-}
-
-// TestAddressesThatPeopleQuote opens pages under addresses with the number of an asset, in capitals, and without a
-// language. Each must lead to the page of the asset.
-func TestAddressesThatPeopleQuote(t *testing.T) {
-	s := startSite(t)
-	b := open(t, s.base)
-	b.goTo("/uk/assets/" + s.asset)
-	number := evaluate[string](b, `document.querySelector("[data-path=assetID]").textContent`)
-	for _, path := range []string{"/uk/assets/" + number, "/uk/assets/" + strings.ToLower(number),
-		"/uk/assets/" + strings.ToUpper(s.asset), "/assets/" + s.asset, "/assets/" + number} {
-		b.goTo(path)
-		if got, want := b.path()[3:], "/assets/"+s.asset; got != want {
-			t.Errorf("%s: got the page %s, want %s", path, got, want)
-		}
-	}
 	b.mustBeContent()
 }
 

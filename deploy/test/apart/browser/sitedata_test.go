@@ -3,6 +3,8 @@ package browser
 import (
 	"encoding/json"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // property is the content of a test asset.
@@ -61,9 +63,7 @@ func (p property) create(t *testing.T) string {
 	}
 	text("title_en", p.titleEn, data)
 	body, err := json.Marshal(map[string]any{"data": data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(body)
 }
 
@@ -84,9 +84,7 @@ func (r *registry) make(t *testing.T, p property) string {
 		Data   struct{ ID string }
 		Access struct{ Token string }
 	}
-	if err := json.Unmarshal(r.send(t, "POST", "/assets", "broker", p.create(t)), &made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(r.send(t, "POST", "/assets", "broker", p.create(t)), &made))
 	path := "/assets/" + made.Data.ID
 	step := func(status string) {
 		r.send(t, "PATCH", path, "administrator", `{"data":{"status":"`+status+`"}}`)
@@ -99,9 +97,7 @@ func (r *registry) make(t *testing.T, p property) string {
 		return made.Data.ID
 	}
 	change, err := json.Marshal(map[string]any{"data": map[string]string{"description": p.about + " Уточнено."}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r.send(t, "PATCH", path+"?acc_token="+made.Access.Token, "broker", string(change))
 	step("verification")
 	if p.status == "verification" {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // webhook creates a webhook that sends to an address, and returns its id.
@@ -14,12 +16,8 @@ func (r *registry) webhook(t *testing.T, key, address string) string {
 	t.Helper()
 	var made struct{ Data struct{ ID string } }
 	body, err := json.Marshal(map[string]any{"data": map[string]string{"url": address, "offset": "2026-01-01"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(r.send(t, "POST", "/webhooks", key, string(body)), &made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, json.Unmarshal(r.send(t, "POST", "/webhooks", key, string(body)), &made))
 	return made.Data.ID
 }
 
@@ -28,9 +26,7 @@ func (r *registry) awaitError(t *testing.T, id string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		var got struct{ Data struct{ LastError string } }
-		if err := json.Unmarshal(r.send(t, "GET", "/webhooks/"+id, "administrator", ""), &got); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(r.send(t, "GET", "/webhooks/"+id, "administrator", ""), &got))
 		if got.Data.LastError != "" {
 			return
 		}

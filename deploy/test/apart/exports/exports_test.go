@@ -18,6 +18,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/needtest"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 var bin = flag.String("bin", "", "folder of the programs")
@@ -45,16 +46,12 @@ const creation = `{"data":{"assetType":"bounce","title":%s,"description":"d","as
 func send(t *testing.T, method, url, token, body string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader([]byte(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Access-Token", token)
 	req.SetBasicAuth("broker", "")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode >= 300 {
@@ -68,34 +65,22 @@ func send(t *testing.T, method, url, token, body string) []byte {
 func start(t *testing.T, args ...string) string {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var output processes.Output
 	registry, err := processes.Standalone(t.Context(), *bin, addr, filepath.Join(t.TempDir(), "data"), &output,
 		append(args, "--search")...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := registry.Stop(); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.Err(t, registry.Stop(), nil, "stop") })
 	base := "http://" + addr + "/api/2.5/"
 	for i, text := range texts {
 		title, err := json.Marshal(text.sent)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var created struct {
 			Access struct{ Token string }
 			Data   struct{ ID string }
 		}
 		answer := send(t, http.MethodPost, base+"assets", "", fmt.Sprintf(creation, title, quantity(i)))
-		if err := json.Unmarshal(answer, &created); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(answer, &created))
 		send(t, http.MethodPatch, base+"assets/"+created.Data.ID, created.Access.Token, `{"data":{"status":"pending"}}`)
 	}
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -145,9 +130,7 @@ func TestOthersReadTheFiles(t *testing.T) {
 					delete(got, column)
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s, row %d (-want +got):\n%s", name, i, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, got), "%s, row %d", name, i)
 		}
 	}
 }
@@ -161,12 +144,8 @@ print(json.dumps(list(csv.reader(io.TextIOWrapper(sys.stdin.buffer, "utf-8", new
 	python := exec.CommandContext(t.Context(), "python3", "-c", program)
 	python.Stdin = bytes.NewReader(file)
 	text, err := python.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &rows); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, json.Unmarshal(text, &rows))
 	return rows
 }
 
@@ -174,13 +153,9 @@ print(json.dumps(list(csv.reader(io.TextIOWrapper(sys.stdin.buffer, "utf-8", new
 func readSheet(t *testing.T, file []byte) [][]string {
 	t.Helper()
 	book, err := excelize.OpenReader(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer book.Close()
 	rows, err := book.GetRows("assets", excelize.Options{RawCellValue: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return rows
 }

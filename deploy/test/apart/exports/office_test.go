@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/cells"
 	"asset-registry/shared/export"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // hostile returns texts with which a cell could begin a formula: each sign behind each character that could end a cell.
@@ -61,15 +62,11 @@ func TestLibreOfficeCalculatesNoCell(t *testing.T) {
 		if err == nil {
 			err = e.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		forms[form.Name] = &file
 	}
 	for name, file := range forms {
-		if err := os.WriteFile(filepath.Join(dir, name), file.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), file.Bytes(), 0o600))
 	}
 	for separator, code := range map[string]string{"comma": "44", "semicolon": "59", "tab": "9"} {
 		args := []string{"-c", `exec soffice "$@" *.csv`, "sh", "-env:UserInstallation=file://" + dir + "/profile",
@@ -83,9 +80,7 @@ func TestLibreOfficeCalculatesNoCell(t *testing.T) {
 				continue // it has no separators
 			}
 			opened, err := os.ReadFile(filepath.Join(dir, separator, strings.TrimSuffix(name, ".csv")+".fods"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			formulas := bytes.Count(opened, []byte("table:formula="))
 			switch {
 			case !bytes.Contains(opened, fmt.Appendf(nil, "a%d", len(assets)-1)):

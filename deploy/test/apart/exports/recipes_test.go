@@ -20,15 +20,14 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // recipes returns the recipes of docs/data.md, "Load the data": the shell commands and programs, in their order.
 func recipes(t *testing.T) (shell, python []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "data.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, section, _ := strings.Cut(string(text), "### Load the data\n")
 	section, _, _ = strings.Cut(section, "\n### ")
 	for _, block := range regexp.MustCompile("(?s)```(sh|python)\n(.*?)```").FindAllStringSubmatch(section, -1) {
@@ -73,22 +72,16 @@ func startPostgreSQL(t *testing.T) (env []string) {
 	}
 	bin := found[len(found)-1]
 	dir, err := os.MkdirTemp("", "postgresql") // t.TempDir is closed to other users
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	var as *syscall.Credential
 	if os.Geteuid() == 0 { // the server refuses to run as root
 		nobody, err := user.Lookup("nobody")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		uid, _ := strconv.Atoi(nobody.Uid)
 		gid, _ := strconv.Atoi(nobody.Gid)
 		as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-		if err := os.Chown(dir, uid, gid); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Chown(dir, uid, gid))
 	}
 	server := func(name string, args ...string) *exec.Cmd {
 		cmd := exec.Command(filepath.Join(bin, name), args...)
@@ -100,9 +93,7 @@ func startPostgreSQL(t *testing.T) (env []string) {
 		t.Fatalf("initdb: %v: %s", err, out)
 	}
 	run := server("postgres", "-D", data, "-k", dir, "-h", "")
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, run.Start())
 	t.Cleanup(func() {
 		_ = run.Process.Signal(syscall.SIGINT)
 		_ = run.Wait()
@@ -128,9 +119,7 @@ func startWithCopies(t *testing.T, args ...string) string {
 	base := strings.TrimSuffix(start(t, append(args, "--snapshot-interval", "1s")...), "/api/2.5/")
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		resp, err := http.Get(base + "/data/manifest.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var newest struct {
 			Data struct{ Files []struct{ Rows int } }
 		}
@@ -172,9 +161,7 @@ func TestRecipes(t *testing.T) {
 	slices.Sort(quantities)
 	shell, python := recipes(t)
 	w := workshop{t.TempDir(), append(startPostgreSQL(t), "REGISTRY="+base)}
-	if err := os.Chmod(w.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Chmod(w.dir, 0o755))
 	for _, recipe := range shell {
 		w.run(t, "bash", "-euo", "pipefail", "-c", recipe)
 	}
@@ -198,18 +185,14 @@ func TestRecipes(t *testing.T) {
 	same("PostgreSQL: titles", list(w.run(t, "psql", "-Atc", fmt.Sprintf(titlesOf, "json_agg"))), titles)
 	same("PostgreSQL: quantities", list(w.run(t, "psql", "-Atc", fmt.Sprintf(quantitiesOf, "json_agg"))), quantities)
 	const program = "\nimport json, sys\nprint(json.dumps(list(records['title'])), file=sys.stderr)\n"
-	if err := os.WriteFile(filepath.Join(w.dir, "recipe.py"), []byte(python[0]+program), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(w.dir, "recipe.py"), []byte(python[0]+program), 0o600))
 	if err := imports("pandas"); err != nil {
 		needtest.Missing(t, "python3-pandas", err)
 	}
 	said := w.run(t, "bash", "-c", python3+" recipe.py 2>&1 >sums")
 	same("pandas: titles", list(said), exact)
 	sheet, err := excelize.OpenFile(filepath.Join(w.dir, "assets.xlsx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer sheet.Close()
 	rows, err := sheet.GetRows(sheet.GetSheetName(0))
 	if err != nil || len(rows) != len(texts)+1 {
@@ -241,9 +224,7 @@ func TestAPortalHarvestsTheCopies(t *testing.T) {
 	const licence, publisher = "https://licence.example/by/4.0/", "Фонд <майна> & партнери"
 	base := startWithCopies(t, "--data-licence", licence, "--data-publisher", publisher)
 	script, err := filepath.Abs("harvest.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var got map[string]int
 	out := workshop{dir: t.TempDir()}.run(t, python3, script, base, licence, publisher)
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
@@ -251,7 +232,5 @@ func TestAPortalHarvestsTheCopies(t *testing.T) {
 	}
 	n := len(texts)
 	want := map[string]int{"assets.csv": n, "items.csv": n, "documents.csv": n, "assets.jsonl.gz": n, "assets.geojson": n}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "rows")
 }

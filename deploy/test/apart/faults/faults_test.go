@@ -15,6 +15,7 @@ import (
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/porttest"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // wire is a proxy between the asset service and its store.
@@ -36,27 +37,21 @@ func newWire(t *testing.T, server *mongotest.Server) *wire {
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return addr
 }
 
 // open starts the proxy.
 func (w *wire) open(t *testing.T) {
 	t.Helper()
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Start())
 }
 
 // poison makes the answers of the store faulty. The parameter `toxic` describes the fault in the JSON form of
 // toxiproxy.
 func (w *wire) poison(t *testing.T, toxic string) {
 	t.Helper()
-	if _, err := w.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(w.Toxics.AddToxicJson(strings.NewReader(toxic)))(t)
 }
 
 // faults are ways to break the proxy. The function `do` begins a fault, and returns a function that ends it.
@@ -120,9 +115,7 @@ func flap(t *testing.T, w *wire) (heal func()) {
 // heal removes a fault.
 func (w *wire) heal(t *testing.T, toxic string) {
 	t.Helper()
-	if err := w.Toxics.RemoveToxic(t.Context(), toxic); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Toxics.RemoveToxic(t.Context(), toxic))
 }
 
 // TestFaultsBetweenServiceAndStore writes and reads assets during each fault. No acknowledged change may be lost.
@@ -207,12 +200,8 @@ func (l *ledger) recovers(t *testing.T) {
 func TestServiceStartsWithoutItsStore(t *testing.T) {
 	w := newWire(t, mongotest.Start(t))
 	l := &ledger{service: start(t, w.uri)}
-	if status := l.create(t); status != http.StatusServiceUnavailable {
-		t.Errorf("a creation: got %d, want 503", status)
-	}
-	if status := l.call(t, "GET", "/api/2.5/assets", "", "", &page{}); status != http.StatusServiceUnavailable {
-		t.Errorf("a listing: got %d, want 503", status)
-	}
+	expect.Equal(t, l.create(t), http.StatusServiceUnavailable, "a creation")
+	expect.Equal(t, l.call(t, "GET", "/api/2.5/assets", "", "", &page{}), http.StatusServiceUnavailable, "a listing")
 	w.open(t)
 	for end := time.Now().Add(20 * time.Second); l.create(t) != http.StatusCreated; {
 		if time.Now().After(end) {

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/testing/expect"
 )
 
 // stepDown is a proxy between service and store. It answers some commands itself, with the error of a replica set
@@ -125,9 +126,7 @@ func TestServiceSurvivesAChangeOfThePrimary(t *testing.T) {
 		"findAndModify numbers"} {
 		t.Run(command, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			defer listener.Close()
 			database := "primary" + strings.ReplaceAll(command, " ", "")
 			uri, store := mongotest.Through(t, server.URI(t, database), listener.Addr().String())

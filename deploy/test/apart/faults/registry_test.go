@@ -30,6 +30,7 @@ import (
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/s3test"
+	"asset-registry/shared/testing/expect"
 )
 
 // victims are the stores and the services that a registry can lose.
@@ -100,9 +101,7 @@ func (w *whole) start(away string) {
 			w.t.Fatalf("%s does not start without %q: %v", name, away, err)
 		}
 		listener, err := net.Listen("tcp", w.addrs[name])
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.OK(w.t, err)
 		server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: service.Handler()}}
 		server.Start()
 		closers = append(closers, func() {
@@ -167,9 +166,7 @@ func (w *whole) ask(r row) answered {
 		kind, body = form()
 	}
 	q, err := http.NewRequestWithContext(w.t.Context(), r.method, w.at("gateway")+r.path, bytes.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	if kind == "" {
 		kind = "application/json"
 	}

@@ -18,6 +18,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -47,21 +48,15 @@ func startWith(t *testing.T, c assetsvc.Config) *service {
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"),
 		Secrets: secrets, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { auth.Close() })
 	c.StoreTimeout, c.StoreLease, c.Timeout = storeTimeout, lease, timeout
 	c.Auth, c.Secrets, c.Log = httpserver.InProcess(auth.Handler()), secrets, slog.New(slog.DiscardHandler)
 	assets, err := assetsvc.New(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { assets.Close() })
 	signer, err := identity.NewSigner(secrets, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	server := httptest.NewServer(assets.Handler())
 	t.Cleanup(server.Close)
 	return &service{url: server.URL, signer: signer, client: &http.Client{Timeout: patience,
@@ -73,14 +68,10 @@ func startWith(t *testing.T, c assetsvc.Config) *service {
 func (s *service) call(t *testing.T, method, path, token, body string, into any) int {
 	t.Helper()
 	req, err := http.NewRequest(method, s.url+path, bytes.NewReader([]byte(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	signed, err := s.signer.Sign(identity.Identity{Broker: "broker", KeyID: "faults", Role: identity.Broker,
 		Levels: "1234"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	req.Header.Set(identity.Header, signed)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Access-Token", token)
@@ -243,8 +234,6 @@ func (l *ledger) check(t *testing.T) {
 		path = p.Next.Path
 	}
 	for id, modified := range at {
-		if seen[id] != modified {
-			t.Errorf("asset %s: got %q in the feed, want %s", id, seen[id], modified)
-		}
+		expect.Equal(t, seen[id], modified, "asset %s: in the feed", id)
 	}
 }

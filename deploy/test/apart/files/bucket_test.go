@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/shared/disktest"
 	"asset-registry/shared/s3test"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestMoves moves the files of a registry to a bucket and back. In both directions, the test kills the command at
@@ -56,9 +57,7 @@ func TestMoves(t *testing.T) {
 		for _, before := range []string{kept, filepath.Join(r.data, "files")} {
 			if before != way.dir {
 				for _, path := range blobs(t, before) {
-					if err := os.Remove(path); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, os.Remove(path))
 				}
 			}
 		}
@@ -73,9 +72,7 @@ func TestMoves(t *testing.T) {
 func killMove(t *testing.T, r *registry, to, dir string, moved int) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(*bin, "registry"), "files", "move", "--data", r.data, "--to", to)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -230,9 +227,7 @@ func TestChecksAndBackups(t *testing.T) {
 	}
 	r.stop()
 	r.must("files", "move", "--to", store.Address(bucket))
-	if err := os.RemoveAll(filepath.Join(r.data, "files")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.RemoveAll(filepath.Join(r.data, "files")))
 	into := t.TempDir()
 	r.must("backup", "--into", into)
 	made, err := filepath.Glob(filepath.Join(into, "*.tar"))
@@ -249,18 +244,14 @@ func TestChecksAndBackups(t *testing.T) {
 	told.must("check", "--files")
 	for _, path := range blobs(t, filepath.Join(store.Dir, bucket)) {
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		switch info.Size() {
 		case 1:
 			err = os.WriteFile(path, []byte("x"), 0o600)
 		case 2:
 			err = os.Remove(path)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	said, code := r.run("check", "--files")
 	if code != 1 || !strings.Contains(said, "SHA-256") || !strings.Contains(said, "its bytes are missing") {

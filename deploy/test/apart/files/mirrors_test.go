@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/porttest"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // owned is an asset of the sandbox's broker: its path and its owner token.
@@ -83,9 +84,7 @@ type mirror struct {
 func newMirror(t *testing.T, of, origin string, args ...string) *mirror {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	m := &mirror{t: t, addr: addr, of: of, origin: origin, data: filepath.Join(t.TempDir(), "mirror"),
 		output: &processes.Output{}, args: args}
 	t.Cleanup(func() {
@@ -102,9 +101,7 @@ func (m *mirror) start() {
 	m.t.Helper()
 	args := append([]string{"--files", "--origin", "http://" + m.origin, "--max-behind", "0"}, m.args...)
 	p, err := mirrors.Start(m.t.Context(), *bin, m.addr, "http://"+m.of, m.data, m.output, args...)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	expect.OK(m.t, err)
 	m.process = p
 }
 
@@ -126,9 +123,7 @@ type fetched struct {
 func fetch(t *testing.T, addr, path string, headers ...string) fetched {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		q.Header.Set(headers[i], headers[i+1])
 	}
@@ -224,9 +219,7 @@ func TestMirrorsHaveFiles(t *testing.T) {
 	}
 	first.kill() // after the restart, the removal must still hold
 	first.start()
-	if got := fetch(t, first.addr, gone); got.status != http.StatusGone {
-		t.Errorf("got %d after a restart, want 410", got.status)
-	}
+	expect.Equal(t, fetch(t, first.addr, gone).status, http.StatusGone, "after a restart")
 	for i := range 20 {
 		text := strings.Repeat(fmt.Sprint(i, " "), 1000)
 		files[r.mustAdd(asset, "late.txt", text)] = text
@@ -241,18 +234,12 @@ func TestMirrorsHaveFiles(t *testing.T) {
 	} {
 		contentType, form := r.form("a.txt", "text")
 		q, err := http.NewRequestWithContext(t.Context(), c.method, "http://"+second.addr+c.path, form)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		q.Header.Set("Content-Type", contentType)
 		resp, err := http.DefaultClient.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		resp.Body.Close()
-		if resp.StatusCode != c.want {
-			t.Errorf("%s %s at a mirror: got %d, want %d", c.method, c.path, resp.StatusCode, c.want)
-		}
+		expect.Equal(t, resp.StatusCode, c.want, "%s %s at a mirror", c.method, c.path)
 	}
 }
 
@@ -287,9 +274,7 @@ func TestKilledSyncs(t *testing.T) {
 			more = []string{"--once"}
 		}
 		cmd := sync(more...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Start())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -330,9 +315,7 @@ func TestKilledSyncs(t *testing.T) {
 				t.Errorf("file %s: got %d bytes, want %d", id, len(got[id]), len(text))
 			}
 		}
-		if len(got) != len(files) {
-			t.Errorf("got %d files in the copy, want %d", len(got), len(files))
-		}
+		expect.Equal(t, len(got), len(files), "files in the copy")
 	}
 	key := publicKey(t, r)
 	out, err := sync("--verify", "--public-key", key).CombinedOutput()
@@ -340,9 +323,7 @@ func TestKilledSyncs(t *testing.T) {
 		t.Errorf("verify: got %v: %s, want %q", err, out, want)
 	}
 	for _, path := range blobs(t, to)[:1] {
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte("x"), 0o600))
 	}
 	out, err = sync("--verify", "--public-key", key).CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("1 files of the copy")) {
@@ -376,9 +357,7 @@ func copies(t *testing.T, dir string) map[string]string {
 			continue // skip a file that is still being written
 		}
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		id, name, _ := strings.Cut(filepath.Base(path), "-")
 		if sum := sha256.Sum256(text); !strings.HasPrefix(hex.EncodeToString(sum[:]), name) {
 			t.Errorf("%s has other bytes than its name says", path)

@@ -22,6 +22,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
 	"asset-registry/shared/s3test"
+	"asset-registry/shared/testing/expect"
 )
 
 const (
@@ -51,9 +52,7 @@ type registry struct {
 func newRegistry(t *testing.T) *registry {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r := &registry{t: t, addr: addr, data: filepath.Join(t.TempDir(), "data"), output: &processes.Output{}}
 	t.Cleanup(func() {
 		r.kill()
@@ -77,9 +76,7 @@ func (r *registry) mustHideCredentials(what, text string) {
 func (r *registry) start() {
 	r.t.Helper()
 	p, err := processes.Standalone(r.t.Context(), *bin, r.addr, r.data, r.output)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, err)
 	r.process = p
 }
 
@@ -92,9 +89,7 @@ func (r *registry) kill() {
 
 func (r *registry) stop() {
 	r.t.Helper()
-	if err := r.process.Stop(); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, r.process.Stop())
 	r.process = nil
 }
 
@@ -155,9 +150,7 @@ func (r *registry) ask(by, method, to, contentType string, body io.Reader) (answ
 func (r *registry) get(path string) answer {
 	r.t.Helper()
 	a, err := r.ask("broker", http.MethodGet, path, "", nil)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, err)
 	return a
 }
 
@@ -168,20 +161,12 @@ func (r *registry) form(name, text string, fields ...string) (contentType string
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	part, err := w.CreateFormFile("file", name)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if _, err := io.WriteString(part, text); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, err)
+	expect.Get(io.WriteString(part, text))(r.t)
 	for i := 0; i < len(fields); i += 2 {
-		if err := w.WriteField(fields[i], fields[i+1]); err != nil {
-			r.t.Fatal(err)
-		}
+		expect.OK(r.t, w.WriteField(fields[i], fields[i+1]))
 	}
-	if err := w.Close(); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, w.Close())
 	return w.FormDataContentType(), &b
 }
 
@@ -247,8 +232,6 @@ func blobs(t *testing.T, dir string) (paths []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return paths
 }

@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/shared/porttest"
 	"asset-registry/shared/s3test"
+	"asset-registry/shared/testing/expect"
 )
 
 // soon is much longer than a request takes, and much shorter than the time limit for a transfer to the bucket.
@@ -33,13 +34,9 @@ func TestAStoreInTrouble(t *testing.T) {
 			t.Parallel()
 			control := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
 			addr, err := porttest.FreeAddr()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			proxy := toxiproxy.NewProxy(control, bucket, addr, store.Addr)
-			if err := proxy.Start(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, proxy.Start())
 			t.Cleanup(proxy.Stop)
 			r := newRegistry(t)
 			r.start()
@@ -50,9 +47,7 @@ func TestAStoreInTrouble(t *testing.T) {
 			kept := map[string]string{r.mustUpload("kept"): "kept"}
 			before := r.slowest(20)
 			for _, toxic := range toxics {
-				if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
-					t.Fatal(err)
-				}
+				expect.Get(proxy.Toxics.AddToxicJson(strings.NewReader(toxic)))(t)
 			}
 			var wg sync.WaitGroup
 			for n := range 4 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -45,9 +46,7 @@ func newKey(t testing.TB, use translog.Use, name string, seed byte) translog.Key
 	t.Helper()
 	sum := sha256.Sum256([]byte{seed})
 	key, err := translog.NewKey(use, name, sum[:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return key
 }
 
@@ -60,9 +59,7 @@ func (m *made) grow(t testing.TB, size int64) {
 			leaves = append(leaves, leafAt(t, i))
 		}
 		tree, full, err := m.tree.Append(leaves)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		m.tree = tree
 		m.store(t, full)
 	}
@@ -75,15 +72,11 @@ func (m *made) grow(t testing.TB, size int64) {
 func (m *made) signed(t testing.TB) []byte {
 	t.Helper()
 	checkpoint, err := translog.Sign(m.checkpoint, m.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	signed := checkpoint
 	for _, key := range m.witnesses {
 		line, err := translog.Cosign(checkpoint, key, cosignedAt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		signed = append(signed[:len(signed):len(signed)], line...)
 	}
 	return signed
@@ -99,12 +92,8 @@ func (m *made) store(t testing.TB, parts []translog.Part) {
 func (m *made) write(t testing.TB, name string, data []byte) {
 	t.Helper()
 	path := filepath.Join(m.dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	expect.OK(t, os.WriteFile(path, data, 0o600))
 }
 
 // files returns the paths of all files of the log, in order.
@@ -116,9 +105,7 @@ func (m *made) files(t testing.TB) (names []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return names
 }
 
@@ -143,9 +130,7 @@ func (m *made) policy() string {
 func (m *made) parsed(t testing.TB) *translog.Policy {
 	t.Helper()
 	policy, err := translog.ParsePolicy([]byte(m.policy()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return policy
 }
 
@@ -161,18 +146,14 @@ func (m *made) ReadCheckpoint(context.Context) ([]byte, error) {
 func (m *made) proof(t testing.TB, index int64) translog.Proof {
 	t.Helper()
 	path, err := translog.Include(t.Context(), m.checkpoint, index, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	evidence := translog.Evidence{Leaf: leafAt(t, index)}
 	if kindOf(index) != translog.Withdraw {
 		salt := saltOf(index)
 		evidence.Salt, evidence.Asset = &salt, assetAt(index)
 	}
 	extra, err := evidence.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return translog.Proof{Extra: extra, Index: index, Path: path, Checkpoint: m.signed(t)}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -38,9 +39,7 @@ func python(t testing.TB, arguments ...string) (string, error) {
 func file(t testing.TB, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -105,9 +104,7 @@ func (m *made) rewrite(t testing.TB, size, index int64) {
 		leaves = append(leaves, leaf)
 	}
 	tree, full, err := translog.Tree{}.Append(leaves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	m.tree = tree
 	m.store(t, full)
 	m.grow(t, size)

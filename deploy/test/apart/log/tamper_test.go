@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -65,13 +66,9 @@ func (m *made) apply(t testing.TB, change tampering) func() {
 	t.Helper()
 	path := filepath.Join(m.dir, filepath.FromSlash(change.name))
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if change.data == nil {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Remove(path))
 	} else {
 		m.write(t, change.name, change.data)
 	}
@@ -85,9 +82,7 @@ func (m *made) content(t testing.TB) (names []string, content map[string][]byte)
 	names = m.files(t)
 	for _, name := range names {
 		data, err := os.ReadFile(filepath.Join(m.dir, filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		content[name] = data
 	}
 	return names, content
@@ -102,13 +97,9 @@ func TestEachVerifierFindsTamperings(t *testing.T) {
 	names, content := m.content(t)
 	policy := file(t, "policy", []byte(strings.Replace(m.policy(), "group two 2", "group two 3", 1)))
 	text, err := os.ReadFile(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	parsed, err := translog.ParsePolicy(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range *tamperings {
 		change := tamper(random, names, content)

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -27,13 +28,9 @@ import (
 func fetcher(t testing.TB, prefix string) *client.HTTPFetcher {
 	t.Helper()
 	address, err := url.Parse(prefix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	f, err := client.NewHTTPFetcher(address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return f
 }
 
@@ -41,9 +38,7 @@ func fetcher(t testing.TB, prefix string) *client.HTTPFetcher {
 func (m *made) verifier(t testing.TB) note.Verifier {
 	t.Helper()
 	v, err := note.NewVerifier(m.key.Public().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return v
 }
 
@@ -75,9 +70,7 @@ func TestTesseraFsckAgrees(t *testing.T) {
 	for _, size := range []int64{1, 255, 256, 257, 5000, 66000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			m := newLog(t, size)
-			if err := m.check(t, m.serve(t)); err != nil {
-				t.Errorf("got %v, want none", err)
-			}
+			expect.Try(t, m.check(t, m.serve(t)))
 		})
 	}
 }
@@ -94,14 +87,10 @@ func TestTesseraClientAgrees(t *testing.T) {
 		t.Fatalf("got %+v, %v, want %+v", checkpoint, err, m.checkpoint)
 	}
 	builder, err := client.NewProofBuilder(ctx, size, f.ReadTile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, index := range []int64{0, 1, 255, 256, 1300, 4863, 4864, 4999} {
 		path, err := builder.InclusionProof(ctx, uint64(index))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		ours := m.proof(t, index)
 		if !equal(path, ours.Path) {
 			t.Errorf("got another path of leaf %d than Tessera", index)
@@ -117,18 +106,14 @@ func TestTesseraClientAgrees(t *testing.T) {
 		}
 	}
 	path, err := builder.ConsistencyProof(ctx, uint64(older.Size), size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ours, err := translog.Consistent(ctx, older.Size, m.checkpoint, m)
 	if err != nil || !equal(path, ours) {
 		t.Errorf("got another consistency proof than Tessera, %v", err)
 	}
 	tracker, err := client.NewLogStateTracker(ctx, f.ReadTile, olderSigned, m.verifier(t), origin,
 		client.UnilateralConsensus(f.ReadCheckpoint))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, _, _, err := tracker.Update(ctx); err != nil || tracker.Latest().Size != size {
 		t.Errorf("got size %d, %v after the update, want %d", tracker.Latest().Size, err, size)
 	}
@@ -149,13 +134,9 @@ func TestMerkleAgrees(t *testing.T) {
 			t.Fatalf("got the root %x of %d leaves, want %x, %v", got, i, root, err)
 		}
 		checkpoints = append(checkpoints, translog.Checkpoint{Origin: origin, Size: i, Root: m.tree.Root()})
-		if err := all.Append(rfc6962.DefaultHasher.HashLeaf(leafAt(t, i)), nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, all.Append(rfc6962.DefaultHasher.HashLeaf(leafAt(t, i)), nil))
 		tree, full, err := m.tree.Append([][]byte{leafAt(t, i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		m.tree = tree
 		m.store(t, full)
 	}
@@ -163,9 +144,7 @@ func TestMerkleAgrees(t *testing.T) {
 	newest := translog.Checkpoint{Origin: origin, Size: m.tree.Size(), Root: m.tree.Root()}
 	for _, older := range checkpoints[1:] {
 		path, err := translog.Consistent(context.Background(), older.Size, newest, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if err := proof.VerifyConsistency(rfc6962.DefaultHasher, uint64(older.Size), uint64(newest.Size), bytesOf(path),
 			older.Root[:], newest.Root[:]); err != nil {
 			t.Errorf("got %v from %d to %d, want none", err, older.Size, newest.Size)
@@ -177,9 +156,7 @@ func TestFormatsAgree(t *testing.T) {
 	m := newLog(t, 300)
 	for _, key := range m.witnesses {
 		v, err := cosignature.NewVerifierForCosignatureV1(key.Public().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		n, err := note.Open(m.signed(t), note.VerifierList(v))
 		if err != nil || len(n.Sigs) != 1 {
 			t.Fatalf("got %v, want the cosignature of %s", err, v.Name())
@@ -204,13 +181,9 @@ func TestFormatsAgree(t *testing.T) {
 func checkPolicies(t *testing.T, m *made) {
 	t.Helper()
 	group, err := witness.ParsePolicy([]byte(m.policy()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	other, err := tessera.NewWitnessGroupFromPolicy([]byte(m.policy()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	all := m.witnesses
 	for _, some := range [][]translog.Key{nil, all[:1], all[1:2], all[:2], all[1:], all} {
 		m.witnesses = some

@@ -16,6 +16,7 @@ import (
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/porttest"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 var fleetKills = flag.Int("fleet.kills", 6, "how often one of three asset services is killed")
@@ -38,9 +39,7 @@ func startFleet(t *testing.T, services, assets int) *fleet {
 	t.Helper()
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secret, []byte(strings.Repeat("s", 32)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(secret, []byte(strings.Repeat("s", 32)), 0o600))
 	f := &fleet{registry: &registry{t: t, changed: map[string]string{}, client: &http.Client{Timeout: time.Minute}}}
 	auth := f.free()
 	f.program(auth, "authsvc", "--secret-file", secret, "--store", "file:"+filepath.Join(dir, "tokens.db"), "--sandbox")
@@ -63,9 +62,7 @@ func startFleet(t *testing.T, services, assets int) *fleet {
 		t.Fatal(err)
 	}
 	for range assets {
-		if err := f.add(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.add())
 	}
 	return f
 }
@@ -73,9 +70,7 @@ func startFleet(t *testing.T, services, assets int) *fleet {
 func (f *fleet) free() string {
 	f.t.Helper()
 	addr, err := porttest.FreeAddr()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, err)
 	return addr
 }
 
@@ -113,9 +108,7 @@ func TestKilledServicesOfAFleetLoseNothing(t *testing.T) {
 	for i := range *fleetKills {
 		time.Sleep(500*time.Millisecond + randtest.N(time.Second)) // so that the kill comes at a random moment
 		s := f.services[i%len(f.services)]
-		if err := s.process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.process.Kill())
 		r.mu.Lock()
 		r.life++
 		r.mu.Unlock()

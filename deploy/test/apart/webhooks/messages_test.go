@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestMessagesOfTheClientsAreThoseOfTheStandard checks the test messages of the clients in Go, Python and
@@ -15,22 +17,16 @@ import (
 // so the test compares the times itself.
 func TestMessagesOfTheClientsAreThoseOfTheStandard(t *testing.T) {
 	text, err := os.ReadFile("testdata/messages.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var messages []struct {
 		Name, Secret, ID, Timestamp, Signature, Body string
 		Now                                          int64
 		Right                                        bool
 	}
-	if err := json.Unmarshal(text, &messages); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &messages))
 	for _, m := range messages {
 		verifier, err := standard.NewWebhook(m.Secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		header := http.Header{}
 		header.Set("webhook-id", m.ID)
 		header.Set("webhook-timestamp", m.Timestamp)

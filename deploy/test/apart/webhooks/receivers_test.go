@@ -17,6 +17,8 @@ import (
 	"time"
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // receivers are the receivers of all webhooks, on one server. Each receiver has a path of its own.
@@ -252,9 +254,7 @@ func (r *receivers) check() {
 // silent starts a server that accepts connections and never answers, and returns its address.
 func silent(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	return "http://" + l.Addr().String()
 }

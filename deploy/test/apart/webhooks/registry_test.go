@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 // registry is a registry process with assets, which the test changes one after another.
@@ -40,9 +41,7 @@ type owned struct{ id, token string }
 func startRegistry(t *testing.T, assets int, flags ...string) *registry {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r := &registry{t: t, addr: addr, data: filepath.Join(t.TempDir(), "data"), changed: map[string]string{},
 		client: &http.Client{Timeout: 10 * time.Second}}
 	r.flags = append([]string{"serve", "--sandbox", "--addr", addr, "--data", r.data, "--log-level", "error",
@@ -58,9 +57,7 @@ func startRegistry(t *testing.T, assets int, flags ...string) *registry {
 		}
 	})
 	for range assets {
-		if err := r.add(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, r.add())
 	}
 	return r
 }
@@ -167,8 +164,6 @@ func (r *registry) hook(url, fields string) (id, secret, public string) {
 		Data   struct{ ID, PublicKey string }
 	}
 	body := fmt.Appendf(nil, `{"data":{"url":%q,"opt_fields":%q}}`, url, fields)
-	if err := r.ask(http.MethodPost, "/webhooks", "administrator", "", body, &created); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.OK(r.t, r.ask(http.MethodPost, "/webhooks", "administrator", "", body, &created))
 	return created.Data.ID, created.Access.Secret, created.Data.PublicKey
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/testing/expect"
 )
 
 var (
@@ -94,9 +95,7 @@ func TestHealthyReceiversGetEachChange(t *testing.T) {
 func (r *registry) touchAll() {
 	r.t.Helper()
 	for _, a := range r.assets {
-		if err := r.change(a, `{"data":{"title":"`+rand.Text()+`"}}`); err != nil {
-			r.t.Fatal(err)
-		}
+		expect.OK(r.t, r.change(a, `{"data":{"title":"`+rand.Text()+`"}}`))
 	}
 }
 
@@ -181,9 +180,7 @@ func TestHostileReceiversTakeLittleMemory(t *testing.T) {
 // in the parameter `part` without end. It returns the server's address.
 func endless(t *testing.T, head, part string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
