@@ -24,7 +24,7 @@ const (
 type writer struct {
 	version string
 	objects []assetsvc.Description // types of objects in the version, with only the fields of the version
-	replies object  // successful answers, for components/responses
+	replies object                 // successful answers, for components/responses
 }
 
 func newWriter(version string) *writer {
