@@ -33,8 +33,8 @@ type Field struct {
 	Example  any
 }
 
-// Kind is a type of plain values, in words. The asset service has the rules of each kind. A Choice has its values in the
-// row.
+// Kind is a type of plain values, in words. The asset service has the rules of each kind. A Choice has its values in
+// the row.
 type Kind string
 
 // Kinds that more than the asset service knows.
@@ -121,8 +121,8 @@ const (
 )
 
 // Shape is the form in which a page shows a value, in a word: time (of Kyiv), day (in the zone that the sender wrote),
-// word (a value of a list, which has a name), telephone, mail, link, code (an id, a hash), unit (the code of a unit), prose
-// (a text in which addresses become links), media or bytes. Otherwise it is "".
+// word (a value of a list, which has a name), telephone, mail, link, code (an id, a hash), unit (the code of a unit),
+// prose (a text in which addresses become links), media or bytes. Otherwise it is "".
 type Shape string
 
 // shapes has the forms of kinds that are not shown as text.

@@ -118,8 +118,8 @@ var RelatedProcess = Object{Name: "RelatedProcess", About: "Process that sells a
 		En: "Kind of process", About: "Type of the process.", Example: "lot"},
 	{Name: "relatedProcessID", Kind: "reference", Is: Required, Search: Own, Uk: "Номер процесу",
 		En: "Number of the process", About: "Id of the process.", Example: "9e8d7c6b5a4f43218765f0e1d2c3b4a5"},
-	{Name: "identifier", Kind: "code", Is: Renamed, Search: Own, Uk: "Номер у системі торгів", En: "Number in the system of sales",
-		About: "Readable number of the process.", Example: "UA-LR-2026-11-22-000001"},
+	{Name: "identifier", Kind: "code", Is: Renamed, Search: Own, Uk: "Номер у системі торгів",
+		En: "Number in the system of sales", About: "Readable number of the process.", Example: "UA-LR-2026-11-22-000001"},
 	{Name: "parentID", Kind: "code", Uk: "Номер батьківського процесу", En: "Number of the parent process",
 		About: "Id of the process above.", Example: "17"},
 }}

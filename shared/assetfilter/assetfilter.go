@@ -60,7 +60,8 @@ type Filter struct {
 }
 
 // All contains all filters, in the order in which documents and pages list them. The table determines the parameters,
-// the facets, the columns and the format of the index, the filters of webhooks, the description of the API and the site.
+// the facets, the columns and the format of the index, the filters of webhooks, the description of the API and the
+// site.
 var All = []Filter{
 	{
 		Name: Status, About: "State of the asset.", Values: statuses(),

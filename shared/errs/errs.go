@@ -1,4 +1,5 @@
-// Package errs makes errors in one expression. errors.Join, which leaves out nil, then collects what several checks say.
+// Package errs makes errors in one expression. errors.Join, which leaves out nil, then collects what several checks
+// say.
 package errs
 
 import "fmt"

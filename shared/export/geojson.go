@@ -75,7 +75,9 @@ func (p *places) close() error {
 }
 
 // latitudeColumn is the index of the latitude of an item. The longitude comes behind it.
-var latitudeColumn = slices.IndexFunc(Tables[ofItems].columns, func(c column) bool { return c.name == "location.latitude" })
+var latitudeColumn = slices.IndexFunc(Tables[ofItems].columns, func(c column) bool {
+	return c.name == "location.latitude"
+})
 
 // geometryOf returns the places of items as a GeoJSON geometry, or "" if no item has a place.
 func geometryOf(items [][]cell) string {

@@ -172,8 +172,8 @@ func (p Policy) windowFaults(maxBody int64) (faults []error) {
 		faults = append(faults,
 			errs.If(err != nil || period < time.Second || period > longestWindow || period%time.Second != 0,
 				"the window %q must be of whole seconds, such as 1s or 10m, up to %v", length, longestWindow),
-			errs.If(limit < 1 || limit-limit/reservePart < highest || limit > maxLimit, "the limit %d of %s must be at least 1, "+
-				"and seven eighths of it no less than what a request costs, up to %d", limit, length, highest))
+			errs.If(limit < 1 || limit-limit/reservePart < highest || limit > maxLimit, "the limit %d of %s must be at least "+
+				"1, and seven eighths of it no less than what a request costs, up to %d", limit, length, highest))
 	}
 	return faults
 }
