@@ -80,7 +80,14 @@ func isCode(field string) bool {
 
 func hasLetter(field string) bool { return strings.ContainsFunc(field, unicode.IsLetter) }
 
-func hasDigit(field string) bool { return strings.ContainsAny(field, "0123456789") }
+func hasDigit(field string) bool {
+	for i := range len(field) {
+		if isASCIIDigit(field[i]) {
+			return true
+		}
+	}
+	return false
+}
 
 // oneAlphabet returns a code in which all letters that look alike belong to one script. The script is Latin if every
 // Cyrillic letter of the code looks like a Latin letter. Otherwise it is Cyrillic.

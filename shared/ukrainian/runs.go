@@ -22,6 +22,7 @@ type field struct {
 	isNear bool   // only blanks stand between this field and the one before
 	line   int    // number of line breaks before it
 	sign   string // the sign before it, if the sign may be an apostrophe between this field and the one before
+	digit  bool   // it has a digit
 }
 
 // signsAsApostrophes are signs that people write as apostrophes.
@@ -40,28 +41,43 @@ func apostropheIn(before, sign, after string) string {
 	return sign
 }
 
+// bytesOfField is about the number of bytes that a field takes in a text.
+const bytesOfField = 12
+
 // fieldsOf returns the fields of a text in its normal form.
-func fieldsOf(text string) (fields []field) {
-	begin, end, line, isNear := -1, 0, 0, false
+func fieldsOf(text string) []field {
+	fields := make([]field, 0, len(text)/bytesOfField+1)
+	begin, end, line, isNear, colon := -1, 0, 0, false, "" // a plot number may have blanks around its colons
 	take := func(until int) {
 		if begin < 0 {
 			return
 		}
 		raw, gap := text[begin:until], text[end:begin]
 		bare := trimSigns(raw)
-		near := isNear && strings.TrimSpace(gap) == "" && strings.HasPrefix(raw, bare)
+		lead, tail, _ := strings.Cut(raw, bare)
+		colon += lead
+		near := isNear && strings.TrimSpace(gap) == "" && (colon == "" || colon == ":")
 		sign := ""
-		if last := len(fields) - 1; last >= 0 && gap != "" && isNear {
+		if last := len(fields) - 1; last >= 0 && gap != "" && isNear && colon == "" {
 			sign = apostropheIn(fields[last].text, gap, raw)
 		}
-		for _, glued := range unglue(bare) {
-			for _, one := range apart(glued) {
-				if one != "" {
-					fields, near, sign = append(fields, field{one, near, line, sign}), false, ""
+		from := len(fields)
+		if digit := hasDigit(bare); bare != "" && (!digit || areDigits(bare)) {
+			fields = append(fields, field{bare, near, line, sign, digit})
+		} else {
+			for _, glued := range unglue(bare) {
+				for _, one := range apart(glued) {
+					if one != "" {
+						fields, near, sign = append(fields, field{one, near, line, sign, hasDigit(one)}), false, ""
+					}
 				}
 			}
 		}
-		begin, end, isNear = -1, until, bare != "" && strings.HasSuffix(raw, bare)
+		isNear = (bare != "" || isNear) && (tail == "" || tail == ":" && fields[len(fields)-1].digit)
+		if from < len(fields) && fields[from].isNear {
+			fields[from].text = colon + fields[from].text
+		}
+		begin, end, colon = -1, until, tail
 	}
 	for i, r := range text {
 		switch {
@@ -122,9 +138,9 @@ func broken(fields []field) (w word, ok bool) {
 
 // runOf returns the number of the first fields that are a run, and the key of the run. It returns 0 if there is none.
 func runOf(fields []field) (n int, key string) {
-	near, digits := 1, hasDigit(fields[0].text)
-	for near < min(len(fields), mostFields) && fields[near].isNear {
-		digits = digits || near < 4 && hasDigit(fields[near].text) // one of its first four fields has a digit
+	near, digits := 1, fields[0].digit
+	for near < min(len(fields), mostFields) && fields[near].isNear && (digits || near < 4) {
+		digits = digits || fields[near].digit // one of its first four fields has a digit
 		near++
 	}
 	if near == 1 || !digits {
@@ -134,32 +150,39 @@ func runOf(fields []field) (n int, key string) {
 	for i, f := range fields[:near] {
 		texts[i] = f.text
 	}
-	for _, read := range []func([]string) (int, string){dateRun, plotRun, vehicleRun, thousandsRun} {
-		if n, key := read(texts[:near]); n > 0 {
-			return n, key
-		}
+	texts[0] = strings.TrimPrefix(texts[0], ":")
+	if n, key = dateRun(texts[:near]); n == 0 {
+		n, key = plotRun(texts[:near])
 	}
-	return 0, ""
+	if n == 0 {
+		n, key = vehicleRun(texts[:near])
+	}
+	if n == 0 {
+		n, key = thousandsRun(texts[:near])
+	}
+	return n, key
 }
 
 func areDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// thousandsRun reads a number with blanks between its thousands.
+// thousandsRun reads a number with blanks between its thousands. Letters may stand before a decimal number.
 func thousandsRun(fields []string) (n int, key string) {
-	if key = fields[0]; len(key) > 3 || !areDigits(key) || strings.HasPrefix(key, "0") {
+	key = strings.TrimLeftFunc(fields[0], func(r rune) bool { return r < '0' || r > '9' })
+	if key == "" || len(key) > 3 || !areDigits(key) || strings.HasPrefix(key, "0") {
 		return 0, ""
 	}
+	needsDecimal := key != fields[0]
 	for n = 1; n < len(fields); n++ {
 		whole, _, isDecimal := strings.Cut(fields[n], ".")
 		if len(whole) != 3 || !areDigits(strings.Replace(fields[n], ".", "", 1)) {
 			break
 		}
 		if key += fields[n]; isDecimal {
-			n++
+			n, needsDecimal = n+1, false
 			break
 		}
 	}
-	if n == 1 {
+	if n == 1 || needsDecimal {
 		return 0, ""
 	}
 	return n, numberKey(cut(key, maxCode))
@@ -173,7 +196,7 @@ const plotDigits = 19
 
 // plotRun reads a cadastral number.
 func plotRun(fields []string) (n int, key string) {
-	for n < len(fields) && len(key) < plotDigits {
+	for n < len(fields) && len(key) < plotDigits && hasDigit(fields[n]) {
 		digits := plotSigns.Replace(fields[n])
 		key, n = key+digits, n+1
 		if !areDigits(digits) || !slices.Contains(plotParts, len(key)) {
@@ -196,11 +219,12 @@ var vehicle = regexp.MustCompile(`^[a-hj-npr-z0-9]{13}\d{4}$`)
 
 // vehicleRun reads the number of a vehicle that has blanks.
 func vehicleRun(fields []string) (n int, key string) {
+	letters := 0
 	for n = range min(4, len(fields)) {
-		if key += fields[n]; n == 0 || utf8.RuneCountInString(key) != vehicleLetters {
+		if letters += utf8.RuneCountInString(fields[n]); n == 0 || letters != vehicleLetters {
 			continue
 		}
-		if key = replace(key, toLatin); hasLetter(key) && vehicle.MatchString(key) {
+		if key = replace(strings.Join(fields[:n+1], ""), toLatin); hasLetter(key) && vehicle.MatchString(key) {
 			return n + 1, codeKey(key)
 		}
 		break
@@ -228,7 +252,7 @@ var yearWords = strings.Fields("р року рік г года год")
 // dateRun reads a date with the name of a month, or with a word for year.
 func dateRun(fields []string) (n int, key string) {
 	n, key = 1, dateKey(fields[0])
-	if key == "" && len(fields) > 2 {
+	if key == "" && len(fields) > 2 && months[fields[1]] > 0 {
 		n, key = 3, dateKey(fmt.Sprintf("%s.%d.%s", fields[0], months[fields[1]], fields[2]))
 	}
 	if n < len(fields) && slices.Contains(yearWords, fields[n]) {
@@ -245,7 +269,7 @@ var dates = regexp.MustCompile(`^(?:(\d{1,2})[./-](\d{1,2})[./-](\d{4})[рг]?|(
 
 // dateKey returns a date as 2019-11-25, or "" for a text that is no date.
 func dateKey(text string) string {
-	if len(text) < len("1.1.2019") || len(text) > len("25.11.2019р") {
+	if len(text) < len("1.1.2019") || len(text) > len("25.11.2019р") || !isASCIIDigit(text[0]) {
 		return ""
 	}
 	found := dates.FindStringSubmatch(text)
@@ -261,35 +285,42 @@ func dateKey(text string) string {
 	return fmt.Sprintf("%s-%02d-%02d", year, m, d)
 }
 
-// Numbers with signs between their thousands. A full stop or a comma is such a sign only if the other one is the
-// decimal sign.
-var thousands = regexp.MustCompile(`\d{1,3}(?:(?:'\d{3})+(?:[.,]\d+)?|(?:\.\d{3})+,\d+|(?:,\d{3})+\.\d+)`)
+// thousands matches numbers with signs between their thousands. A full stop or a comma is such a sign only if the
+// other one is the decimal sign.
+var thousands = regexp.MustCompile(`^\d{1,3}(?:(?:'\d{3})+(?:[.,]\d+)?|(?:\.\d{3})+,\d+|(?:,\d{3})+\.\d+)$`)
 
 // plainNumbers returns a text in small letters in which numbers have no signs between their thousands, and a full stop
 // as their decimal sign.
 func plainNumbers(text string) string {
-	isBetween := false // a comma or an apostrophe stands between digits
-	for i := 1; i < len(text)-1 && !isBetween; i++ {
-		isBetween = (text[i] == ',' || text[i] == apostrophe) && isASCIIDigit(text[i-1]) && isASCIIDigit(text[i+1])
-	}
-	if !isBetween {
-		return text
-	}
 	var out strings.Builder
 	at := 0
-	for _, found := range thousands.FindAllStringIndex(text, -1) {
-		before, after := strings.TrimRight(text[:found[0]], ".,'"), strings.TrimLeft(text[found[1]:], ".,'")
-		if before != "" && isASCIIDigit(before[len(before)-1]) || after != "" && isASCIIDigit(after[0]) {
-			continue // it is a part of a longer code
+	for i := 1; i < len(text)-1; i++ { // most texts have no comma and no apostrophe between digits
+		if text[i] != ',' && text[i] != apostrophe || !isASCIIDigit(text[i-1]) || !isASCIIDigit(text[i+1]) {
+			continue
 		}
-		number := text[found[0]:found[1]]
-		whole, fraction := number, ""
-		if last := strings.LastIndexAny(number, ".,"); last >= 0 {
-			whole, fraction = number[:last], "."+number[last+1:]
-		}
-		out.WriteString(decimalPoints(text[at:found[0]]))
-		out.WriteString(strings.NewReplacer(".", "", ",", "", "'", "").Replace(whole) + fraction)
-		at = found[1]
+		begin := at + len(strings.TrimRight(text[at:i], numberSigns))
+		end := len(text) - len(strings.TrimLeft(text[i:], numberSigns))
+		out.WriteString(text[at:begin])
+		out.WriteString(plainNumber(text[begin:end]))
+		at, i = end, end
 	}
-	return out.String() + decimalPoints(text[at:])
+	if at == 0 {
+		return text
+	}
+	return out.String() + text[at:]
+}
+
+const numberSigns = "0123456789.,'"
+
+// plainNumber does for a row of digits and signs what plainNumbers does for a text.
+func plainNumber(row string) string {
+	bare := strings.Trim(row, ".,'")
+	if !thousands.MatchString(bare) {
+		return decimalPoints(row)
+	}
+	whole, fraction := bare, ""
+	if last := strings.LastIndexAny(bare, ".,"); last >= 0 {
+		whole, fraction = bare[:last], "."+bare[last+1:]
+	}
+	return strings.Replace(row, bare, strings.NewReplacer(".", "", ",", "", "'", "").Replace(whole)+fraction, 1)
 }

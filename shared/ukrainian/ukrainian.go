@@ -269,9 +269,11 @@ func (w *word) addPart(part string) {
 	if !w.isCode || !hasDigit(part) || !hasLetter(part) {
 		return
 	}
-	for _, other := range []string{asLetters.Replace(part), asDigits.Replace(part)} {
-		if hasOthers(w.written) && (!hasDigit(other) || !hasLetter(other)) { // "па3" is "паз" in "па3-4234"
-			w.parts = append(w.parts, other)
+	if hasOthers(w.written) {
+		for _, other := range []string{asLetters.Replace(part), asDigits.Replace(part)} {
+			if !hasDigit(other) || !hasLetter(other) { // "па3" is "паз" in "па3-4234"
+				w.parts = append(w.parts, other)
+			}
 		}
 	}
 	for _, run := range runs(part) {
@@ -349,21 +351,15 @@ func visible(r rune) rune {
 	return r
 }
 
-// decimalPoints returns a text with a point in place of each comma between digits.
-func decimalPoints(text string) string {
-	for i := 1; i < len(text)-1; i++ {
-		if text[i] != ',' || !isASCIIDigit(text[i-1]) || !isASCIIDigit(text[i+1]) {
-			continue
+// decimalPoints returns a row of digits and signs with a point in place of each comma between digits.
+func decimalPoints(row string) string {
+	changed := []byte(row)
+	for i := 1; i < len(row)-1; i++ {
+		if row[i] == ',' && isASCIIDigit(row[i-1]) && isASCIIDigit(row[i+1]) {
+			changed[i] = '.'
 		}
-		changed := []byte(text)
-		for ; i < len(text)-1; i++ {
-			if text[i] == ',' && isASCIIDigit(text[i-1]) && isASCIIDigit(text[i+1]) {
-				changed[i] = '.'
-			}
-		}
-		return string(changed)
 	}
-	return text
+	return string(changed)
 }
 
 func isASCIIDigit(b byte) bool { return b >= '0' && b <= '9' }

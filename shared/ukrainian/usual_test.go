@@ -60,3 +60,26 @@ func BenchmarkEach(b *testing.B) {
 		Each(text, 1000, func(string) {})
 	}
 }
+
+// TestWordsTakeFewAllocations has texts of words that the memo knows. Words without digits must take
+// little more than one allocation each, and numbers few more, because an index is built of such texts.
+func TestWordsTakeFewAllocations(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		words int
+		most  float64
+	}{
+		"words":    {"Нежитлове приміщення першого поверху; окремий вхід, вулиця Банкова, Київ «Україна» ", 10, 14},
+		"numbers":  {"будинок 11 площею 36,6 кв.м та 25.11.2019 ", 7, 45},
+		"a colon":  {"Адреса: місто Львів, поверх: перший ", 5, 7},
+		"a comma":  {"сад, 5, 6, ліс ", 4, 6},
+		"one code": {"автомобіль ВАЗ-21074 білий ", 3, 20},
+	} {
+		const times = 20
+		text := strings.Repeat(c.text, times)
+		got := testing.AllocsPerRun(10, func() { Each(text, 10_000, func(string) {}) }) / times
+		if got > c.most {
+			t.Errorf("%s: got %.1f allocations for %d words, want at most %.1f", name, got, c.words, c.most)
+		}
+	}
+}
