@@ -212,9 +212,8 @@ func (b Base) Parse(address string) (id string, q url.Values, isOurs bool) {
 
 // place returns scheme, host and port of an address in one spelling.
 func place(u *url.URL) string {
-	port := u.Port()
 	// The function url.Parse has made the scheme lower case.
-	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return u.Scheme + "://" + strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) + ":" + port
 }
 

@@ -22,7 +22,7 @@ type Params struct {
 // Whole is the name of a fault in a part of a query string whose name cannot be read.
 const Whole = "query"
 
-// maxFaults is the largest number of unknown parameters that an answer names.
+// maxFaults is the largest number of unreadable parts, and of unknown parameters, that an answer names.
 const maxFaults = 10
 
 // Read returns the parameters of a query string that can be read, without empty ones, and every fault: parts that are
@@ -33,6 +33,9 @@ func Read(raw string, of Params) (url.Values, []fault.Detail) {
 		faults = append(faults, fault.Detail{Location: fault.Query, Name: name, Description: description})
 	}
 	for part := range strings.SplitSeq(raw, "&") {
+		if len(faults) == maxFaults {
+			break
+		}
 		pair, err := url.ParseQuery(part)
 		key, value, _ := strings.Cut(part, "=")
 		name, unreadable := url.QueryUnescape(key)
@@ -58,7 +61,10 @@ func Read(raw string, of Params) (url.Values, []fault.Detail) {
 		switch {
 		case strings.HasPrefix(name, "opt_") || name == "acc_token" || name == "_":
 		case !slices.Contains(of.Names, name):
-			if other := near(name, of.Names); other != "" && unknown < maxFaults {
+			if unknown == maxFaults {
+				continue
+			}
+			if other := near(name, of.Names); other != "" {
 				unknown++
 				add(name, "There is no such parameter; the nearest is "+other+".")
 			}

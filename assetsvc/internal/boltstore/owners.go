@@ -72,8 +72,7 @@ func ownPlaces(tx *bbolt.Tx, q registry.Query) (next func() boltfile.Place) {
 	step := cursor.Next
 	if q.Descending {
 		step = cursor.Prev
-		end := q.Offset
-		end = cmp.Or(end, math.MaxInt64)
+		end := cmp.Or(q.Offset, math.MaxInt64)
 		if key, _ = cursor.Seek(enlistedAt(q.Owner, end)); key == nil {
 			key, value = cursor.Last()
 		} else {

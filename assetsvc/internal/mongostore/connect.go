@@ -99,8 +99,7 @@ func (d *database) open(ctx context.Context) error {
 	if err != nil {
 		return errAddress
 	}
-	service := address.Query().Get("srvServiceName")
-	service = cmp.Or(service, "mongodb")
+	service := cmp.Or(address.Query().Get("srvServiceName"), "mongodb")
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	// Ask DNS here, with a deadline: makeClient lets the driver ask again, without a deadline.
@@ -119,8 +118,7 @@ func (d *database) makeClient() error {
 	if err != nil {
 		return errAddress
 	}
-	name := parsed.Database
-	name = cmp.Or(name, defaultDatabase)
+	name := cmp.Or(parsed.Database, defaultDatabase)
 	journal := true
 	defaults := options.Client().SetMinPoolSize(leastPool).SetMaxConnecting(mostConnecting)
 	if parsed.MaxPoolSizeSet && parsed.MaxPoolSize > 0 {

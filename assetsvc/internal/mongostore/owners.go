@@ -106,8 +106,8 @@ type reference struct {
 	Asset string `bson:"asset"`
 }
 
-// ClaimReference implements registry.Store. A majority has acknowledged the id that it returns: it has inserted the id
-// so, or read it from what a majority has.
+// ClaimReference implements registry.Store. A majority of the members has the id that it returns: both the
+// insertion and the reading ask for a majority.
 func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id string, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		if from != "" {

@@ -122,7 +122,7 @@ func (r *Registry) Admit(ctx context.Context, by identity.Identity, at Place, to
 
 // Files keeps the files that documents refer to.
 type Files interface {
-	// Claim keeps a file for another day, so that there is time to store a document that refers to it. It returns
+	// Claim keeps a file for another day. Within it the caller stores a document that refers to the file. It returns
 	// a fault if the document is not allowed to refer to the file.
 	Claim(ctx context.Context, id string, c filesapi.Claim) (filesapi.Claimed, error)
 }

@@ -55,8 +55,7 @@ type Drawer struct {
 var _ file.Drawer = Drawer{}
 
 func (d Drawer) Draw(ctx context.Context, from file.Blob) (file.Drawn, error) {
-	limit := d.Within
-	limit = cmp.Or(limit, within)
+	limit := cmp.Or(d.Within, within)
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(timed, d.Command[0], d.Command[1:]...)

@@ -162,12 +162,15 @@ func (v *vocabulary) begins(field, beginning string, most int) (all []string) {
 	return all[:min(len(all), most)]
 }
 
-// Said implements meaning.Vocabulary. It reads the shown texts of a few assets, first of those that have the key in
-// their titles.
+// Said implements meaning.Vocabulary. It reads the shown texts of a few assets. Assets with the key in their titles
+// come first.
 func (v *vocabulary) Said(key, like string) (best string) {
 	left := mostRead
 	for _, field := range []string{titleField, wordField} {
 		for i, r := range v.readers(field) {
+			if !v.spend(setWork + v.view.assets/assetsAMove) {
+				return best
+			}
 			having, err := r.postings(cut(key, maxTerm))
 			v.err = cmp.Or(v.err, err)
 			living := roaring.New()

@@ -9,8 +9,8 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// smallTexts is a vocabulary with all small words and all single letters, which are those that a step may replace a
-// word by although they tell nothing. It also has some words that decide.
+// smallTexts is a vocabulary with all small words, all single letters and some words that decide. A step may
+// replace a word by a small word or a letter, although these tell nothing.
 func smallTexts() dictionary {
 	words := texts + " джип а б в г д е ж з к л м н о п р с т у ф a b c d e f g h i j k l m n o p r s t u v w x y z"
 	for small := range smallWords {
@@ -43,7 +43,7 @@ func verifyDecides(t *testing.T, text string, r search.Reading) {
 }
 
 // TestEachStepKeepsAWordThatDecides asks questions that find nothing, with each subset of the steps. Without a word that
-// decides, a question finds all assets, or those that a word such as "buy" is in. The questions are small words, their
+// decides, a question finds all assets, or all with a word such as "buy". The questions are small words, their
 // misspelled and retyped forms, and words of random letters, alone and beside others.
 // Promises: deciding-words
 func TestEachStepKeepsAWordThatDecides(t *testing.T) {
