@@ -4,6 +4,7 @@
 package authsvc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,12 +107,8 @@ func (c Config) Validate() error {
 var publicAddress = regexp.MustCompile(`^https?://[0-9A-Za-z.:\[\]_-]+(/[0-9A-Za-z._~/-]*)?$`)
 
 func (c Config) withDefaults() Config {
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.TransferLifetime == 0 {
-		c.TransferLifetime = DefaultTransferLifetime
-	}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.TransferLifetime = cmp.Or(c.TransferLifetime, DefaultTransferLifetime)
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	if c.Now == nil {
 		c.Now = time.Now

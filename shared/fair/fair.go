@@ -298,7 +298,8 @@ func (h *Held) forget(one *holder) {
 }
 
 // Take cuts an answer whose client has taken nothing for a second, and gives back what the answer held. It chooses the
-// caller with the most answers, and the answer of this caller that has waited longest. It returns false if there is none.
+// caller with the most answers, and the answer of this caller that has waited longest. It returns false if there is
+// none.
 func (h *Held) Take() bool {
 	h.mu.Lock()
 	var worst *holder

@@ -95,9 +95,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
-	if o.Lease == 0 {
-		o.Lease = DefaultLease
-	}
+	o.Lease = cmp.Or(o.Lease, DefaultLease)
 	if o.Meter == nil {
 		o.Meter = noop.NewMeterProvider().Meter("")
 	}

@@ -33,9 +33,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	// A reading may be registry.Recently old, too: a change is seen within 200 ms.
 	o.Every = cmp.Or(o.Every, 75*time.Millisecond)
-	if o.Signed == 0 {
-		o.Signed = 600 * time.Millisecond
-	}
+	o.Signed = cmp.Or(o.Signed, 600*time.Millisecond)
 	return o
 }
 
