@@ -35,6 +35,10 @@ func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) p
 // gateway. Each gateway spreads its requests over the asset services.
 func startSpread(t *testing.T, dir string, stores processes.Stores) string {
 	t.Helper()
+	balancer := httptest.NewUnstartedServer(nil)
+	t.Cleanup(balancer.Close)
+	base := "http://" + balancer.Listener.Addr().String()
+	stores.Env = append(stores.Env, "GATEWAY_BASE_URL="+base) // without it, each gateway's examples have its own address
 	stores.Search, stores.AssetServices, stores.Gateways = true, 3, 2
 	gateways := split(t, dir, stores, &processes.Output{}).URLs
 	var mu sync.Mutex
@@ -50,7 +54,7 @@ func startSpread(t *testing.T, dir string, stores processes.Stores) string {
 		other = gateways[1-first]
 		return gateways[first]
 	}
-	balancer := httptest.NewServer(&httputil.ReverseProxy{
+	balancer.Config.Handler = &httputil.ReverseProxy{
 		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100},
 		Rewrite: func(r *httputil.ProxyRequest) {
 			to, err := url.Parse(next())
@@ -62,9 +66,9 @@ func startSpread(t *testing.T, dir string, stores processes.Stores) string {
 			r.Out.Host = r.In.Host
 		},
 		FlushInterval: -1,
-	})
-	t.Cleanup(balancer.Close)
-	return balancer.URL
+	}
+	balancer.Start()
+	return base
 }
 
 // TestSpreadOnMongoAndRedis sends requests for the same assets through several services. Whatever a service

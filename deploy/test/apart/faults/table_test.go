@@ -184,14 +184,17 @@ var outages = []struct {
 
 // compare asks for all rows at the same time. A row that needs the victim must be a 503 with a time. Any other must
 // have the status that it has as always. If a row that needs the victim is refused as always, this is right, too. A
-// busy machine may need a second try.
+// busy machine may need more tries: each comes a second after the last one, as Retry-After asks of a client.
 func (w *whole) compare(t *testing.T, when, victim string, always map[string]int, isSlow bool) {
 	t.Helper()
 	var asking sync.WaitGroup
 	for _, r := range everyRoute() {
 		asking.Go(func() {
 			wrong := ""
-			for range 3 {
+			for try := range 4 {
+				if try > 0 {
+					time.Sleep(time.Second)
+				}
 				if wrong = w.wrong(r, victim, always[r.name()], isSlow); wrong == "" {
 					return
 				}
