@@ -27,6 +27,7 @@ ASSETS      ?= 100000
 # SEVERAL are the scenarios of several asset services on one database. LATE_... are tests that test-nightly
 # runs instead of test-all: they are slow and rarely fail.
 SEVERAL     := TestSpreadOnMongoAndRedis|TestARollingRestartLosesNoRequest|TestTheSecretIsRotatedByRollingRestarts|TestMigrateKeepsAllThatClientsSee
+LATE_E2E     := TestReadingFromAMirrorOfAMirror|TestMirrorsAreEqualAfterKills|TestMirrorsFollowTheZoneOfTheRegistry
 LATE_ATTACK  := ReadersOf|WithstandsUploads
 LATE_SET     := ConformanceWithFreshReads|Figures
 LATE_BROWSER := Firefox|EveryScreen
@@ -45,7 +46,7 @@ WORKING     := tools vuln test-browser test-faults test-stores test-alerts test-
 	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi check-apart
 # NIGHTLY is slow and rarely fails, so test-all leaves it out. deploy/test/nightly.txt has the last good
 # runs. STAGES are those that test-nightly runs. Of the stages, only the last two need MONGOD.
-NIGHTLY     := test-compose test-steps test-k8s test-versions test-fleet test-screens test-generators test-hostile \
+NIGHTLY     := test-compose test-mirrors test-steps test-k8s test-versions test-fleet test-screens test-generators test-hostile \
 	test-buckets test-readers test-std-whole fuzz $(if $(MONGOD),test-set test-mongo-chaos)
 STAGES      ?= $(NIGHTLY)
 
@@ -78,7 +79,7 @@ SHELL       := bash
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build race run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-std-whole test-set test-mongo-chaos test-nightly \
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-mirrors test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-std-whole test-set test-mongo-chaos test-nightly \
 	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-data bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
@@ -191,8 +192,11 @@ test-set: ## what test-stores leaves out on a real replica set
 
 test-crash: ## the scenarios on nine processes, kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
 	@deploy/test/setup.sh $@
-	go test -count=1 -timeout 45m -parallel 4 -skip '^($(SCENARIOS)|$(SEVERAL))$$' ./deploy/test/e2e
+	go test -count=1 -timeout 45m -parallel 4 -skip '^($(SCENARIOS)|$(SEVERAL)|$(LATE_E2E))$$' ./deploy/test/e2e
 	$(ON_SET) go test -count=1 -timeout 35m -parallel 2 -run '^($(SEVERAL))$$' ./deploy/test/e2e
+
+test-mirrors: ## mirrors long: all scenarios with readings from a mirror of a mirror, kills, and zones
+	go test -count=1 -timeout 30m -run '^($(LATE_E2E))$$' ./deploy/test/e2e
 
 test-attack: ## hostile clients against the services as processes
 	go test -count=1 -timeout 10m -skip 'TestStandaloneWithstandsAttacks|$(LATE_ATTACK)' ./deploy/test/attack

@@ -132,9 +132,7 @@ func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 		t.Errorf("got %v, want a use from 192.0.2.5", shown)
 	}
 	malformed := authapi.ReportUsageRequest{Counts: []authapi.Count{{KeyID: id, Day: "x"}}}
-	if err := client.ReportUsage(t.Context(), malformed); fault.KindOf(err) != fault.Invalid {
-		t.Errorf("a malformed report: got %v, want a fault of kind Invalid", err)
-	}
+	expect.Fault(t, client.ReportUsage(t.Context(), malformed), fault.Invalid, "a malformed report")
 }
 
 func mustText(t *testing.T, value any) string {
@@ -319,9 +317,8 @@ func TestTheInternalAPIHasNoDoorToTheAdminAPI(t *testing.T) {
 		t.Errorf("the internal API: got %v, %v; want 404", resp, err)
 	}
 	client := authapi.NewClient(call(t, strings.TrimSuffix(address, "/admin/v1")), newSigner(t, secret), "test")
-	if _, err := client.VerifyKey(t.Context(), authapi.Hash("x")); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("verify a key on the admin listener: got %v, want a fault of kind NotFound", err)
-	}
+	expect.FaultOf(t, fault.NotFound, "verify a key on the admin listener")(client.VerifyKey(t.Context(),
+		authapi.Hash("x")))
 }
 
 func TestTheConsoleIsOnTheAdminListenerAlone(t *testing.T) {
@@ -391,9 +388,8 @@ func TestTheAuditLogHasTheAddressThatTrustedProxiesTell(t *testing.T) {
 	proxy := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	other := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	for name, c := range map[string]struct {
-		trusted   []netip.Prefix
-		forwarded string
-		want      string
+		trusted         []netip.Prefix
+		forwarded, want string
 	}{
 		"no proxy is trusted":               {nil, "203.0.113.9", "127.0.0.1"},
 		"a trusted proxy sends one address": {proxy, "203.0.113.9", "203.0.113.9"},

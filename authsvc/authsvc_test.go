@@ -66,9 +66,8 @@ func TestServicesCallOverTheNetworkAndInProcess(t *testing.T) {
 			if err != nil || got.Identity != want {
 				t.Errorf("got %+v, %v; want %+v", got, err, want)
 			}
-			if _, err := client.VerifyKey(t.Context(), authapi.Hash("nobody")); fault.KindOf(err) != fault.Unauthorized {
-				t.Errorf("an unknown key: got %v, want a fault of kind Unauthorized", err)
-			}
+			expect.FaultOf(t, fault.Unauthorized, "an unknown key")(client.VerifyKey(t.Context(),
+				authapi.Hash("nobody")))
 			issued, err := client.IssueTokens(t.Context(), authapi.IssueTokensRequest{AssetID: asset, Broker: "broker"})
 			expect.OK(t, err)
 			for token, want := range map[string]bool{issued.Token: true, issued.Transfer: false, "": false} {
@@ -167,9 +166,7 @@ func TestAServiceThatIsDownIsUnavailable(t *testing.T) {
 		"the service answers 502":        {authapi.NewClient(broken, signer, "test"), t.Context()},
 		"the context is canceled":        {authapi.NewClient(call(t, down.URL), signer, "test"), canceled},
 	} {
-		if _, err := c.client.VerifyKey(c.ctx, authapi.Hash("broker")); fault.KindOf(err) != fault.Unavailable {
-			t.Errorf("%s: got %v, want a fault of kind Unavailable", name, err)
-		}
+		expect.FaultOf(t, fault.Unavailable, "%s", name)(c.client.VerifyKey(c.ctx, authapi.Hash("broker")))
 	}
 }
 
@@ -274,9 +271,7 @@ func TestARemovalOfAFileIsInTheAuditLog(t *testing.T) {
 	} {
 		r := request
 		lacks(&r)
-		if err := client.NoteRemoval(t.Context(), r); fault.KindOf(err) != fault.Invalid {
-			t.Errorf("%+v: got %v, want a fault of kind Invalid", r, err)
-		}
+		expect.Fault(t, client.NoteRemoval(t.Context(), r), fault.Invalid, "%+v", r)
 	}
 	entries, err := s.admin.Entries(t.Context(), 0, 10)
 	if err != nil || len(entries) != 1 {
@@ -315,9 +310,7 @@ func TestARecoveryIsInTheAuditLog(t *testing.T) {
 		}
 	}
 	request.Reason = ""
-	if _, err := client.RecoverTokens(t.Context(), request); fault.KindOf(err) != fault.Invalid {
-		t.Errorf("without a reason: got %v, want a fault of kind Invalid", err)
-	}
+	expect.FaultOf(t, fault.Invalid, "without a reason")(client.RecoverTokens(t.Context(), request))
 	entries, err := s.admin.Entries(t.Context(), 0, 10)
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("got the entries %+v, %v; want one", entries, err)

@@ -366,10 +366,7 @@ func TestReadings(t *testing.T) {
 func TestHarmless(t *testing.T) {
 	r := start(t, same)
 	const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
-	for _, c := range []struct {
-		name, declared, text string
-		shown, policy, kind  string
-	}{
+	for _, c := range []struct{ name, declared, text, shown, policy, kind string }{
 		{"a.pdf", "application/pdf", "%PDF-1.4\n", "application/pdf", "frame-ancestors 'none'; base-uri 'none'; form-action 'none'", "inline"},
 		{"a.png", "image/png", png, "image/png", "sandbox; default-src 'none'", "inline"},
 		{"a.png", "image/png", "<html><script>x</script>", "application/octet-stream", "sandbox; default-src 'none'", "attachment"},

@@ -55,10 +55,7 @@ func retryAfter(t *testing.T, got *httptest.ResponseRecorder) time.Duration {
 func twoKeys(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	body, _ := io.ReadAll(r.Body)
-	for _, c := range []struct {
-		key    string
-		broker string
-	}{{"key", "b"}, {"key2", "b"}, {"else", "c"}} {
+	for _, c := range []struct{ key, broker string }{{"key", "b"}, {"key2", "b"}, {"else", "c"}} {
 		if strings.Contains(string(body), authapi.Hash(c.key)) {
 			io.WriteString(w, `{"broker":"`+c.broker+`","key_id":"`+c.key+`","role":"broker","levels":"1234"}`)
 			return
@@ -256,10 +253,7 @@ func TestALockoutIsNotToldShorterThanItIs(t *testing.T) {
 		post(s, "wrong", jsonType, -1, strings.NewReader("{}"))
 	}
 	clock.pass(500 * time.Millisecond)
-	for _, c := range []struct {
-		method string
-		path   string
-	}{
+	for _, c := range []struct{ method, path string }{
 		{"POST", "/api/2.5/assets"}, {"DELETE", "/api/2.5/assets/there/related_processes/1"},
 		{"GET", "/api/2.5/assets/there/revisions"}, {"HEAD", "/api/2.5/me"},
 	} {

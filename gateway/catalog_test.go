@@ -29,9 +29,8 @@ func TestTheCatalogueIsMadeOfTheManifest(t *testing.T) {
 		t.Errorf("got %d %s, want a catalogue with the file and the licence", got.Code, got.Body)
 	}
 	for _, c := range []struct {
-		manifest string
-		status   int
-		want     int
+		manifest     string
+		status, want int
 	}{
 		{`{"status":"error","errors":[{"location":"url","name":"copy","description":"There is no whole copy."}]}`, 404, 404},
 		{`{`, 200, 500},

@@ -16,6 +16,7 @@ import (
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // dear answers with the number of bytes that the query asks for, and counts the work that it asks for, through an engine
@@ -98,9 +99,8 @@ func TestAnAnswerIsChargedForWhatItCost(t *testing.T) {
 		} {
 			path := fmt.Sprintf("%s?size=%d&work=%d&status=%d", c.path, c.size, c.work, c.status)
 			before := left(c.method, path) // the answer tells what was left before its cost is known
-			if got := before - 1 - left(c.method, path); got != c.want {
-				t.Errorf("%s: %s %s: got a cost of %d more requests, want %d", shape, c.method, path, got, c.want)
-			}
+			expect.Equal(t, before-1-left(c.method, path), c.want, "%s: %s %s, a cost of, more requests", shape,
+				c.method, path)
 		}
 	}
 }

@@ -64,16 +64,12 @@ func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 		{"in process", start(t, func(c *Config) { c.Assets = http.HandlerFunc(tagged) })},
 		{"on the wire", startOnWire(t, http.HandlerFunc(tagged), http.HandlerFunc(known), nil)},
 	} {
-		for _, c := range []struct {
-			accept string
-			want   string
-		}{
+		for _, c := range []struct{ accept, want string }{
 			{"", ""}, {"gzip", "gzip"}, {"zstd", "zstd"}, {"gzip, zstd", "zstd"}, {"br", ""}, {"gzip;q=0", ""}, {"identity", ""},
 		} {
 			got := fetch(t, at.s, "GET", path, "Accept-Encoding", c.accept)
-			if encoding := got.Header().Get("Content-Encoding"); encoding != c.want {
-				t.Errorf("%s, Accept-Encoding %q: got Content-Encoding %q, want %q", at.place, c.accept, encoding, c.want)
-			}
+			expect.Equal(t, got.Header().Get("Content-Encoding"), c.want, "%s, Accept-Encoding %q, Content-Encoding",
+				at.place, c.accept)
 			var body io.Reader = got.Body
 			tag := `"1-2.5"`
 			switch c.want {
@@ -142,9 +138,8 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 		preflight := fetch(t, s, "OPTIONS", "/api/2.5/assets/there", "Origin", c.origin,
 			"Access-Control-Request-Method", "PATCH", "Access-Control-Request-Headers", "authorization")
 		header := preflight.Header()
-		if got := header.Get("Access-Control-Allow-Origin"); got != c.want {
-			t.Errorf("%s: preflight: got Access-Control-Allow-Origin %q, want %q", c.name, got, c.want)
-		}
+		expect.Equal(t, header.Get("Access-Control-Allow-Origin"), c.want,
+			"%s: preflight, Access-Control-Allow-Origin", c.name)
 		if c.want != "" {
 			got := header.Get("Access-Control-Allow-Methods") + "; " + header.Get("Access-Control-Allow-Headers")
 			const want = "GET, HEAD, POST, PATCH, PUT, DELETE; Accept, Authorization, Content-Type, Idempotency-Key, " +
@@ -192,9 +187,8 @@ func TestOptionsOfTheServerHasTheHeadersOfEveryAnswer(t *testing.T) {
 func TestAnEmptyHostIsRefused(t *testing.T) {
 	s := start(t, func(c *Config) { c.Settings.CORSOrigins = []string{"*"} })
 	for _, c := range []struct {
-		name, host string
-		minor      int
-		status     int
+		name, host    string
+		minor, status int
 	}{
 		{"an empty Host", "", 1, 400}, {"a Host", "a", 1, 200}, {"none in HTTP/1.0", "", 0, 200},
 	} {

@@ -121,9 +121,8 @@ func TestAnExportHasAtMost10000Rows(t *testing.T) {
 	if err != nil || len(ids) != 10_000 || ids[9_999] != "9999" {
 		t.Errorf("got %d rows and %v, want 10000", len(ids), err)
 	}
-	if got, want := resp.Header.Get("Content-Disposition"), `attachment; filename="assets-first-10000-of-12345.csv"`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	expect.Equal(t, resp.Header.Get("Content-Disposition"), `attachment; filename="assets-first-10000-of-12345.csv"`,
+		"")
 	expect.Equal(t, resp.Header.Get("Registry-Total"), "12345", "the total")
 	expect.Equal(t, l.reads.Load(), 10_000, "readings")
 }

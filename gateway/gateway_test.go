@@ -287,9 +287,8 @@ func TestOnlyTheEdgeMakesSeeds(t *testing.T) {
 		})
 	})
 	for _, c := range []struct {
-		name              string
-		method, path, key string
-		seeded            bool
+		name, method, path, key string
+		seeded                  bool
 	}{
 		{"POST with an Idempotency-Key", "POST", "/api/2.5/assets", "k", true},
 		{"POST with an empty Idempotency-Key", "POST", "/api/2.5/assets", "", false},
@@ -355,10 +354,7 @@ func BenchmarkRead(b *testing.B) {
 		Log:     slog.New(slog.NewJSONHandler(io.Discard, nil)),
 	})
 	expect.OK(b, err)
-	for _, c := range []struct {
-		name string
-		key  string
-	}{{"anonymous", ""}, {"keyed", "key"}} {
+	for _, c := range []struct{ name, key string }{{"anonymous", ""}, {"keyed", "key"}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 const segmentPath = "/api/2.5/snapshot/segments/x"
@@ -26,9 +28,7 @@ func askFor(s *Server, path, addr, key string) *httptest.ResponseRecorder {
 // must be refused.
 // Promises: segment-readers, whole-bounds
 func TestAClientReadsItsShare(t *testing.T) {
-	if DefaultClientSegments != 16 {
-		t.Errorf("got %d segments of a client by default, want 16", DefaultClientSegments)
-	}
+	expect.Equal(t, DefaultClientSegments, 16, "segments of a client by default")
 	const one, again, another = "192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1"
 	type reader struct {
 		name, path, addr, key string

@@ -26,12 +26,11 @@ func TestBrowsersGetPagesAndProgramsGetTheWelcome(t *testing.T) {
 	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 	with, without := start(t, withSite), start(t, nil)
 	for _, test := range []struct {
-		name   string
-		s      *Server
-		path   string
-		accept string
-		status int
-		says   string
+		name         string
+		s            *Server
+		path, accept string
+		status       int
+		says         string
 	}{
 		{"a browser", with, "/", browser, 200, "page /"},
 		{"a browser that prefers another type", with, "/", "application/json, TEXT/HTML ; q=0.5", 200, "page /"},

@@ -146,10 +146,9 @@ func TestSecretsStayWithTheRequest(t *testing.T) {
 					}
 				}
 			}
-			for _, c := range []struct {
-				where string
-				text  string
-			}{{"the log", log.String()}, {"the services' requests", seen.String()}, {"the answers", answers.String()}} {
+			for _, c := range []struct{ where, text string }{
+				{"the log", log.String()}, {"the services' requests", seen.String()}, {"the answers", answers.String()},
+			} {
 				if c.text == "" || strings.Contains(c.text, canary) || strings.Contains(c.text, encoded) {
 					t.Errorf("%s: got %q, want some text without %s", c.where, c.text, canary)
 				}

@@ -20,6 +20,7 @@ import (
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 // unreachable is a transport to a registry that does not answer.
@@ -31,18 +32,13 @@ func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
 
 func start(t *testing.T) *Server {
 	t.Helper()
-	s, err := New(t.Context(), Config{
+	s := expect.Get(New(t.Context(), Config{
 		Of: "http://registry.example", Transport: unreachable{}, Dir: t.TempDir(), Timeout: 500 * time.Millisecond,
 		Memory: 1,
 		Log:    slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close: got %v, want nil", err)
-		}
+		expect.Nil(t, s.Close(), "close")
 	})
 	return s
 }
@@ -85,9 +81,7 @@ func TestAnswersWithoutAnIndex(t *testing.T) {
 // Promises: search-turns
 func TestTooManySearchesAreRefused(t *testing.T) {
 	s := start(t)
-	if _, err := s.config.Places.Acquire(t.Context(), "another", s.config.Places.Size()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.config.Places.Acquire(t.Context(), "another", s.config.Places.Size()))(t)
 	w := get(s, Path)
 	if w.Code != 503 || !strings.Contains(w.Body.String(), "too many searches") || w.Header().Get("Retry-After") == "" {
 		t.Errorf("got %d %s and Retry-After %q, want 503, too many searches, and a time", w.Code, w.Body,
@@ -97,9 +91,7 @@ func TestTooManySearchesAreRefused(t *testing.T) {
 
 func TestFaultyConfigurationsAreRefused(t *testing.T) {
 	good := Config{Of: "http://registry.example", Dir: "x", Log: slog.New(slog.DiscardHandler)}
-	if err := good.Validate(); err != nil {
-		t.Fatalf("got %v, want nil", err)
-	}
+	expect.OK(t, good.Validate())
 	for name, spoil := range map[string]func(*Config){
 		"--of":       func(c *Config) { c.Of = "registry" },
 		"directory":  func(c *Config) { c.Dir = "" },
@@ -119,10 +111,7 @@ func TestFaultyConfigurationsAreRefused(t *testing.T) {
 func startWith(t *testing.T, assets int) *Server {
 	t.Helper()
 	s := start(t)
-	x, err := index.Open(t.TempDir(), &meaning.Synonyms{}, codenames.Lists{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := expect.Get(index.Open(t.TempDir(), &meaning.Synonyms{}, codenames.Lists{}))(t)
 	change := replica.Change{State: replica.State{Position: client.Position{Offset: "1", ServerID: "one"}, Complete: true}}
 	long := strings.Repeat("<", 50_000)
 	for n := range assets {
@@ -132,15 +121,11 @@ func startWith(t *testing.T, assets int) *Server {
 			ID: fmt.Sprintf("%032x", n), Position: int64(n + 1), JSON: fmt.Appendf(nil, text, n, long, long, long, long, long),
 		})
 	}
-	if err := x.Apply(change); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, x.Apply(change))
 	s.keeper.serve(x)
 	t.Cleanup(func() {
 		s.keeper.serve(nil)
-		if err := x.Close(); err != nil {
-			t.Errorf("close the index: got %v, want nil", err)
-		}
+		expect.Nil(t, x.Close(), "close the index")
 	})
 	return s
 }
@@ -208,9 +193,7 @@ func TestAnswersBeyondTheBudgetAreRefused(t *testing.T) {
 			t.Errorf("%s: got %d and %v, want 503, Retry-After and no ETag", path, w.Code, w.Header())
 		}
 	}
-	if got := s.config.Places.Used(); got != 0 {
-		t.Errorf("got %d turns held, want none", got)
-	}
+	expect.Equal(t, s.config.Places.Used(), 0, "turns held")
 }
 
 // TestATurnLastsUntilTheAnswerIsEncoded requests answers while all turns are taken. Each request must get 503,
@@ -218,17 +201,13 @@ func TestAnswersBeyondTheBudgetAreRefused(t *testing.T) {
 // Promises: search-turns
 func TestATurnLastsUntilTheAnswerIsEncoded(t *testing.T) {
 	s := startWith(t, 1)
-	if _, err := s.config.Places.Acquire(t.Context(), "another", s.config.Places.Size()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.config.Places.Acquire(t.Context(), "another", s.config.Places.Size()))(t)
 	for _, path := range dear {
 		if w := get(s, path); w.Code != 503 {
 			t.Errorf("%s: got %d without a turn, want 503", path, w.Code)
 		}
 	}
-	if got := int(s.refused.Load()); got != len(dear) {
-		t.Errorf("got %d refusals counted, want %d", got, len(dear))
-	}
+	expect.Equal(t, int(s.refused.Load()), len(dear), "refusals counted")
 }
 
 // TestASearchTellsItsWork searches 90 assets for a word, with facets, and for words that are compared with all terms.

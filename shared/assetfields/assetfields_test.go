@@ -11,6 +11,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/assetfields"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestEachRowIsWhole looks for rows that lack what the derived places need.
@@ -81,7 +82,6 @@ func TestTheStructsOfTheClientHaveTheFields(t *testing.T) {
 		}
 	}
 	look("", reflect.TypeFor[client.Asset]())
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
-		t.Errorf("the fields of client.Asset differ from the list (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))),
+		"the fields of client.Asset differ from the list")
 }

@@ -58,9 +58,7 @@ func TestCallsWithAnAuditEntryAreSentOnce(t *testing.T) {
 		}, false},
 		{"a note of a removal", func(ctx context.Context) error { return c.NoteRemoval(ctx, NoteRemovalRequest{}) }, false},
 	} {
-		if err := call.send(t.Context()); err != nil {
-			t.Fatalf("%s: %v", call.name, err)
-		}
+		expect.Must(t, call.send(t.Context()), "%s", call.name)
 		if _, marked := service.last.Header["Idempotency-Key"]; marked != call.repeat {
 			t.Errorf("%s: got marked as repeatable: %t, want %t", call.name, marked, call.repeat)
 		}

@@ -30,14 +30,12 @@ func TestOpenFindsWhatItHasMade(t *testing.T) {
 	db := mustOpen(t, path, "format 1", bucket)
 	expect.OK(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte("k"), []byte("v")) }))
 	expect.OK(t, db.Close())
-	if err := mustOpen(t, path, "format 1", bucket).View(func(tx *bbolt.Tx) error {
+	expect.OK(t, mustOpen(t, path, "format 1", bucket).View(func(tx *bbolt.Tx) error {
 		if got := tx.Bucket(bucket).Get([]byte("k")); string(got) != "v" {
 			t.Errorf("got %q, want %q", got, "v")
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func TestOpenMakesTheFileWholeOrNotAtAll(t *testing.T) {
@@ -105,9 +103,7 @@ func TestFilesAreCreatedAtOnce(t *testing.T) {
 		}
 		creating.Wait()
 		db, err := Open(path, Options{Format: "format 1", Buckets: [][]byte{[]byte("b")}})
-		if err != nil {
-			t.Fatalf("open what was created: got %v, want no error", err)
-		}
+		expect.Must(t, err, "open what was created")
 		expect.OK(t, db.Close())
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 			t.Errorf("got %v, %v in the directory, want the file alone", left, err)

@@ -28,7 +28,7 @@ func bloated(t *testing.T) (path string) {
 	f, err := Open(path, testOptions)
 	expect.OK(t, err)
 	for round := range 2 {
-		if err := f.Update(func(tx *bbolt.Tx) (err error) {
+		expect.OK(t, f.Update(func(tx *bbolt.Tx) (err error) {
 			big := tx.Bucket(bigBucket)
 			for i := range 2000 {
 				key := fmt.Appendf(nil, "key %06d", i)
@@ -42,9 +42,7 @@ func bloated(t *testing.T) (path string) {
 				}
 			}
 			return errors.Join(err, tx.Bucket(smallBucket).Put([]byte("empty"), nil), big.SetSequence(7))
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	expect.OK(t, f.Close())
 	return path
@@ -167,9 +165,7 @@ func TestACompactionThatIsKilledLeavesAFile(t *testing.T) {
 		}
 		expect.NoDiff(t, cmp.Diff(want, contents(t, path)), "%s: contents", step)
 		f, err := Open(path, testOptions)
-		if err != nil {
-			t.Fatalf("%s: %v", step, err)
-		}
+		expect.Must(t, err, "%s", step)
 		expect.OK(t, f.Close())
 		onlyFile(t, path)
 		if _, _, err := Compact(path); err != nil || holds(t, path, erasedValue) {

@@ -31,16 +31,14 @@ func sample(t *testing.T) []byte {
 	f, err := Open(path, testOptions)
 	expect.OK(t, err)
 	for round := range 3 {
-		if err := f.Update(func(tx *bbolt.Tx) error {
+		expect.OK(t, f.Update(func(tx *bbolt.Tx) error {
 			var err error
 			for i := range 50 {
 				value := bytes.Repeat([]byte{byte(round)}, 100+i%7*900)
 				err = errors.Join(err, tx.Bucket(bigBucket).Put(fmt.Appendf(nil, "key %06d", i*(round+1)), value))
 			}
 			return errors.Join(err, tx.Bucket(smallBucket).Put([]byte("k"), []byte("v")))
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	expect.OK(t, f.Close())
 	text, err := os.ReadFile(path)

@@ -66,16 +66,14 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		expect.OK(t, put(f, "after", 50_000))
-		if err := f.View(func(tx *bbolt.Tx) error {
+		expect.Try(t, f.View(func(tx *bbolt.Tx) error {
 			for key := range stored {
 				if tx.Bucket(bigBucket).Get([]byte(key)) == nil {
 					t.Errorf("stored key %s: got no value, want it", key)
 				}
 			}
 			return nil
-		}); err != nil {
-			t.Error(err)
-		}
+		}))
 		if err := f.Update(func(tx *bbolt.Tx) error { // this change empties the bucket for the next round
 			return errors.Join(tx.DeleteBucket(bigBucket), second(tx.CreateBucket(bigBucket)))
 		}); err != nil {

@@ -94,12 +94,10 @@ func TestASnapshotIsTheFile(t *testing.T) {
 	}
 	path := filepath.Join(dir, "copy")
 	expect.OK(t, os.WriteFile(path, text.Bytes(), 0o600))
-	if err := mustOpen(t, path, "test 1", bucket).View(func(tx *bbolt.Tx) error {
+	expect.Try(t, mustOpen(t, path, "test 1", bucket).View(func(tx *bbolt.Tx) error {
 		if got := tx.Bucket(bucket).Get([]byte("k")); string(got) != "v" {
 			t.Errorf("got %q, want %q", got, "v")
 		}
 		return nil
-	}); err != nil {
-		t.Error(err)
-	}
+	}))
 }

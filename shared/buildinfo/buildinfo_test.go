@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestABuildOfAReleaseHasItsVersion sets the variables that the linker sets for a release. Read must return their
@@ -11,9 +13,7 @@ import (
 func TestABuildOfAReleaseHasItsVersion(t *testing.T) {
 	version, revision = "0.1.7", "abc"
 	defer func() { version, revision = "", "" }()
-	if got, want := Read(), (Info{"0.1.7", "abc", runtime.Version()}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	expect.Equal(t, Read(), (Info{"0.1.7", "abc", runtime.Version()}), "")
 }
 
 func TestABuildNamesTheReleaseOfGo(t *testing.T) {

@@ -12,10 +12,9 @@ func TestClient(t *testing.T) {
 	trusted := Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"),
 		netip.MustParsePrefix("::ffff:172.16.0.0/108")}
 	for _, c := range []struct {
-		name      string
-		peer      string
-		forwarded []string
-		want      string
+		name, peer string
+		forwarded  []string
+		want       string
 	}{
 		{"no proxy", "192.0.2.1:5", nil, "192.0.2.1"},
 		{"the header of an untrusted peer is ignored", "192.0.2.1:5", []string{"198.51.100.7"}, "192.0.2.1"},

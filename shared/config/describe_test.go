@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestNoArgumentPrintsTheHelp runs a program with commands in a second process, without arguments. It must print its
@@ -27,9 +29,7 @@ func TestNoArgumentPrintsTheHelp(t *testing.T) {
 	var c struct {
 		Serve struct{} `cmd:"" default:"1" help:"Run it."`
 	}
-	if command, err := Parse(&c, "example", "An example.", "EXAMPLE", nil); err != nil || command != "serve" {
-		t.Errorf("got the command %q, %v; want serve", command, err)
-	}
+	expect.Value(t, "serve", "")(Parse(&c, "example", "An example.", "EXAMPLE", nil))
 }
 
 // TestPrintSettingsEndsTheProcess uses the flag --print-settings in a second process, because the flag ends the

@@ -79,9 +79,7 @@ func TestWriters(t *testing.T) {
 				want["f"] = "new"
 			}
 			expect.NoDiff(t, cmp.Diff(want, tree(t, dir)), "with the file")
-			if mode := stat(t, file).Mode(); mode != c.mode {
-				t.Errorf("with the file: got mode %v, want %v", mode, c.mode)
-			}
+			expect.Equal(t, stat(t, file).Mode(), c.mode, "with the file, mode")
 		})
 	}
 }

@@ -175,9 +175,8 @@ func TestPlacesHaveTheLongitudeFirst(t *testing.T) {
 		var got struct {
 			Type     string
 			Features []struct {
-				ID         string
-				Geometry   map[string]any
-				Properties map[string]any
+				ID                   string
+				Geometry, Properties map[string]any
 			}
 		}
 		decoder := json.NewDecoder(bytes.NewReader(exported(t, "geojson", asset(t, map[string]any{"items": c.items}))))

@@ -186,9 +186,7 @@ func TestAFullQueueRefusesWhoWaitsMost(t *testing.T) {
 		if first := served[:5]; !slices.Equal(first, []string{"a", "b", "c", "d", "e"}) {
 			t.Errorf("got %v served first, want each caller once", first)
 		}
-		if got, want := len(served), maxWaiting; got != want {
-			t.Errorf("got %d served, want %d", got, want)
-		}
+		expect.Equal(t, len(served), maxWaiting, "served")
 	})
 }
 

@@ -45,11 +45,10 @@ func newEngine(log io.Writer, ready error) *gin.Engine {
 
 func TestEngineAnswersInJSON(t *testing.T) {
 	cases := []struct {
-		name         string
-		method, path string
-		ready        error
-		status       int
-		says         string
+		name, method, path string
+		ready              error
+		status             int
+		says               string
 	}{
 		{name: "liveness", method: "GET", path: "/livez", status: 200, says: `"ok"`},
 		{name: "readiness", method: "GET", path: "/readyz", status: 200, says: `"ok"`},
@@ -261,9 +260,7 @@ func TestABodyThatEndsEarlyIsAnswered(t *testing.T) {
 		io.WriteString(conn, c.sent)
 		expect.OK(t, conn.(*net.TCPConn).CloseWrite())
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+		expect.Must(t, err, "%s", c.name)
 		if resp.StatusCode != c.status {
 			t.Errorf("%s: got %s, want %d", c.name, resp.Status, c.status)
 		}

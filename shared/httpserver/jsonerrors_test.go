@@ -25,10 +25,9 @@ func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
 	const twoFramings = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
 	tooLarge := strings.Repeat("x", maxHeaderBytes+8192)
 	for _, c := range []struct {
-		name   string
-		sent   string
-		status int
-		says   string
+		name, sent string
+		status     int
+		says       string
 	}{
 		{"no HTTP", "hello\r\n\r\n", 400, "understood"},
 		{"no Host", "GET / HTTP/1.1\r\n\r\n", 400, "understood"},
@@ -121,9 +120,7 @@ func TestRefusalsHaveTheHeadersOfTheServer(t *testing.T) {
 		conn := connect(t, addr)
 		go io.WriteString(conn, c.sent)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+		expect.Must(t, err, "%s", c.name)
 		_, err = io.Copy(io.Discard, resp.Body)
 		if got := resp.Header.Get("X-Of"); err != nil || got != c.origin || !strings.HasPrefix(resp.Status, c.name) ||
 			resp.Header.Get("Vary") != "Origin" {
@@ -159,9 +156,7 @@ func TestLongHeadsOverTLS(t *testing.T) {
 			r.Header.Set("A", c.value)
 			r.Header.Set("Origin", "https://a.example")
 			resp, err := client.Do(r)
-			if err != nil {
-				t.Fatalf("HTTP/%d, %d bytes: %v", major, len(c.value), err)
-			}
+			expect.Must(t, err, "HTTP/%d, %d bytes", major, len(c.value))
 			text, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			if err != nil || resp.StatusCode != c.status || resp.ProtoMajor != major {
@@ -200,9 +195,7 @@ func TestEmptyLinesBeforeARequestAreSkipped(t *testing.T) {
 			reader := bufio.NewReader(conn)
 			for i := range want {
 				resp, err := http.ReadResponse(reader, nil)
-				if err != nil {
-					t.Fatalf("std %t, pieces of %d bytes, answer %d: %v", how.Std, size, i, err)
-				}
+				expect.Must(t, err, "std %t, pieces of %d bytes, answer %d", how.Std, size, i)
 				text, err := io.ReadAll(resp.Body)
 				if err != nil || string(text) != want[i] {
 					t.Fatalf("std %t, pieces of %d bytes, answer %d: got %s %q, %v; want %q",

@@ -3,7 +3,6 @@ package httpserver
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -53,16 +52,13 @@ const tooMuch = 64 << 20 // bytes; more than the buffers of a socket hold
 
 // Promises: pace
 func TestAClientThatTakesNothingIsCutOff(t *testing.T) {
-	if want := (Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: time.Minute}); DefaultPace != want {
-		t.Errorf("got the pace %v by default, want %v", DefaultPace, want)
-	}
+	expect.Equal(t, DefaultPace, (Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: time.Minute}),
+		"the pace, by default")
 	pace := Pace{Bytes: 64 << 10, Within: 50 * time.Millisecond, All: time.Hour}
 	addr, ended := sending(t, pace, tooMuch, time.Hour, false)
 	conn := askLarge(t, addr)
 	expect.Err(t, <-ended, os.ErrDeadlineExceeded, "")
-	if _, err := io.Copy(io.Discard, conn); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the client: got %v, want a reset, so that the kernel keeps no bytes for it", err)
-	}
+	expect.ErrOf(t, syscall.ECONNRESET, "the client")(io.Copy(io.Discard, conn))
 }
 
 func TestAClientThatTakesItAllGetsItAll(t *testing.T) {

@@ -90,9 +90,7 @@ func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
 					})
 					return e
 				}
-				if got, want := run(true), run(false); got != want {
-					t.Errorf("got %+v, want %+v", got, want)
-				}
+				expect.Equal(t, run(true), run(false), "")
 			})
 		}
 	}

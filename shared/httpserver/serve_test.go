@@ -85,10 +85,9 @@ func TestSlowHandshakesAreShed(t *testing.T) {
 	short, long := defaultTimeouts, defaultTimeouts
 	short.header, long.header = 300*time.Millisecond, time.Hour
 	for _, c := range []struct {
-		name  string
-		sent  string
-		p     timeouts
-		ended bool
+		name, sent string
+		p          timeouts
+		ended      bool
 	}{
 		{"a timeout without a byte", "", short, false},
 		{"a timeout within a record", "\x16\x03\x01", short, false},

@@ -47,10 +47,9 @@ func TestVerifyRefuses(t *testing.T) {
 	expect.OK(t, err)
 	parts := strings.Split(signed, ".")
 	for _, c := range []struct {
-		name   string
-		signed string
-		secret byte
-		now    time.Time
+		name, signed string
+		secret       byte
+		now          time.Time
 	}{
 		{"an empty token", "", 'a', start},
 		{"a malformed token", "x.y.z", 'a', start},
@@ -183,9 +182,7 @@ func TestIdentitiesHoldThroughARotation(t *testing.T) {
 			signed, err := step[from].Sign(who)
 			expect.OK(t, err)
 			for to := range step {
-				if got, err := step[to].Verify(signed); err != nil || got != who {
-					t.Errorf("restart %d, from %d to %d: got %+v, %v; want %+v", i+1, from, to, got, err, who)
-				}
+				expect.Value(t, who, "restart %d, from %d to %d", i+1, from, to)(step[to].Verify(signed))
 			}
 		}
 	}

@@ -32,9 +32,7 @@ func TestFailover(t *testing.T) {
 			"redis://s:q@a:26379/?master_name=m",
 		},
 	} {
-		if got, err := failover(c.url); err != nil || got != c.want {
-			t.Errorf("%s: got %s, %v; want %s", c.name, got, err, c.want)
-		}
+		expect.Value(t, c.want, "%s", c.name)(failover(c.url))
 		if !isSentinel(c.url) {
 			t.Errorf("%s: isSentinel: got false, want true", c.name)
 		}

@@ -42,12 +42,10 @@ func equal(t *testing.T, r *Replica, f *fake) {
 	t.Helper()
 	expect.ErrOf(t, nil, "")(r.Check())
 	var got strings.Builder
-	if err := r.Walk(func(e Entry) error {
+	expect.OK(t, r.Walk(func(e Entry) error {
 		got.WriteString(string(e.JSON) + "\n")
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if diff := cmp.Diff(f.export(), got.String()); diff != "" {
 		t.Errorf("the copy differs (-registry +copy):\n%s", diff)
 	}
@@ -111,9 +109,8 @@ func TestARunGoesOnWithTheFilesThatAreMissing(t *testing.T) {
 	mustCatchUp(t, r, f)
 	got := f.pathsRead()
 	slices.Sort(got)
-	if diff := cmp.Diff(slices.Sorted(slices.Values(paths[12:])), slices.Compact(got)); diff != "" {
-		t.Errorf("the files that were read differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(slices.Sorted(slices.Values(paths[12:])), slices.Compact(got)),
+		"the files that were read differ")
 }
 
 func TestASnapshotThatIsReplacedMeanwhile(t *testing.T) {
@@ -210,9 +207,7 @@ func TestAnEntryIsNotReplacedByAnEarlierOne(t *testing.T) {
 			t.Errorf("after %s: got %d, %v; want %d", text, got.Position, err, want)
 		}
 	}
-	if n, err := r.Check(); n != 1 || err != nil {
-		t.Errorf("got %d assets, %v; want 1", n, err)
-	}
+	expect.Value(t, 1, "")(r.Check())
 }
 
 // Promises: copy-entries
@@ -250,9 +245,7 @@ func TestEntriesThatAreNotOfAFeedAreRefused(t *testing.T) {
 		{"a depth without end", entryWith(`"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := parseEntry([]byte(c.text)); !errors.Is(err, ErrEntry) {
-				t.Errorf("got %+v, %v; want %v", got, err, ErrEntry)
-			}
+			expect.ErrOf(t, ErrEntry, "")(parseEntry([]byte(c.text)))
 		})
 	}
 }
@@ -320,14 +313,10 @@ func TestCheckFindsAWrongCopy(t *testing.T) {
 			f.publish(1, 100)
 			f.publish(2, 101)
 			mustCatchUp(t, r, f)
-			if err := r.file.Update(func(tx *bbolt.Tx) error {
+			expect.OK(t, r.file.Update(func(tx *bbolt.Tx) error {
 				return c.spoil(tx.Bucket(assetsBucket), tx.Bucket(feedBucket))
-			}); err != nil {
-				t.Fatal(err)
-			}
-			if n, err := r.Check(); !errors.Is(err, ErrUnsound) {
-				t.Errorf("got %d, %v; want %v", n, err, ErrUnsound)
-			}
+			}))
+			expect.ErrOf(t, ErrUnsound, "")(r.Check())
 		})
 	}
 }

@@ -109,9 +109,8 @@ func TestTimesOfCosignaturesHaveBounds(t *testing.T) {
 			t.Errorf("time %d: got %v, %v; want its time: %v", stamp, signers, err, ok)
 		}
 	}
-	if _, err := Cosignature([]byte("x"), []byte(goldenCosignature), key.Public()); !errors.Is(err, ErrCheckpoint) {
-		t.Errorf("a cosignature of no checkpoint: got %v, want %v", err, ErrCheckpoint)
-	}
+	expect.ErrOf(t, ErrCheckpoint, "a cosignature of no checkpoint")(Cosignature([]byte("x"),
+		[]byte(goldenCosignature), key.Public()))
 }
 
 func TestSaltsAndCommitmentsHaveOneForm(t *testing.T) {
@@ -201,9 +200,8 @@ func TestALogThatIsNotItsCheckpointIsFound(t *testing.T) {
 	expect.ErrOf(t, broken, "a log without an answer")(verifier(t).Verify(t.Context(), silent{memory{}, broken}))
 	tree, small := grow(t, 300, 300)
 	delete(small.parts, "tile/0/000")
-	if _, err := Include(t.Context(), Checkpoint{origin, 300, tree.Root()}, 0, small); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a proof without a tile: got %v, want %v", err, fs.ErrNotExist)
-	}
+	expect.ErrOf(t, fs.ErrNotExist, "a proof without a tile")(Include(t.Context(), Checkpoint{origin, 300,
+		tree.Root()}, 0, small))
 }
 
 // silent is a log whose checkpoint cannot be read.

@@ -44,9 +44,7 @@ func TestCheckpointsAreSignedAsSpecified(t *testing.T) {
 	if err != nil || string(line) != goldenCosignature {
 		t.Errorf("got %s, %v, want %s", line, err, goldenCosignature)
 	}
-	if read, err := parseText(goldenText); err != nil || read != c {
-		t.Errorf("got %+v, %v, want %+v", read, err, c)
-	}
+	expect.Value(t, c, "")(parseText(goldenText))
 	if read, err := Unverified(got); err != nil || read.Origin != origin {
 		t.Errorf("got the origin %q, %v, want %q", read.Origin, err, origin)
 	}
@@ -65,9 +63,7 @@ func TestOnlyTheKeysOfALogSignItsCheckpoints(t *testing.T) {
 		{"a negative size", Checkpoint{Origin: origin, Size: -1}, logKey(t), ErrCheckpoint},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := Sign(c.checkpoint, c.key); !errors.Is(err, c.want) {
-				t.Errorf("got %s, %v, want %v", got, err, c.want)
-			}
+			expect.ErrOf(t, c.want, "")(Sign(c.checkpoint, c.key))
 		})
 	}
 	for _, c := range []struct {
@@ -103,9 +99,7 @@ func TestParseTextRefuses(t *testing.T) {
 		{"an empty line before an extension", goldenText + "\nextension\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := parseText(c.text); !errors.Is(err, ErrCheckpoint) {
-				t.Errorf("got %+v, %v, want %v", got, err, ErrCheckpoint)
-			}
+			expect.ErrOf(t, ErrCheckpoint, "")(parseText(c.text))
 		})
 	}
 	if got, err := parseText(goldenText + "extension\n"); err != nil || got.Size != 3 {

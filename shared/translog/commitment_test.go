@@ -59,9 +59,7 @@ func TestCanonicalRefuses(t *testing.T) {
 		{"not a number", `{"a":NaN}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := Canonical([]byte(c.asset)); !errors.Is(err, ErrAsset) {
-				t.Errorf("got %s, %v, want %v", got, err, ErrAsset)
-			}
+			expect.ErrOf(t, ErrAsset, "")(Canonical([]byte(c.asset)))
 		})
 	}
 }

@@ -82,9 +82,7 @@ func TestMalformedKeysAreRefused(t *testing.T) {
 		{"another type", strings.Replace(goldenPublic, "+AQ", "+Ag", 1)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := ParsePublicKey(c.key); !errors.Is(err, ErrKey) {
-				t.Errorf("got %s, %v, want %v", got, err, ErrKey)
-			}
+			expect.ErrOf(t, ErrKey, "")(ParsePublicKey(c.key))
 			secret := strings.NewReplacer(goldenPublic, goldenSecret).Replace(c.key)
 			if _, err := ParseKey(secret); !errors.Is(err, ErrKey) || strings.Contains(err.Error(), "AQABAgME") {
 				t.Errorf("got %v of a secret key, want %v without the secret", err, ErrKey)

@@ -2,7 +2,6 @@ package translog
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
 
@@ -51,9 +50,7 @@ func TestALeafHasOneForm(t *testing.T) {
 			expect.NoDiff(t, cmp.Diff(c.leaf, got), "the leaf")
 		})
 	}
-	if got := tlog.RecordHash([]byte(goldenLeaf)).String(); got != goldenLeafHash {
-		t.Errorf("got the leaf's hash %s, want %s", got, goldenLeafHash)
-	}
+	expect.Equal(t, tlog.RecordHash([]byte(goldenLeaf)).String(), goldenLeafHash, "the leaf's hash")
 }
 
 // Promises: leaf-form
@@ -88,9 +85,7 @@ func TestParseLeafRefuses(t *testing.T) {
 		{"a long text", goldenLeaf + strings.Repeat(" ", MaxLeaf)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if leaf, err := ParseLeaf([]byte(c.leaf)); !errors.Is(err, ErrLeaf) {
-				t.Errorf("got %+v, %v, want %v", leaf, err, ErrLeaf)
-			}
+			expect.ErrOf(t, ErrLeaf, "")(ParseLeaf([]byte(c.leaf)))
 		})
 	}
 }

@@ -169,9 +169,7 @@ func TestALogSignsUnderItsOwnOrigin(t *testing.T) {
 	expect.OK(t, err)
 	signed, err := note.Sign(&note.Note{Text: goldenText}, other.signer(time.Time{}))
 	expect.OK(t, err)
-	if got, err := p.Open(signed); !errors.Is(err, ErrSignature) {
-		t.Errorf("got %+v, %v; want %v", got, err, ErrSignature)
-	}
+	expect.ErrOf(t, ErrSignature, "")(p.Open(signed))
 }
 
 func TestAPolicyOfOneLog(t *testing.T) {

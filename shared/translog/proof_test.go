@@ -146,16 +146,13 @@ func TestParseProofRefuses(t *testing.T) {
 		{"a long file", good + strings.Repeat("x", MaxProof)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := ParseProof([]byte(c.file)); !errors.Is(err, ErrProof) {
-				t.Errorf("got %+v, %v, want %v", got, err, ErrProof)
-			}
+			expect.ErrOf(t, ErrProof, "")(ParseProof([]byte(c.file)))
 		})
 	}
 	p, err := ParseProof([]byte(change(extra, "")))
 	expect.OK(t, err)
-	if diff := cmp.Diff(Proof{nil, 1, proven(t, 1, 3).Path, proven(t, 1, 3).Checkpoint}, p); diff != "" {
-		t.Errorf("the proof without extra data differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(Proof{nil, 1, proven(t, 1, 3).Path, proven(t, 1, 3).Checkpoint}, p),
+		"the proof without extra data differs")
 }
 
 func TestConsistencyBetweenAllSizes(t *testing.T) {

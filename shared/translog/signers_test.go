@@ -57,26 +57,18 @@ func TestASubmissionIsEncoded(t *testing.T) {
 			"old 2\n" + goldenRoot + "\n" + goldenRoot + "\n\n" + goldenCheckpoint},
 		{Submission{Checkpoint: []byte(goldenCheckpoint)}, "old 0\n\n" + goldenCheckpoint},
 	} {
-		if got := string(c.of.Encode()); got != c.want {
-			t.Errorf("got %s, want %s", got, c.want)
-		}
+		expect.Equal(t, string(c.of.Encode()), c.want, "")
 	}
 }
 
 func TestTheCosignatureOfAWitnessIsTakenFromItsAnswer(t *testing.T) {
 	signed := []byte(goldenCheckpoint)
-	other, err := Cosign(signed, witnessKey(t, 2), cosignedAt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	foreign, err := Cosign([]byte(strings.Replace(goldenCheckpoint, "\n3\n", "\n4\n", 1)), witnessKey(t, 1), cosignedAt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := expect.Get(Cosign(signed, witnessKey(t, 2), cosignedAt))(t)
+	foreign := expect.Get(Cosign([]byte(strings.Replace(goldenCheckpoint, "\n3\n", "\n4\n", 1)), witnessKey(t, 1),
+		cosignedAt))(t)
 	for _, c := range []struct {
-		name   string
-		answer string
-		want   error
+		name, answer string
+		want         error
 	}{
 		{"its line", goldenCosignature, nil},
 		{"its line among others", string(other) + goldenCosignature, nil},

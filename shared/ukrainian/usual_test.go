@@ -20,9 +20,7 @@ func TestUsualCharactersAreNormal(t *testing.T) {
 		if isUsual(text) && norm.NFKC.String("е"+text) != "е"+text {
 			t.Errorf("got %q (%U) usual, want not: it joins the letter before", r, r)
 		}
-		if got, want := isLetter(r), unicode.IsLetter(r); got != want {
-			t.Errorf("%q (%U): got letter %t, want %t", r, r, got, want)
-		}
+		expect.Equal(t, isLetter(r), unicode.IsLetter(r), "%q (%U), letter", r, r)
 		want := otherScript
 		switch {
 		case unicode.Is(unicode.Cyrillic, r):
@@ -40,9 +38,7 @@ func TestTheMemoChangesNoKeys(t *testing.T) {
 	var m memo
 	for range 3 {
 		for _, word := range strings.Fields("будинок приміщення ночі warehouses 04121000 ’ ь земля") {
-			if got, want := strings.Join(m.keys(word), " "), strings.Join(keys(word), " "); got != want {
-				t.Errorf("%s: got keys %q, want %q", word, got, want)
-			}
+			expect.Equal(t, strings.Join(m.keys(word), " "), strings.Join(keys(word), " "), "%s, keys", word)
 		}
 	}
 	for n := range mostRemembered + 10 {

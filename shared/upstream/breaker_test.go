@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestTheBreakerLetsOneTry(t *testing.T) {
@@ -15,9 +17,7 @@ func TestTheBreakerLetsOneTry(t *testing.T) {
 		if !b.admit(now) || b.isOpen(now) {
 			t.Fatalf("after %d failures: got an open breaker, want a closed one", i)
 		}
-		if got, want := b.fail(now), i == maxFailures-1; got != want {
-			t.Errorf("failure %d: got opened %t, want %t", i+1, got, want)
-		}
+		expect.Equal(t, b.fail(now), i == maxFailures-1, "failure %d, opened", i+1)
 	}
 	if b.admit(now) || !b.isOpen(now) {
 		t.Error("after all failures: got a closed breaker, want an open one")
@@ -115,9 +115,7 @@ func TestCrashesAreForgotten(t *testing.T) {
 		{"after crashTime", now.Add(crashTime), true},
 		{"the second crash after crashTime", now.Add(crashTime + 1), false},
 	} {
-		if got := d.mayRepeat(r, c.at); got != c.want {
-			t.Errorf("%s: got %t, want %t", c.name, got, c.want)
-		}
+		expect.Equal(t, d.mayRepeat(r, c.at), c.want, "%s", c.name)
 	}
 	for i := range 2 * maxCrashes {
 		r, _ := http.NewRequest("GET", fmt.Sprintf("http://service/%d", i), nil)

@@ -71,10 +71,7 @@ func (w *world) look(t *testing.T) (left, warn []string) {
 }
 
 func TestWhoLeavesTheRotation(t *testing.T) {
-	for _, c := range []struct {
-		who  []string
-		warn []string
-	}{
+	for _, c := range []struct{ who, warn []string }{
 		{[]string{"gateway"}, nil}, {[]string{"a1"}, nil}, {[]string{"auth"}, nil}, {[]string{"files"}, nil},
 		{[]string{"a1", "a2"}, nil}, {[]string{"a1", "files"}, []string{"a1"}}, {[]string{"primary"}, nil},
 		{[]string{"redis"}, nil},

@@ -49,9 +49,7 @@ func TestReadingsAreWrittenAsByNetHTTP(t *testing.T) {
 func requestOf(t *testing.T, b []byte) map[string]any {
 	t.Helper()
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(b)))
-	if err != nil {
-		t.Fatalf("%q: %v", b, err)
-	}
+	expect.Must(t, err, "%q", b)
 	return map[string]any{"method": r.Method, "target": r.RequestURI, "host": r.Host, "header": r.Header}
 }
 
@@ -109,10 +107,8 @@ func TestABodyThatFailsEndsItsRequest(t *testing.T) {
 	t.Cleanup(s.Close)
 	p := newPool(t, s.URL)
 	for range 2 { // each request needs a new connection, because the failed one is closed
-		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://service/", io.NopCloser(strings.NewReader("12")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := expect.Get(http.NewRequestWithContext(t.Context(), "POST", "http://service/",
+			io.NopCloser(strings.NewReader("12"))))(t)
 		r.ContentLength = 3
 		if resp, err := p.RoundTrip(r); err == nil {
 			resp.Body.Close()

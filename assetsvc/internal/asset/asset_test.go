@@ -61,9 +61,7 @@ func change(t testing.TB, a Asset, by Role, patch string) Asset {
 	t.Helper()
 	next, _, err := rules.Change(a, Change{Fields: parse(t, patch), Caller: Caller{Role: by}, Now: evening,
 		NewID: ids()})
-	if err != nil {
-		t.Fatalf("%s: %v", patch, err)
-	}
+	expect.Must(t, err, "%s", patch)
 	return next
 }
 

@@ -204,9 +204,7 @@ func TestAPartHasWhatItsKindHas(t *testing.T) {
 	}
 	only := Asset{fields: a.fields.With("documents", record.List{document})}
 	documents := part(t, "documents")
-	if got, err := only.Download(documents, idOf(document), ""); err != nil || got != document.Text("url") {
-		t.Errorf("the one document: got %q, %v; want %q", got, err, document.Text("url"))
-	}
+	expect.Value(t, document.Text("url"), "the one document")(only.Download(documents, idOf(document), ""))
 	if got, err := only.Download(documents, otherID, ""); places(err) != "document_id" {
 		t.Errorf("no document: got %q, %v; want a fault at document_id", got, err)
 	}

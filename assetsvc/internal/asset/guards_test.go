@@ -191,20 +191,12 @@ func TestPartsAreFoundByTheirIDs(t *testing.T) {
 		t.Errorf("an item: got %v, %v; want %v and nothing else", got, err, item)
 	}
 	for _, id := range []string{"none", ""} {
-		if got, err := a.Part(items, id); fault.KindOf(err) != fault.NotFound {
-			t.Errorf("item %q: got %v, %v; want a fault of kind NotFound", id, got, err)
-		}
-		if got, err := a.Download(documents, id, ""); fault.KindOf(err) != fault.NotFound {
-			t.Errorf("document %q: got %v, %v; want a fault of kind NotFound", id, got, err)
-		}
+		expect.FaultOf(t, fault.NotFound, "item %q", id)(a.Part(items, id))
+		expect.FaultOf(t, fault.NotFound, "document %q", id)(a.Download(documents, id, ""))
 	}
-	if got, err := a.Download(documents, document.Text("id"), ""); err != nil || got != document.Text("url") {
-		t.Errorf("a document: got %q, %v; want %q", got, err, document.Text("url"))
-	}
+	expect.Value(t, document.Text("url"), "a document")(a.Download(documents, document.Text("id"), ""))
 	other := strings.Repeat("c", 32) // id of a document without a url
-	if got, err := a.Download(documents, other, "prozorro"); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("a document without a url: got %q, %v; want a fault of kind NotFound", got, err)
-	}
+	expect.FaultOf(t, fault.NotFound, "a document without a url")(a.Download(documents, other, "prozorro"))
 }
 
 func TestAStoredAssetHasAnIDAndAStatus(t *testing.T) {

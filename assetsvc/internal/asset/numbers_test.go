@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestNumbersComeBackAsSentOrAreRefused sends values to fields that accept strings and numbers. If a case has an
@@ -58,9 +59,7 @@ func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
 				t.Fatalf("got %s, %v; want %s", got, err, c.want)
 			}
 			var decoded map[string]any
-			if err := json.Unmarshal(a.Encode(), &decoded); err != nil {
-				t.Errorf("decode %s with encoding/json: got %v, want nil", a.Encode(), err)
-			}
+			expect.Nil(t, json.Unmarshal(a.Encode(), &decoded), "decode %s with encoding/json", a.Encode())
 		})
 	}
 }

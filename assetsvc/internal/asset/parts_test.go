@@ -65,9 +65,7 @@ func first(t testing.TB, a Asset, path string) string {
 func done(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (Asset, record.Object) {
 	t.Helper()
 	next, changed, err := ask(t, a, by, path, verb, sent)
-	if err != nil {
-		t.Fatalf("%s: %v", sent, err)
-	}
+	expect.Must(t, err, "%s", sent)
 	return next, changed
 }
 
@@ -371,7 +369,9 @@ func TestDocuments(t *testing.T) {
 		!record.Equal(previous[0], added) || !record.Equal(read.Without("previousVersions"), merged) {
 		t.Errorf("read: got %v, %v; want the merged document and one previous version", read, err)
 	}
-	for _, c := range []struct{ key, want string }{{"b=c", "https://docs.example/a?b=c"}, {"docs", "https://docs.example/2"}, {"none", ""}} {
+	for _, c := range []struct{ key, want string }{
+		{"b=c", "https://docs.example/a?b=c"}, {"docs", "https://docs.example/2"}, {"none", ""},
+	} {
 		if got, err := a.Download(documents, id, c.key); got != c.want ||
 			(c.want == "") != (places(err) == "download") {
 			t.Errorf("download %s: got %q, %v; want %q", c.key, got, err, c.want)

@@ -69,9 +69,7 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 	check(4) // callers that leave do not wait for the transaction
 	check(5)
 	close(goOn)
-	if err := <-first; err != nil {
-		t.Errorf("the write before: got %v, want no error", err)
-	}
+	expect.Nil(t, <-first, "the write before")
 	for i, w := range writes {
 		if w.ctx != gone {
 			check(i)
@@ -130,9 +128,7 @@ func TestACallerWhoLeavesKnowsWhatIsStored(t *testing.T) {
 		}
 	}
 	close(goOn)
-	if err := <-created; err != nil {
-		t.Errorf("the creation that was taken: got %v, want no error", err)
-	}
+	expect.Nil(t, <-created, "the creation that was taken")
 	if _, err := s.Get(t.Context(), r.ID, registry.AnySize); err != nil {
 		t.Errorf("afterwards: got %v, want the asset", err)
 	}

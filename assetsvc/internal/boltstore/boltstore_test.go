@@ -122,12 +122,8 @@ func TestCloseWaitsForAcceptedWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Revision, r.Body = 1, []byte(`{"a":1}`)
-	if _, err := s.Replace(t.Context(), r); err != nil {
-		t.Errorf("the write under way: got %v, want no error", err)
-	}
-	if err := <-second; err != nil {
-		t.Errorf("the write that waits: got %v, want no error", err)
-	}
+	expect.NilOf(t, "the write under way")(s.Replace(t.Context(), r))
+	expect.Nil(t, <-second, "the write that waits")
 	expect.Try(t, <-closed)
 	if _, err := s.NextNumber(t.Context(), "2026-11-20"); err == nil {
 		t.Error("a number of a closed store: got no error, want one")

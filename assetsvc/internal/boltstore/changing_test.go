@@ -21,9 +21,7 @@ func TestAChangeIsAnnouncedBeforeItIsWritten(t *testing.T) {
 	ended := make(chan struct{}, 3)
 	position := func(id string) int64 {
 		now, err := s.Get(t.Context(), id, registry.AnySize)
-		if err != nil {
-			t.Errorf("get %s: %v", id, err)
-		}
+		expect.Nil(t, err, "get %s", id)
 		return now.Position
 	}
 	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now, Changing: func(ids []string) func() {

@@ -26,9 +26,7 @@ func TestANumberOfAWriteThatFailsIsNotGivenAgain(t *testing.T) {
 	defer func() { s.Close() }()
 	next := func(want int) {
 		t.Helper()
-		if got, err := s.NextNumber(t.Context(), "2026-11-20"); err != nil || got != want {
-			t.Errorf("got the number %d, %v; want %d", got, err, want)
-		}
+		expect.Value(t, want, "")(s.NextNumber(t.Context(), "2026-11-20"))
 	}
 	r := registry.Record{ID: storetest.NewID(), Body: make([]byte, 5<<20)}
 	free := disktest.Fill(t, dir)
@@ -38,9 +36,7 @@ func TestANumberOfAWriteThatFailsIsNotGivenAgain(t *testing.T) {
 	}
 	next(2)
 	free()
-	if _, err := s.Create(t.Context(), r); err != nil {
-		t.Fatalf("with free space: got %v, want no error", err)
-	}
+	expect.MustOf(t, "with free space")(s.Create(t.Context(), r))
 	expect.OK(t, s.Close())
 	if s, err = Open(path, Options{Now: time.Now}); err != nil {
 		t.Fatal(err)

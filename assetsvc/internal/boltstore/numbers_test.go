@@ -19,9 +19,7 @@ func TestNumbersOfDaysAreIndependent(t *testing.T) {
 	defer s.Close()
 	for want := 1; want <= 3; want++ {
 		for _, day := range []string{"2026-11-20", "2026-11-21"} {
-			if got, err := s.NextNumber(t.Context(), day); err != nil || got != want {
-				t.Errorf("%s: got %d, %v; want %d", day, got, err, want)
-			}
+			expect.Value(t, want, "%s", day)(s.NextNumber(t.Context(), day))
 		}
 	}
 	expect.Get(s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("{}")}))(t)
@@ -42,9 +40,7 @@ func TestANumberThatIsGivenDuringAWriteIsNotGivenAgain(t *testing.T) {
 	const day = "2026-11-20"
 	next := func(want int) {
 		t.Helper()
-		if got, err := s.NextNumber(t.Context(), day); err != nil || got != want {
-			t.Errorf("got %d, %v; want %d", got, err, want)
-		}
+		expect.Value(t, want, "")(s.NextNumber(t.Context(), day))
 	}
 	save := func() (saved map[string]int) {
 		t.Helper()

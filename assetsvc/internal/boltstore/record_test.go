@@ -68,9 +68,7 @@ func TestAChangeIsReadWithoutItsWhole(t *testing.T) {
 	change, id := storedChange(t)
 	value := encodeChange(id, change)
 	value[len(value)-1] ^= 1 // this damage is noticed only if the Whole is read
-	if _, err := decodeChange(positionKey(change.Position), value, false); err != nil {
-		t.Errorf("without the whole asset: got %v, want no error", err)
-	}
+	expect.NilOf(t, "without the whole asset")(decodeChange(positionKey(change.Position), value, false))
 	expect.ErrOf(t, boltfile.ErrDamaged, "with the whole asset")(decodeChange(positionKey(change.Position), value,
 		true))
 }

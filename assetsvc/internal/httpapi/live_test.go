@@ -56,9 +56,7 @@ func messages(t *testing.T, r *follow.Reader, until int64) (texts []string, last
 	t.Helper()
 	for {
 		m, err := r.Next()
-		if err != nil {
-			t.Fatalf("after %q: %v", texts, err)
-		}
+		expect.Must(t, err, "after %q", texts)
 		switch m.Kind {
 		case follow.EntryKind:
 			data := expect.Get(r.Data(1 << 20))(t)

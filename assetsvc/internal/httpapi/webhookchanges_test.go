@@ -230,8 +230,6 @@ func TestPositionsAreOfAMode(t *testing.T) {
 		{"the first test asset", "test", 0, horizon}, {"no second test asset", "test", horizon, 0},
 		{"the first asset", "_all_", 0, real}, {"the second asset", "_all_", real, horizon},
 	} {
-		if got, err := feed.Next(t.Context(), c.mode, c.after); err != nil || got != c.want {
-			t.Errorf("%s: got %d, %v; want %d", c.name, got, err, c.want)
-		}
+		expect.Value(t, c.want, "%s", c.name)(feed.Next(t.Context(), c.mode, c.after))
 	}
 }

@@ -263,9 +263,7 @@ func TestSelectionsAreBounded(t *testing.T) {
 		var leaves []func()
 		for i := range selections {
 			_, leave, err := w.Join(Selection{Fields: fmt.Sprint(i)}, (&encoder{}).encode)
-			if err != nil {
-				t.Fatalf("selection %d: %v", i, err)
-			}
+			expect.Must(t, err, "selection %d", i)
 			leaves = append(leaves, leave)
 		}
 		if _, _, err := w.Join(Selection{Fields: "more"}, nil); !errors.Is(err, ErrTooMany) {

@@ -195,9 +195,7 @@ func TestAClosedBarrierRefusesReads(t *testing.T) {
 		s := newSender()
 		b := newBarrier(s.send)
 		running, next := read(t.Context(), b), read(t.Context(), b)
-		if err := b.close(); err != nil {
-			t.Errorf("close: got %v, want nil", err)
-		}
+		expect.Nil(t, b.close(), "close")
 		for name, r := range map[string]<-chan error{"running": running, "next": next} {
 			if err, done := result(r); !errors.Is(err, context.Canceled) || !done {
 				t.Errorf("the read of the %s barrier: got %v, done %v; want context.Canceled, true", name, err, done)

@@ -76,9 +76,7 @@ func TestAReadFollowsABarrierOnTheWire(t *testing.T) {
 	r := mustCreate(t, s)
 	for _, c := range readers {
 		n.arrived()
-		if got, err := c.read(t.Context(), s, r.ID); err != nil || got != r.Position {
-			t.Errorf("%s: got position %d, %v; want %d", c.name, got, err, r.Position)
-		}
+		expect.Value(t, r.Position, "%s", c.name)(c.read(t.Context(), s, r.ID))
 		barriers, reads := 0, 0
 		var answered uint32 // operation time of the barrier's answer
 		for _, a := range n.arrived() {
@@ -146,9 +144,7 @@ func TestADeposedPrimaryAnswersNoFreshRead(t *testing.T) {
 			}
 			n.reelect()
 			for _, look := range readers {
-				if got, err := look.read(t.Context(), s, r.ID); err != nil || got != changed {
-					t.Errorf("%s after: got position %d, %v; want %d", look.name, got, err, changed)
-				}
+				expect.Value(t, changed, "%s after", look.name)(look.read(t.Context(), s, r.ID))
 			}
 		})
 	}
@@ -175,9 +171,7 @@ func TestReadsWithoutBarriersSendNone(t *testing.T) {
 	s := openWith(t, uri, Options{})
 	r := mustCreate(t, s)
 	for _, look := range readers {
-		if _, err := look.read(t.Context(), s, r.ID); err != nil {
-			t.Errorf("%s: got %v, want nil", look.name, err)
-		}
+		expect.NilOf(t, "%s", look.name)(look.read(t.Context(), s, r.ID))
 	}
 	if arrived := n.arrived(); barriersOf(arrived) != 0 || len(arrived) == 0 {
 		t.Errorf("got %d barriers among %d reads, want none among some", barriersOf(arrived), len(arrived))

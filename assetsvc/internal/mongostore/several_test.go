@@ -134,9 +134,7 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 			t.Fatalf("got page %v, want the assets without the dead writer's batch", entries)
 		}
 	}
-	if applied, err := dead.Write(t.Context(), "dead", batch, late); err != nil || applied != 0 {
-		t.Errorf("late writes: got %d applied, %v; want 0", applied, err)
-	}
+	expect.Value(t, 0, "late writes")(dead.Write(t.Context(), "dead", batch, late))
 	landed, err := dead.Settle(t.Context(), "dead", batch.First)
 	if diff := cmp.Diff(map[string]bool{}, landed); err != nil || diff != "" {
 		t.Errorf("settle again: got error %v; the landed changes differ (-want +got):\n%s", err, diff)
@@ -154,9 +152,7 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 		registry.Record{ID: newID, Body: body}))
 	expect.ErrOf(t, registry.ErrStale, "change with the revision before the fence")(s.Replace(t.Context(), there))
 	current := expect.Get(s.Get(t.Context(), there.ID, registry.AnySize))(t)
-	if _, err := s.Replace(t.Context(), current); err != nil {
-		t.Errorf("change with the revision after the fence: got %v, want nil", err)
-	}
+	expect.NilOf(t, "change with the revision after the fence")(s.Replace(t.Context(), current))
 }
 
 // TestABatchOfADeadWriterIsSettled lets a writer die after the store has applied one of its two changes. Once the

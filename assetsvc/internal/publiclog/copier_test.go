@@ -132,9 +132,7 @@ func TestACopyOfALogFollowsIt(t *testing.T) {
 	}
 	for _, size := range []int{0, 1, 300, 300, 511, 512, 20_000} { // one step copies at most 16,384 leaves
 		o.grow(t, size, 0)
-		if err := copier.CatchUp(t.Context()); err != nil {
-			t.Fatalf("size %d: %v", size, err)
-		}
+		expect.Must(t, copier.CatchUp(t.Context()), "size %d", size)
 		if size > 0 {
 			equalParts(t, o, to)
 		}
@@ -276,9 +274,7 @@ func TestALogThatDoesNotContinueItsCopyIsRefused(t *testing.T) {
 		copier, to := newCopier(t, o)
 		expect.OK(t, copier.CatchUp(t.Context()))
 		copier.Source = newOrigin(t, "log.example/log", 200)
-		if err := copier.CatchUp(t.Context()); err != nil {
-			t.Errorf("got %v, want no error", err)
-		}
+		expect.Try(t, copier.CatchUp(t.Context()))
 		equalParts(t, o, to)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -63,9 +64,7 @@ func (l *load) watch() {
 
 // report verifies the report of a writer: the newest checkpoint must cover all changes up to the reported time.
 func (l *load) report(upto time.Time, err error) {
-	if err != nil {
-		l.t.Errorf("step: %v", err)
-	}
+	expect.Nil(l.t, err, "step")
 	if upto.IsZero() {
 		return
 	}

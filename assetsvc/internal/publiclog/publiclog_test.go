@@ -180,9 +180,7 @@ func TestEachChangeIsProved(t *testing.T) {
 				expect.Err(t, err, registry.ErrNoLeaf, "position %d", position)
 				continue
 			}
-			if err != nil {
-				t.Fatalf("position %d: %v", position, err)
-			}
+			expect.Must(t, err, "position %d", position)
 			if l, err := translog.ParseLeaf(leaf); err != nil || l.Position != position {
 				t.Errorf("position %d: got leaf %s, %v", position, leaf, err)
 			}

@@ -3,14 +3,14 @@ package record
 import (
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func mustParse(t *testing.T, text string) Value {
 	t.Helper()
 	value, err := Parse([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	expect.Must(t, err, "%s", text)
 	return value
 }
 
@@ -96,9 +96,7 @@ func FuzzPatch(f *testing.F) {
 		}
 		text := Append(nil, Patch(before, after))
 		patch, err := ParsePatch(text)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		expect.Must(t, err, "%s", text)
 		if got, err := Apply(before, patch); err != nil || !Equal(got, after) {
 			t.Fatalf("%s on %s: got %v, %v; want %s", text, one, got, err, other)
 		}

@@ -51,17 +51,13 @@ func TestParseRefuses(t *testing.T) {
 		{"deep lists", strings.Repeat("[", 20_000)}, {"deep objects", strings.Repeat(`{"a":`, 20_000)},
 		{"an extra bracket", `[]]`}, {"a byte order mark", "\ufeff{}"},
 	} {
-		if got, err := Parse([]byte(c.text)); fault.KindOf(err) != fault.Invalid {
-			t.Errorf("%s: got %v, %v; want kind Invalid", c.name, got, err)
-		}
+		expect.FaultOf(t, fault.Invalid, "%s", c.name)(Parse([]byte(c.text)))
 	}
 }
 
 func TestDepthIsBounded(t *testing.T) {
 	deep := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
-	if _, err := Parse(deep(MaxDepth)); err != nil {
-		t.Errorf("depth %d: got %v, want nil", MaxDepth, err)
-	}
+	expect.NilOf(t, "depth %d", MaxDepth)(Parse(deep(MaxDepth)))
 	if _, err := Parse(deep(MaxDepth + 1)); err == nil {
 		t.Errorf("depth %d: got nil, want an error", MaxDepth+1)
 	}

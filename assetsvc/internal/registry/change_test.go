@@ -234,9 +234,7 @@ func TestAChangeKeepsAnotherOneThatCameFirst(t *testing.T) {
 				t.Error(err)
 			}
 		}}, keys, plainRules, time.Now)
-		if err := change(r, id); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		expect.Must(t, change(r, id), "%s", name)
 		stored, err := kept.Get(t.Context(), id, registry.AnySize)
 		body := string(stored.Body)
 		if err != nil || !strings.Contains(body, `"title":"another"`) || !strings.Contains(body, "mine") {
@@ -338,9 +336,7 @@ func TestNoChangeWaitsForAVerification(t *testing.T) {
 			process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)
 			at := place(t, created.ID, "related_processes", "")
 			_, _, err = r.ChangePart(ctx, concierge, at, "", asset.Add, registry.Input{Fields: process})
-			if err != nil {
-				t.Errorf("the concierge's change meanwhile: got %v, want nil", err)
-			}
+			expect.Nil(t, err, "the concierge's change meanwhile")
 			close(keys.answer)
 			expect.Try(t, <-done)
 		})

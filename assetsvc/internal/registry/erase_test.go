@@ -58,14 +58,10 @@ type provedRevision struct {
 func (p *prover) proved(t *testing.T, revision int64) provedRevision {
 	t.Helper()
 	_, evidence, err := p.Prove(t.Context(), p.id, revision)
-	if err != nil {
-		t.Fatalf("prove revision %d: %v", revision, err)
-	}
+	expect.Must(t, err, "prove revision %d", revision)
 	if evidence.Salt != nil {
 		leaf := expect.Get(translog.ParseLeaf(evidence.Leaf))(t)
-		if err := leaf.Match(evidence.Asset, *evidence.Salt); err != nil {
-			t.Errorf("revision %d: %v", revision, err)
-		}
+		expect.Nil(t, leaf.Match(evidence.Asset, *evidence.Salt), "revision %d", revision)
 	}
 	return provedRevision{string(evidence.Leaf), evidence.Salt == nil}
 }
@@ -149,9 +145,7 @@ func TestErasuresAtTheSameTimeSucceed(t *testing.T) {
 				if revision == 5 {
 					continue
 				}
-				if _, err := p.Erase(t.Context(), admin, p.id, revision); err != nil {
-					t.Errorf("the other service, revision %d: got %v, want no error", revision, err)
-				}
+				expect.NilOf(t, "the other service, revision %d", revision)(p.Erase(t.Context(), admin, p.id, revision))
 			}
 		}}
 		change, err := registry.New(store, p.tokens, plainRules, time.Now).Erase(t.Context(), admin, p.id, 5)

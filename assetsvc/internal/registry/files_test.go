@@ -181,16 +181,12 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	says("before the bytes", early, "")
 	foreign := add(asset.Add, at, document(t, "https://broker.example/y", "md5:"+md5))
 	done := filesapi.Completion{File: fileID, SHA256: sum, Size: 12, Broker: "broker", KeyID: "k"}
-	if err := r.Complete(t.Context(), owner, id, done); fault.KindOf(err) != fault.Forbidden {
-		t.Errorf("a broker completes a document: got %v, want it refused", err)
-	}
+	expect.Fault(t, r.Complete(t.Context(), owner, id, done), fault.Forbidden, "a broker completes a document")
 	service := identity.Identity{Broker: "filesvc", Role: identity.Service}
 	for range 2 {
 		expect.OK(t, r.Complete(t.Context(), service, id, done))
 	}
-	if err := r.Complete(t.Context(), service, strings.Repeat("0", 32), done); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("no such asset: got %v, want NotFound", err)
-	}
+	expect.Fault(t, r.Complete(t.Context(), service, strings.Repeat("0", 32), done), fault.NotFound, "no such asset")
 	another := done
 	another.SHA256, another.Size = strings.Repeat("cd", 32), 13
 	expect.OK(t, r.Complete(t.Context(), service, id, another))

@@ -46,9 +46,7 @@ func TestTheLogHasTheChangesOfPublicAssets(t *testing.T) {
 			by = admin
 		}
 		changed, err := r.Change(t.Context(), by, id, "token", registry.Input{Fields: parse(t, c.fields)})
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+		expect.Must(t, err, "%s", c.name)
 		leaf, salt, public, err := newest(t, store, id).Leaf()
 		if err != nil || public != (c.want != "") || leaf.Kind != c.want {
 			t.Fatalf("%s: got leaf %+v, public %v, %v; want kind %q", c.name, leaf, public, err, c.want)

@@ -83,9 +83,7 @@ func (p *prover) change(t *testing.T, fields string) registry.Record {
 		by = admin
 	}
 	changed, err := p.Change(t.Context(), by, p.id, "token", registry.Input{Fields: parse(t, fields)})
-	if err != nil {
-		t.Fatalf("%s: %v", fields, err)
-	}
+	expect.Must(t, err, "%s", fields)
 	return changed
 }
 

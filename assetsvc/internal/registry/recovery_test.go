@@ -103,9 +103,7 @@ func TestARecoveryIsRefused(t *testing.T) {
 		t.Errorf("got the requests %+v of the auth service, want none", keys.asked)
 	}
 	keys.down = true
-	if _, err := r.Recover(t.Context(), admin, id, nil, lost); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("without the audit log: got %v, want a fault of kind Unavailable", err)
-	}
+	expect.FaultOf(t, fault.Unavailable, "without the audit log")(r.Recover(t.Context(), admin, id, nil, lost))
 	if stored, err := store.Get(t.Context(), id, registry.AnySize); err != nil || stored.Revision != 1 {
 		t.Errorf("stored: got %+v, %v; want revision 1", stored, err)
 	}

@@ -84,10 +84,7 @@ func TestAKeyBelongsToItsReference(t *testing.T) {
 	}
 	var made []registry.Created
 	for i, in := range requests {
-		got, err := one.Create(t.Context(), owner, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Get(one.Create(t.Context(), owner, in))(t)
 		for j, before := range made {
 			if got.ID == before.ID || got.Token == before.Token {
 				t.Errorf("request %d: got asset %s with %q, want another than request %d", i, got.ID, got.Token, j)
@@ -95,9 +92,7 @@ func TestAKeyBelongsToItsReference(t *testing.T) {
 		}
 		made = append(made, got)
 	}
-	if err := one.Remove(t.Context(), owner, made[0].ID, "token", nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, one.Remove(t.Context(), owner, made[0].ID, "token", nil))
 	for i, in := range requests {
 		got, err := other.Create(t.Context(), owner, in)
 		if i == 0 {
@@ -225,9 +220,7 @@ func TestAnInterruptedCreationUnderAReferenceMakesOneAsset(t *testing.T) {
 func TestAFaultyCreationLeavesItsReferenceFree(t *testing.T) {
 	r, store, keys, _ := open(t)
 	faulty := registry.Input{Fields: parse(t, `{"title":1}`), Reference: "r"}
-	if _, err := r.Create(t.Context(), owner, faulty); fault.KindOf(err) != fault.Invalid {
-		t.Errorf("got %v, want a fault of kind Invalid", err)
-	}
+	expect.FaultOf(t, fault.Invalid, "")(r.Create(t.Context(), owner, faulty))
 	got, err := r.Create(t.Context(), owner, referring(t, "x", "r", nil))
 	if err != nil || got.Token == "" {
 		t.Errorf("got the token %q, %v; want a new asset", got.Token, err)

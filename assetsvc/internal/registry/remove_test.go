@@ -46,9 +46,7 @@ func TestARemovalIsRefused(t *testing.T) {
 		}
 	}
 	keys.down = true
-	if err := r.Remove(t.Context(), owner, id, "token", nil); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("without the auth service: got %v, want a fault of kind Unavailable", err)
-	}
+	expect.Fault(t, r.Remove(t.Context(), owner, id, "token", nil), fault.Unavailable, "without the auth service")
 	if _, err := r.Read(t.Context(), id); err != nil {
 		t.Errorf("the draft: got %v, want it there", err)
 	}
@@ -105,9 +103,7 @@ func TestAnInterruptedRemovalCanBeRepeated(t *testing.T) {
 			if (err != nil) != (c.want == fault.NotFound) || err != nil && fault.KindOf(err) != c.want {
 				t.Errorf("the repeat: got %v, want kind %v", err, c.want)
 			}
-			if _, err := r.Read(t.Context(), id); fault.KindOf(err) != fault.NotFound {
-				t.Errorf("the draft: got %v, want none", err)
-			}
+			expect.FaultOf(t, fault.NotFound, "the draft")(r.Read(t.Context(), id))
 		})
 	}
 }

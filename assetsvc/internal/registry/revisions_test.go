@@ -91,9 +91,7 @@ func TestEachPastRevisionCanBeMadeAgain(t *testing.T) {
 	}
 	for position, body := range want {
 		past, err := r.Past(t.Context(), id, position)
-		if err != nil {
-			t.Fatalf("at %d: %v", position, err)
-		}
+		expect.Must(t, err, "at %d", position)
 		if !record.Equal(parse(t, body), past) { // equal, except for the order of members
 			t.Errorf("at %d: got %s, want %s", position, record.Append(nil, past), body)
 		}

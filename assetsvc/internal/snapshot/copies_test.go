@@ -53,9 +53,7 @@ func copiesOf(tb testing.TB, k *Keeper) (m Manifest, files map[string]string) {
 	files = map[string]string{}
 	for _, c := range m.Copies {
 		f, err := k.Copy(c.SHA256, c.Name)
-		if err != nil {
-			tb.Fatalf("%s: %v", c.Name, err)
-		}
+		expect.Must(tb, err, "%s", c.Name)
 		text, err := io.ReadAll(f)
 		expect.OK(tb, errors.Join(err, f.Close()))
 		sum := sha256.Sum256(text)

@@ -9,6 +9,7 @@ import (
 
 	"asset-registry/shared/disktest"
 	"asset-registry/shared/randtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestCopiesThatFillTheDiskLeaveRoomForTheSnapshot makes snapshots on disks that have room for a snapshot, but not
@@ -36,9 +37,7 @@ func TestCopiesThatFillTheDiskLeaveRoomForTheSnapshot(t *testing.T) {
 		}
 		for _, segment := range m.Segments {
 			f, err := k.Segment(segment.SHA256)
-			if err != nil {
-				t.Fatalf("segment %s: %v", segment.SHA256, err)
-			}
+			expect.Must(t, err, "segment %s", segment.SHA256)
 			f.Close()
 		}
 		if manifests, files := copyNames(t, dir); manifests+files != 0 {

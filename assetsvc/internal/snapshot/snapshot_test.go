@@ -95,9 +95,7 @@ func lines(tb testing.TB, k *Keeper, m Manifest) (all []string) {
 	from := strings.Repeat("0", 32)
 	for i, s := range m.Segments {
 		f, err := k.Segment(s.SHA256)
-		if err != nil {
-			tb.Fatalf("segment %d: %v", i, err)
-		}
+		expect.Must(tb, err, "segment %d", i)
 		data, err := io.ReadAll(f)
 		expect.OK(tb, errors.Join(err, f.Close()))
 		plain := expect.Get(decoder.DecodeAll(data, nil))(tb)

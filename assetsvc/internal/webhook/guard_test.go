@@ -476,18 +476,14 @@ func TestLanesAreBoundedAndApart(t *testing.T) {
 		expect.OK(t, enter(t.Context(), "a", true, usual))
 	}
 	expect.Err(t, enter(ended, "b", true, 1), context.Canceled, "beyond the memory of the slow ones")
-	if err := enter(t.Context(), "b", false, usual); err != nil {
-		t.Errorf("a fast one beside them: got %v, want none", err)
-	}
+	expect.Nil(t, enter(t.Context(), "b", false, usual), "a fast one beside them")
 	for _, c := range []struct {
 		bytes int64
 		want  bool
 	}{{10, true}, {10, true}, {usual, false}} {
 		expect.Equal(t, in[0].shrink(c.bytes), c.want, "shrink to %d", c.bytes)
 	}
-	if err := enter(t.Context(), "b", true, usual-10); err != nil {
-		t.Errorf("after one has shrunk: got %v, want none", err)
-	}
+	expect.Nil(t, enter(t.Context(), "b", true, usual-10), "after one has shrunk")
 	for _, s := range in {
 		s.leave()
 	}

@@ -192,9 +192,7 @@ func TestThereIsNoSenderWithoutItsMetrics(t *testing.T) {
 		s, err := New(Config{Store: w.store, Feed: w, Seals: w.seals, Log: w.log, Meter: refusing{left: &left}})
 		switch {
 		case call == 5:
-			if err != nil {
-				t.Fatalf("without a refusal: got %v, want no error", err)
-			}
+			expect.Must(t, err, "without a refusal")
 			expect.Try(t, s.Close())
 		case !errors.Is(err, errRefused):
 			t.Errorf("call %d is refused: got %v, want %v", call, err, errRefused)

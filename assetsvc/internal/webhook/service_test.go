@@ -436,9 +436,7 @@ func TestOnlyAnAdministratorResumesWhatOneHasStopped(t *testing.T) {
 		"resume": func() (webhook.Shown, error) { return b.Change(t.Context(), b1, e.ID, on) },
 		"replay": func() (webhook.Shown, error) { return b.Replay(t.Context(), b1, e.ID, object()) },
 	} {
-		if _, err := do(); fault.KindOf(err) != fault.Forbidden {
-			t.Errorf("%s by the owner: got %v, want a fault of kind Forbidden", what, err)
-		}
+		expect.FaultOf(t, fault.Forbidden, "%s by the owner", what)(do())
 	}
 	got, err = b.Get(t.Context(), b1, e.ID)
 	is("after the refusals", got, err, webhook.Disabled, webhook.Stopped)
@@ -595,9 +593,7 @@ func TestConcurrentChangesAllCount(t *testing.T) {
 		for kindOf(err) == fault.Conflict { // the rotations were faster; a client repeats the request
 			err = replay()
 		}
-		if err != nil {
-			t.Errorf("replay %d: %v", i, err)
-		}
+		expect.Nil(t, err, "replay %d", i)
 	}
 	wg.Wait()
 	got, err := b.Get(t.Context(), b1, e.ID)

@@ -325,13 +325,9 @@ func TestAChangeThatOthersWereFasterThanIsMadeAllTheSame(t *testing.T) {
 	w.broker(t, "a")
 	w.stale = 1000
 	n := adminapi.NewBroker{Name: "b"}
-	if _, err := w.service.CreateBroker(t.Context(), operator, n); fault.KindOf(err) != fault.Conflict {
-		t.Errorf("every commit stale: got %v, want a fault of kind Conflict", err)
-	}
+	expect.FaultOf(t, fault.Conflict, "every commit stale")(w.service.CreateBroker(t.Context(), operator, n))
 	auditor := admin.Actor{Role: apikey.Auditor}
-	if _, err := w.service.CreateBroker(t.Context(), auditor, n); fault.KindOf(err) != fault.Forbidden {
-		t.Errorf("an auditor: got %v, want a fault of kind Forbidden", err)
-	}
+	expect.FaultOf(t, fault.Forbidden, "an auditor")(w.service.CreateBroker(t.Context(), auditor, n))
 }
 
 func TestNoSecretOrHashIsToldByLogAndAudit(t *testing.T) {
@@ -501,7 +497,5 @@ func TestKeysAreNotCopiedIntoAnotherRegistry(t *testing.T) {
 	id, _ := w.key(t, "b", nil)
 	there.broker(t, "another")
 	expect.Err(t, admin.Copy(t.Context(), w.Store, there.Store, w.now), admin.ErrOtherKeys, "")
-	if _, err := there.service.Key(t.Context(), id); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("the key in the other registry: got %v, want none", err)
-	}
+	expect.FaultOf(t, fault.NotFound, "the key in the other registry")(there.service.Key(t.Context(), id))
 }

@@ -73,9 +73,8 @@ func TestAChangeOfAKeyThatACommandRemovesMeanwhileFails(t *testing.T) {
 	if fault.KindOf(err) != fault.NotFound {
 		t.Errorf("change: got %v, want a fault of kind NotFound", err)
 	}
-	if _, err := w.verifier.Verify(t.Context(), authapi.Hash("acme-1")); fault.KindOf(err) != fault.Unauthorized {
-		t.Errorf("verify the removed key: got %v, want a fault of kind Unauthorized", err)
-	}
+	expect.FaultOf(t, fault.Unauthorized, "verify the removed key")(w.verifier.Verify(t.Context(),
+		authapi.Hash("acme-1")))
 }
 
 func TestAPlantedKeyNeverOpensTheAdminAPI(t *testing.T) {
@@ -86,7 +85,5 @@ func TestAPlantedKeyNeverOpensTheAdminAPI(t *testing.T) {
 		t.Errorf("got %v, want a fault of kind Unauthorized", err)
 	}
 	want := "no entry describes key planted"
-	if got := strings.Join(w.problems(t), "; "); got != want {
-		t.Errorf("got problems %q, want %q", got, want)
-	}
+	expect.Equal(t, strings.Join(w.problems(t), "; "), want, "problems")
 }

@@ -79,9 +79,7 @@ func TestBoundsOfSettings(t *testing.T) {
 		expect.Equal(t, IsID(id), want, "the id %.20q of %d bytes", id, len(id))
 	}
 	expect.ErrOf(t, nil, "the longest grace")(kept().Rotate("third", MaxGrace, now))
-	if _, err := kept().Rotate("third", MaxGrace+1, now); fault.KindOf(err) != fault.Invalid {
-		t.Errorf("a longer grace: got %v, want kind Invalid", err)
-	}
+	expect.FaultOf(t, fault.Invalid, "a longer grace")(kept().Rotate("third", MaxGrace+1, now))
 }
 
 // recorder is a Recorder that notes how many uses and counts it gets, or fails.
@@ -133,9 +131,8 @@ func TestReportsOfUseAreChecked(t *testing.T) {
 		t.Errorf("an unknown class: got %d uses and %d counts, %v; want 1 and 1", newer.uses, newer.counts, err)
 	}
 	down := errors.New("down")
-	if err := NewMeter(&recorder{err: down}, time.Now).Report(t.Context(), authapi.ReportUsageRequest{}); !errors.Is(err, down) {
-		t.Errorf("a store that is down: got %v, want %v", err, down)
-	}
+	expect.Err(t, NewMeter(&recorder{err: down}, time.Now).Report(t.Context(), authapi.ReportUsageRequest{}), down,
+		"a store that is down")
 }
 
 func TestAKeysFileHasEachKeyAndIDOnce(t *testing.T) {

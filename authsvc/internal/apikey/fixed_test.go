@@ -38,9 +38,7 @@ func TestNewKeysAreUniqueAndEndInAChecksum(t *testing.T) {
 			t.Fatalf("got %q, want a new key of 42 characters that starts with ark_", key)
 		}
 		seen[key] = true
-		if got, want := key[36:], checksum(key[:36]); got != want {
-			t.Errorf("%q: got checksum %q, want %q", key, got, want)
-		}
+		expect.Equal(t, key[36:], checksum(key[:36]), "%q, checksum", key)
 	}
 }
 

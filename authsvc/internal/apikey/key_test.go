@@ -78,9 +78,7 @@ func TestAdmit(t *testing.T) {
 				!got.Allows(netip.MustParseAddr("192.0.2.9")) || got.Allows(netip.MustParseAddr("198.51.100.1"))) {
 				t.Errorf("got %+v, want the id, broker, limits and addresses of %+v", got, k)
 			}
-			if state := k.State(b, now.Add(c.at)); state != c.state {
-				t.Errorf("got state %s, want %s", state, c.state)
-			}
+			expect.Equal(t, k.State(b, now.Add(c.at)), c.state, "state")
 		})
 	}
 }
@@ -103,9 +101,7 @@ func TestRotate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := rotated.Rotate("too many", time.Hour, now); fault.KindOf(err) != fault.Conflict {
-		t.Errorf("one secret too many: got %v, want a fault of kind Conflict", err)
-	}
+	expect.FaultOf(t, fault.Conflict, "one secret too many")(rotated.Rotate("too many", time.Hour, now))
 	later, err := rotated.Rotate("later", time.Hour, now.Add(30*time.Minute))
 	if err != nil || len(later.Secrets) != MaxSecrets {
 		t.Errorf("after the oldest secrets end: got %d secrets, %v; want %d", len(later.Secrets), err, MaxSecrets)
@@ -125,9 +121,7 @@ func TestRotate(t *testing.T) {
 		}
 	}
 	for _, grace := range []time.Duration{-1, MaxGrace + 1} {
-		if _, err := k.Rotate("x", grace, now); fault.KindOf(err) != fault.Invalid {
-			t.Errorf("grace %v: got %v, want a fault of kind Invalid", grace, err)
-		}
+		expect.FaultOf(t, fault.Invalid, "grace %v", grace)(k.Rotate("x", grace, now))
 	}
 }
 
@@ -213,9 +207,7 @@ func TestKeysAndBrokersAreStoredAsTheyAre(t *testing.T) {
 	if text, err = b.Encode(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := DecodeBroker(text); err != nil || got != b {
-		t.Errorf("got %+v, %v; want %+v", got, err, b)
-	}
+	expect.Value(t, b, "")(DecodeBroker(text))
 }
 
 // TestAnUnreadableKeyIsAnError encodes times that JSON does not have, and decodes texts that are no JSON. A key

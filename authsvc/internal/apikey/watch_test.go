@@ -21,11 +21,10 @@ import (
 
 // record is an audit log in memory that counts its reads.
 type record struct {
-	mu      sync.Mutex
-	entries []adminapi.Entry
-	heads   int
-	headErr error
-	listErr error
+	mu               sync.Mutex
+	entries          []adminapi.Entry
+	heads            int
+	headErr, listErr error
 }
 
 func (r *record) Head(context.Context) (adminapi.Head, error) {
@@ -207,37 +206,27 @@ func TestAWatchWithoutItsLogIsAnError(t *testing.T) {
 	down := errors.New("down")
 	r := &record{headErr: down}
 	first := r.add("key k1")
-	if got, err := NewWatch(r).Await(t.Context(), first, time.Hour); !errors.Is(err, down) {
-		t.Errorf("the first read: got %+v, %v; want %v", got, err, down)
-	}
+	expect.ErrOf(t, down, "the first read")(NewWatch(r).Await(t.Context(), first, time.Hour))
 	synctest.Test(t, func(t *testing.T) { // the clock stands still, so callers may share a read
 		w := NewWatch(&record{headErr: down})
 		for range 2 {
-			if got, err := w.Await(t.Context(), first, time.Hour); !errors.Is(err, down) {
-				t.Errorf("one of two callers at once: got %+v, %v; want %v", got, err, down)
-			}
+			expect.ErrOf(t, down, "one of two callers at once")(w.Await(t.Context(), first, time.Hour))
 		}
 	})
 	r.headErr, r.listErr = nil, down
 	r.add("key k2")
-	if got, err := NewWatch(r).Await(t.Context(), first, time.Hour); !errors.Is(err, down) {
-		t.Errorf("the entries: got %+v, %v; want %v", got, err, down)
-	}
+	expect.ErrOf(t, down, "the entries")(NewWatch(r).Await(t.Context(), first, time.Hour))
 	synctest.Test(t, func(t *testing.T) {
 		r := &record{}
 		since := r.add("key k1")
 		time.AfterFunc(time.Second, func() { r.mu.Lock(); defer r.mu.Unlock(); r.headErr = down })
-		if got, err := NewWatch(r).Await(t.Context(), since, time.Hour); !errors.Is(err, down) {
-			t.Errorf("a read while a caller waits: got %+v, %v; want %v", got, err, down)
-		}
+		expect.ErrOf(t, down, "a read while a caller waits")(NewWatch(r).Await(t.Context(), since, time.Hour))
 	})
 	synctest.Test(t, func(t *testing.T) {
 		r := &record{}
 		since := r.add("key k1")
 		ctx, leave := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, leave)
-		if got, err := NewWatch(r).Await(ctx, since, time.Hour); !errors.Is(err, context.Canceled) {
-			t.Errorf("a caller who leaves: got %+v, %v; want the context's error", got, err)
-		}
+		expect.ErrOf(t, context.Canceled, "a caller who leaves")(NewWatch(r).Await(ctx, since, time.Hour))
 	})
 }

@@ -41,7 +41,5 @@ func TestAnAssetIsRecoveredAsAnAdministrator(t *testing.T) {
 	const want = `POST /api/2.5/assets/a1/recovery {"data":{"reason":"lost"}} by key-1 in form-X from 192.0.2.1`
 	expect.Equal(t, request, want, "the request")
 	status = http.StatusBadRequest
-	if _, err := client.Recover(t.Context(), by, "a1", ""); fault.KindOf(err) != fault.Invalid {
-		t.Errorf("got %v, want a fault of kind Invalid", err)
-	}
+	expect.FaultOf(t, fault.Invalid, "")(client.Recover(t.Context(), by, "a1", ""))
 }

@@ -120,9 +120,7 @@ func TestAResealReachesEachEntry(t *testing.T) {
 		}
 		head, _ := log.Head(t.Context())
 		for _, want := range []int{n, 0} {
-			if got, err := log.checker(t, "ba").Reseal(t.Context()); err != nil || got != want {
-				t.Errorf("%d entries: got %d resealed, %v; want %d", n, got, err, want)
-			}
+			expect.Value(t, want, "%d entries", n)(log.checker(t, "ba").Reseal(t.Context()))
 		}
 		got, err := log.checker(t, "b").Check(t.Context())
 		if err != nil || len(got.Problems) > 0 || got.Entries != int64(n) {

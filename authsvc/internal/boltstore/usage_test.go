@@ -64,9 +64,7 @@ func TestAClockOpensNoEndedSession(t *testing.T) {
 	}
 	ended := func(id string, want bool) {
 		t.Helper()
-		if got, err := s.SessionEnded(t.Context(), id); err != nil || got != want {
-			t.Errorf("session %s: got ended %v, %v; want %v", id, got, err, want)
-		}
+		expect.Value(t, want, "session %s", id)(s.SessionEnded(t.Context(), id))
 	}
 	for id := range wrong {
 		ended(id, true)
@@ -104,7 +102,7 @@ func TestASweepGoesOn(t *testing.T) {
 	s := empty(t)
 	now := time.Now()
 	const later = 2*sweepStep - 1
-	if err := s.file.Update(func(tx *bbolt.Tx) (err error) {
+	expect.OK(t, s.file.Update(func(tx *bbolt.Tx) (err error) {
 		for i := range later {
 			made := token.Transfer{ID: fmt.Sprintf("a-%04d", i), Expires: now.Add(time.Hour).UnixMicro()}
 			err = errors.Join(err, putTransfer(tx, made))
@@ -113,9 +111,7 @@ func TestASweepGoesOn(t *testing.T) {
 			err = errors.Join(err, putTransfer(tx, token.Transfer{ID: id, Expires: now.Add(-time.Hour).UnixMicro()}))
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for cursor, steps := "", []string{"a-0499", "b", ""}; len(steps) > 0; steps = steps[1:] {
 		next, err := s.SweepTransfers(t.Context(), cursor, now)
 		if err != nil || next != steps[0] {

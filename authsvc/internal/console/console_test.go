@@ -84,9 +84,7 @@ func TestASecretIsShownOnce(t *testing.T) {
 	}
 	b.submit("/console/keys/"+id+"/revoke", url.Values{}).
 		must(t, 200, "The key is revoked", `<span class="state revoked">`)
-	if _, err := d.verifier.Verify(t.Context(), authapi.Hash(second)); fault.KindOf(err) != fault.Unauthorized {
-		t.Errorf("a revoked key: got %v, want a fault of kind Unauthorized", err)
-	}
+	expect.FaultOf(t, fault.Unauthorized, "a revoked key")(d.verifier.Verify(t.Context(), authapi.Hash(second)))
 	b.get("/console/keys/"+id+"/edit").must(t, 409, "The key is revoked")
 	entries, err := d.service.Entries(t.Context(), 0, 100)
 	expect.OK(t, err)
@@ -157,9 +155,7 @@ func TestARequestOfAnotherSiteIsRefused(t *testing.T) {
 			b.get("/console/keys").must(t, 200, "<h1>Keys</h1>")
 		})
 	}
-	if _, err := d.service.Broker(t.Context(), "evil"); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("the broker of the other site: got %v, want a fault of kind NotFound", err)
-	}
+	expect.FaultOf(t, fault.NotFound, "the broker of the other site")(d.service.Broker(t.Context(), "evil"))
 	own := b.fill("/console/new-broker", url.Values{"name": {"good"}})
 	b.postFrom("/console/new-broker", own, http.Header{"Origin": {b.base}}).must(t, 200, "Created.")
 }

@@ -248,9 +248,7 @@ func TestTheAuditLogIsExported(t *testing.T) {
 	}
 	for _, row := range table {
 		for _, cell := range row {
-			if want := cells.Harmless(cell); cell != want {
-				t.Errorf("got the cell %q, want %q", cell, want)
-			}
+			expect.Equal(t, cell, cells.Harmless(cell), "the cell")
 		}
 	}
 	if last := table[3]; last[3] != `'=HYPERLINK("x");'=1` || last[6] != "Ольга" ||

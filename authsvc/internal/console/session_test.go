@@ -107,10 +107,9 @@ func TestTheCookieIsForThisOriginAlone(t *testing.T) {
 	d := newDesk(t)
 	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("n", "auditor")})
 	for name, c := range map[string]struct {
-		header http.Header
-		want   string
-		path   string
-		secure bool
+		header     http.Header
+		want, path string
+		secure     bool
 	}{
 		"over HTTP":  {http.Header{}, "registry-console", "/console", false},
 		"over HTTPS": {http.Header{"X-Forwarded-Proto": {"https"}}, "__Host-registry-console", "/", true},

@@ -112,14 +112,12 @@ func TestOperatorsChangeWebhooks(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Action+" "+e.Subject+" "+string(e.After))
 	}
-	if diff := cmp.Diff([]string{
+	expect.NoDiff(t, cmp.Diff([]string{
 		`webhook.stop webhook w1 {"broker":"acme","state":"active"}`,
 		`webhook.resume webhook w2 {"broker":"acme","state":"disabled"}`,
 		`webhook.replay webhook w2 {"broker":"acme","state":"disabled","offset":"2026-11-20"}`,
 		`webhook.remove webhook w2 {"broker":"acme","state":"disabled"}`,
-	}, got); diff != "" {
-		t.Errorf("the audit log differs (-want +got):\n%s", diff)
-	}
+	}, got), "the audit log differs")
 	if found, err := d.service.Check(t.Context()); err != nil || len(found.Problems) > 0 {
 		t.Errorf("check: got %v and %v, want no problem", found.Problems, err)
 	}

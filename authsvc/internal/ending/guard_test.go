@@ -439,9 +439,7 @@ func TestAnotherProcessWaitsToo(t *testing.T) {
 		t.Error("before the revocation is written again: got a key that opens the registry, want it to wait")
 	}
 	expect.OK(t, w.hear(endless))
-	if _, err := w.verifier.Verify(t.Context(), authapi.Hash(secret)); fault.KindOf(err) != fault.Unauthorized {
-		t.Errorf("after it: got %v, want a refusal", err)
-	}
+	expect.FaultOf(t, fault.Unauthorized, "after it")(w.verifier.Verify(t.Context(), authapi.Hash(secret)))
 }
 
 // TestTheStoreGoesBackWhileAServiceWaits lets another process note the loss of an entry that an asset service keeps,
@@ -466,7 +464,5 @@ func TestTheStoreGoesBackWhileAServiceWaits(t *testing.T) {
 		t.Errorf("got %+v, %v; want to be asked for the endings", answer, err)
 	}
 	expect.OK(t, w.hear(endless))
-	if _, err := w.verifier.Verify(t.Context(), authapi.Hash(secret)); fault.KindOf(err) != fault.Unauthorized {
-		t.Errorf("the revoked key: got %v, want a refusal", err)
-	}
+	expect.FaultOf(t, fault.Unauthorized, "the revoked key")(w.verifier.Verify(t.Context(), authapi.Hash(secret)))
 }

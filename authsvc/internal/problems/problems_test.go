@@ -26,9 +26,7 @@ func TestAListTakesOnlyWhatOtherInputMends(t *testing.T) {
 	var l List
 	expect.Err(t, l.Err(), nil, "an empty list")
 	for _, kind := range []fault.Kind{fault.Forbidden, fault.NotFound, fault.Unavailable} {
-		if err := l.Take(fault.New(kind, fault.Body, "x", "y")); fault.KindOf(err) != kind {
-			t.Errorf("take a fault of kind %v: got %v, want the fault back", kind, err)
-		}
+		expect.Fault(t, l.Take(fault.New(kind, fault.Body, "x", "y")), kind, "take a fault of kind %v", kind)
 	}
 	revoked := fault.New(fault.Conflict, fault.URL, "key", "revoked")
 	if err := Of(fault.Detail{Name: "x"}).With(revoked); err != revoked {

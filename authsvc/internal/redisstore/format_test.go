@@ -68,9 +68,7 @@ func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 	}
 	for _, s := range []*Store{s, open(t, server.URL())} {
 		expect.Err(t, s.Ready(t.Context()), nil, "ready")
-		if got, err := s.client.Get(t.Context(), formatKey).Result(); err != nil || got != format {
-			t.Errorf("got format %q, %v; want %q", got, err, format)
-		}
+		expect.Value(t, format, "")(s.client.Get(t.Context(), formatKey).Result())
 	}
 }
 

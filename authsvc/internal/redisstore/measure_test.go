@@ -21,9 +21,7 @@ func TestMemoryAndTheLastBackupAreTold(t *testing.T) {
 	expect.OK(t, err)
 	expect.OK(t, s.client.ConfigSet(t.Context(), "maxmemory", "100mb").Err())
 	told := meter.Read(t)
-	if got, want := told["registry.store.memory.max{tokens}"], float64(100<<20); got != want {
-		t.Errorf("maximum memory: got %v, want %v", got, want)
-	}
+	expect.Equal(t, told["registry.store.memory.max{tokens}"], float64(100<<20), "maximum memory")
 	if got := told["registry.store.memory.used{tokens}"]; got <= 0 || got >= 100<<20 {
 		t.Errorf("used memory: got %v, want more than 0 and less than 100 MiB", got)
 	}

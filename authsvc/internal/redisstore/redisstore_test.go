@@ -148,9 +148,7 @@ func TestAFlushLosesNoOwner(t *testing.T) {
 		if !verify(t, service, "broker", sealed) || verify(t, service, "other", sealed) {
 			t.Error("got another owner, want the broker of the sealed record")
 		}
-		if got, err := s.Load(t.Context(), asset); err != nil || got != r {
-			t.Errorf("load: got %+v, %v; want %+v", got, err, r)
-		}
+		expect.Value(t, r, "load")(s.Load(t.Context(), asset))
 		expect.OK(t, s.client.FlushAll(t.Context()).Err())
 	}
 }
@@ -166,9 +164,7 @@ func TestAnOldSnapshotBringsNoOldOwnerBack(t *testing.T) {
 	if verify(t, service, "old", sealed) || !verify(t, service, "new", sealed) {
 		t.Error("got the old owner, want the new one")
 	}
-	if got, err := s.Load(t.Context(), asset); err != nil || got != recent {
-		t.Errorf("load: got %+v, %v; want %+v", got, err, recent)
-	}
+	expect.Value(t, recent, "load")(s.Load(t.Context(), asset))
 }
 
 func TestAKilledServerKeepsWhatItHasAnswered(t *testing.T) {
@@ -187,9 +183,7 @@ func TestAKilledServerKeepsWhatItHasAnswered(t *testing.T) {
 		t.Error("ready while Redis is down: got no error, want one")
 	}
 	server.Restart(t)
-	if got, err := s.Load(t.Context(), asset); err != nil || got != r {
-		t.Errorf("load after the restart: got %+v, %v; want %+v", got, err, r)
-	}
+	expect.Value(t, r, "load after the restart")(s.Load(t.Context(), asset))
 }
 
 // TestARedisThatIsAwayIsUnavailable checks the fault while Redis is down. It must be of kind Unavailable, because a
@@ -206,16 +200,11 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 		t.Errorf("load a value of another type: got %v, want an error that is a defect", err)
 	}
 	expect.OK(t, s.client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
-	if err := s.CreateTransfer(t.Context(), token.Transfer{ID: "id"}); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("write while Redis refuses writes: got %v, want a fault of kind Unavailable", err)
-	}
+	expect.Fault(t, s.CreateTransfer(t.Context(), token.Transfer{ID: "id"}), fault.Unavailable,
+		"write while Redis refuses writes")
 	server.Kill(t)
-	if _, err := s.Load(t.Context(), "none"); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("load while Redis is down: got %v, want a fault of kind Unavailable", err)
-	}
-	if err := s.Ready(t.Context()); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("ready while Redis is down: got %v, want a fault of kind Unavailable", err)
-	}
+	expect.FaultOf(t, fault.Unavailable, "load while Redis is down")(s.Load(t.Context(), "none"))
+	expect.Fault(t, s.Ready(t.Context()), fault.Unavailable, "ready while Redis is down")
 }
 
 // TestAConfirmationBelongsToARunOfTheServer stores a confirmation and starts the server again. Told must then report

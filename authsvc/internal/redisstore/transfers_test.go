@@ -70,9 +70,7 @@ func TestALateChangeReplacesNoUse(t *testing.T) {
 	if left, err := s.client.PTTL(t.Context(), transferKey("one")).Result(); err != nil || left >= 0 {
 		t.Errorf("got %v until the use expires, %v; want no end", left, err)
 	}
-	if got, err := s.LoadTransfer(t.Context(), "one"); err != nil || got != want {
-		t.Errorf("got %+v, %v; want %+v", got, err, want)
-	}
+	expect.Value(t, want, "")(s.LoadTransfer(t.Context(), "one"))
 }
 
 // TestTransfersAreRestored restores three transfers of another store: one is not claimed, one is claimed, and one
@@ -94,9 +92,7 @@ func TestTransfersAreRestored(t *testing.T) {
 	}{{unused, time.Hour}, {claimed, 2 * time.Hour}, {used, 0}} {
 		for range 2 {
 			expect.OK(t, s.RestoreTransfer(t.Context(), c.want))
-			if got, err := s.LoadTransfer(t.Context(), c.want.ID); err != nil || got != c.want {
-				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
-			}
+			expect.Value(t, c.want, "")(s.LoadTransfer(t.Context(), c.want.ID))
 			left, err := s.client.PTTL(t.Context(), transferKey(c.want.ID)).Result()
 			if err != nil || (left < 0) != (c.life == 0) || c.life > 0 && (left > c.life || left < c.life-10*time.Minute) {
 				t.Errorf("%s: got %v until the end, %v; want %v", c.want.ID, left, err, c.life)
@@ -106,9 +102,7 @@ func TestTransfersAreRestored(t *testing.T) {
 	older := claimed
 	older.Claim = token.Claim{}
 	expect.OK(t, s.RestoreTransfer(t.Context(), older))
-	if got, err := s.LoadTransfer(t.Context(), claimed.ID); err != nil || got != claimed {
-		t.Errorf("from before the claim: got %+v, %v; want %+v", got, err, claimed)
-	}
+	expect.Value(t, claimed, "from before the claim")(s.LoadTransfer(t.Context(), claimed.ID))
 	broken := used
 	broken.ID = "broken"
 	expect.OK(t, s.client.Set(t.Context(), transferKey(broken.ID), "no hash", 0).Err())

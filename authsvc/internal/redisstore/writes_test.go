@@ -50,9 +50,8 @@ func TestAServerThatTakesNoWritesIsToldOf(t *testing.T) {
 			if strings.Contains(told, "refuses writes") != (step.want != "") || !strings.Contains(told, step.want) {
 				t.Errorf("%s %s: got the warnings %q, want %q in them", setting, step.value, told, step.want)
 			}
-			if got := meter.Read(t)["registry.store.refusing"]; got != step.metric {
-				t.Errorf("%s %s: got the metric %v, want %v", setting, step.value, got, step.metric)
-			}
+			expect.Equal(t, meter.Read(t)["registry.store.refusing"], step.metric, "%s %s, the metric", setting,
+				step.value)
 			expect.Err(t, s.Ready(t.Context()), nil, "%s %s, ready", setting, step.value)
 		}
 	}

@@ -77,7 +77,5 @@ func TestAClaimOfAWrongClockEnds(t *testing.T) {
 func (h *handover) refuse(t *testing.T, r authapi.ChangeOwnerRequest) {
 	t.Helper()
 	r.TransferHash = authapi.Hash("x")
-	if _, err := h.ChangeOwner(t.Context(), r, now); fault.KindOf(err) != fault.Forbidden {
-		t.Errorf("a wrong token: got %v, want kind Forbidden", err)
-	}
+	expect.FaultOf(t, fault.Forbidden, "a wrong token")(h.ChangeOwner(t.Context(), r, now))
 }

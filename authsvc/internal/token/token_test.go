@@ -140,9 +140,7 @@ func TestIssuedTokensAreRandomAndUnknownToAllButTheirHolder(t *testing.T) {
 			AssetID: asset, Broker: "broker", Generation: 1,
 			OwnerHash: authapi.Hash(issued.Token), TransferHash: authapi.Hash(issued.Transfer),
 		}
-		if got, err := sealer.Unseal(issued.Sealed); err != nil || got != want {
-			t.Errorf("got %+v, %v; want %+v", got, err, want)
-		}
+		expect.Value(t, want, "")(sealer.Unseal(issued.Sealed))
 	}
 	if len(store.records) != 0 {
 		t.Errorf("got stored records %v, want none", store.records)
@@ -360,16 +358,12 @@ func TestTokensAreIssuedAgainToWhoHasTheSeed(t *testing.T) {
 			}
 			seen[token] = true
 		}
-		if again, err := s.IssueAgain(c.asset, "broker", []byte(c.seed)); err != nil || again != issued {
-			t.Errorf("the same seed again: got %+v, %v; want %+v", again, err, issued)
-		}
+		expect.Value(t, issued, "the same seed again")(s.IssueAgain(c.asset, "broker", []byte(c.seed)))
 		want := Record{
 			AssetID: c.asset, Broker: "broker", Generation: 1,
 			OwnerHash: authapi.Hash(issued.Token), TransferHash: authapi.Hash(issued.Transfer),
 		}
-		if got, err := sealer.Unseal(issued.Sealed); err != nil || got != want {
-			t.Errorf("got %+v, %v; want %+v", got, err, want)
-		}
+		expect.Value(t, want, "")(sealer.Unseal(issued.Sealed))
 	}
 	if len(store.records) != 0 {
 		t.Errorf("got stored records %v, want none", store.records)

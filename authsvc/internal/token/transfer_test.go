@@ -67,9 +67,7 @@ func TestAnAssetChangesHands(t *testing.T) {
 	}
 	want := authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), AssetID: asset}
 	// The calls of the method `is` above have shown the asset's new record to the service.
-	if got, err := h.read("", now); err != nil || got != want {
-		t.Errorf("the transfer: got %+v, %v; want %+v", got, err, want)
-	}
+	expect.Value(t, want, "the transfer")(h.read("", now))
 }
 
 // read returns the transfer of h.made. The argument `sealed` is the asset's sealed record, or "".
@@ -83,9 +81,7 @@ func (h *handover) read(sealed string, now time.Time) (authapi.TransferResponse,
 func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
 	for name, tell := range map[string]func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest){
 		"its request is repeated": func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest) {
-			if _, err := h.ChangeOwner(t.Context(), loser, now); fault.KindOf(err) != fault.Forbidden {
-				t.Errorf("got %v, want kind Forbidden", err)
-			}
+			expect.FaultOf(t, fault.Forbidden, "")(h.ChangeOwner(t.Context(), loser, now))
 		},
 		"it is read": func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest) {
 			if _, err := h.Transfer(t.Context(),
@@ -105,19 +101,14 @@ func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
 			expect.Get(h.ChangeOwner(t.Context(), loser, now))(t)
 			want := authapi.TransferResponse{ID: other.ID, Date: now.Add(-time.Hour).UnixMicro(), Claimed: asset}
 			read := authapi.ReadTransferRequest{ID: other.ID, Sealed: loser.Sealed}
-			if got, err := h.Transfer(t.Context(), read, now); err != nil || got != want {
-				t.Errorf("before the asset is written: got %+v, %v; want %+v", got, err, want)
-			}
+			expect.Value(t, want, "before the asset is written")(h.Transfer(t.Context(), read, now))
 			loser.Sealed = won.Sealed // the asset now has the record of the winning transfer
 			tell(t, h, loser)
 			want.Claimed = ""
-			if got, err := h.Transfer(t.Context(), authapi.ReadTransferRequest{ID: other.ID}, now); err != nil || got != want {
-				t.Errorf("the other transfer: got %+v, %v; want %+v", got, err, want)
-			}
+			expect.Value(t, want, "the other transfer")(h.Transfer(t.Context(),
+				authapi.ReadTransferRequest{ID: other.ID}, now))
 			want = authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), AssetID: asset}
-			if got, err := h.read("", now); err != nil || got != want {
-				t.Errorf("the winner's transfer: got %+v, %v; want %+v", got, err, want)
-			}
+			expect.Value(t, want, "the winner's transfer")(h.read("", now))
 		})
 	}
 }
@@ -127,18 +118,15 @@ func TestAClaimWithoutAWriteEnds(t *testing.T) {
 	h := newHandover(t)
 	expect.Get(h.ChangeOwner(t.Context(), h.request(), now))(t)
 	for _, c := range []struct {
-		at      time.Time
-		sealed  string
-		claimed string
+		at              time.Time
+		sealed, claimed string
 	}{
 		{now.Add(claimTime - time.Microsecond), h.issued.Sealed, asset},
 		{now.Add(claimTime), "", asset}, // without the asset's record, it is not known whether the asset was written
 		{now.Add(claimTime), h.issued.Sealed, ""},
 	} {
 		want := authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), Claimed: c.claimed}
-		if got, err := h.read(c.sealed, c.at); err != nil || got != want {
-			t.Errorf("after %s: got %+v, %v; want %+v", c.at.Sub(now), got, err, want)
-		}
+		expect.Value(t, want, "after %s", c.at.Sub(now))(h.read(c.sealed, c.at))
 	}
 }
 
@@ -174,9 +162,7 @@ func TestWhateverIsInterruptedIsHealedByARepeat(t *testing.T) {
 	clear(h.store.transfers)
 	again := h.request()
 	again.Sealed = first.Sealed
-	if third, err := h.ChangeOwner(t.Context(), again, now); err != nil || third != first {
-		t.Errorf("repeated after the asset is written: got %+v, %v; want %+v", third, err, first)
-	}
+	expect.Value(t, first, "repeated after the asset is written")(h.ChangeOwner(t.Context(), again, now))
 }
 
 func TestATransferThatNobodyClaimsExpires(t *testing.T) {
@@ -198,15 +184,11 @@ func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 
 	h = newHandover(t)
 	first, err := h.ChangeOwner(t.Context(), h.request(), last)
-	if err != nil {
-		t.Fatalf("claimed just before the expiry: got %v, want no error", err)
-	}
+	expect.Must(t, err, "claimed just before the expiry")
 	// The asset is not written. The claim delays the transfer's expiry by the time in the constant `lifetime`.
 	last = last.Add(lifetime - time.Microsecond)
 	expect.OK(t, h.Sweep(t.Context(), last))
-	if second, err := h.ChangeOwner(t.Context(), h.request(), last); err != nil || second != first {
-		t.Errorf("repeated after the expiry: got %+v, %v; want %+v", second, err, first)
-	}
+	expect.Value(t, first, "repeated after the expiry")(h.ChangeOwner(t.Context(), h.request(), last))
 	if _, err := h.read(first.Sealed, last); err != nil { // the asset was written with the record in first.Sealed
 		t.Fatal(err)
 	}
@@ -281,13 +263,9 @@ func TestOnlyTheSameRequestIsRepeated(t *testing.T) {
 	same, token, broker := h.request(), h.request(), h.request()
 	same.Sealed, token.Sealed, broker.Sealed = changed.Sealed, changed.Sealed, changed.Sealed
 	token.TransferHash, broker.Broker = authapi.Hash("x"), "third"
-	if got, err := h.ChangeOwner(t.Context(), same, now); err != nil || got != changed {
-		t.Errorf("the same request: got %+v, %v; want %+v", got, err, changed)
-	}
+	expect.Value(t, changed, "the same request")(h.ChangeOwner(t.Context(), same, now))
 	for name, r := range map[string]authapi.ChangeOwnerRequest{"another token": token, "another broker": broker} {
-		if got, err := h.ChangeOwner(t.Context(), r, now); fault.KindOf(err) != fault.Forbidden {
-			t.Errorf("%s: got %+v, %v; want kind Forbidden", name, got, err)
-		}
+		expect.FaultOf(t, fault.Forbidden, "%s", name)(h.ChangeOwner(t.Context(), r, now))
 	}
 }
 
@@ -301,7 +279,5 @@ func TestARestoredAssetIsHandedOverAgain(t *testing.T) {
 		t.Fatalf("got %+v, %v; want the transfer used for the asset", got, err)
 	}
 	delete(h.store.records, asset)
-	if got, err := h.ChangeOwner(t.Context(), h.request(), now); err != nil || got != changed {
-		t.Errorf("got %+v, %v; want %+v", got, err, changed)
-	}
+	expect.Value(t, changed, "")(h.ChangeOwner(t.Context(), h.request(), now))
 }

@@ -63,9 +63,7 @@ func TestAMirrorIsReadyOnlyWithoutDoubts(t *testing.T) {
 		}
 		k.fresh.Restart(time.Now().Add(time.Minute)) // the copy does not get old during the test
 		k.checker.Store(&checker{log: discard})
-		if err := k.ready(t.Context()); err != nil {
-			t.Fatalf("%s: before it, got %v, want no error", c.name, err)
-		}
+		expect.Must(t, k.ready(t.Context()), "%s: before it", c.name)
 		c.come(k)
 		if err := k.ready(t.Context()); fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v, want a fault of kind Unavailable with %q", c.name, err, c.says)

@@ -216,9 +216,7 @@ func TestFollowKeepsItsPosition(t *testing.T) {
 		{"without a position, from the beginning", "1\ta\tpending\to\tx?y\n"},
 		{"from the stored position", ""},
 	} {
-		if got, err := run(t, follow...); err != nil || got != c.want {
-			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
-		}
+		expect.Value(t, c.want, "%s", c.name)(run(t, follow...))
 	}
 	expect.NoDiff(t, cmp.Diff([]string{end, first, end, second}, api.seen()), "the requests differ")
 	// The position belongs to the data of another server.

@@ -24,9 +24,8 @@ func verified(t *testing.T) string {
 	text, err := os.ReadFile(messages)
 	expect.OK(t, err)
 	var all []struct {
-		Name  string
-		Body  string
-		Right bool
+		Name, Body string
+		Right      bool
 	}
 	expect.OK(t, json.Unmarshal(text, &all))
 	var lines strings.Builder

@@ -152,9 +152,8 @@ func fromAnyOrigin(h http.Handler) http.Handler {
 // fault handles POST /fault, after which the proxy makes the next requests fail.
 func (s *stage) fault(w http.ResponseWriter, r *http.Request) {
 	var f struct {
-		Status int
-		Times  int
-		After  bool
+		Status, Times int
+		After         bool
 	}
 	if err := json.NewDecoder(r.Body).Decode(&f); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)

@@ -74,9 +74,8 @@ func TestTypesOfTheTypeScriptClientAreThoseOfTheDocument(t *testing.T) {
 	expect.OK(t, err)
 	got, err := os.ReadFile(filepath.Join(typescript, "src", "schema.ts"))
 	expect.OK(t, err)
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("src/schema.ts differs; run `npm ci && npm run generate` there (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(string(want), string(got)),
+		"src/schema.ts differs; run `npm ci && npm run generate` there")
 }
 
 func TestTypeScriptClientPassesItsOwnTests(t *testing.T) {

@@ -180,9 +180,7 @@ func (s *stack) crash(t testing.TB, name string) {
 		t.Fatalf("got process %d, %v of %s, want its id", pid, err, name)
 	}
 	before := docker(t, "inspect", "--format", "{{.State.StartedAt}}", s.container(t, name))
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatalf("kill %s: %v", name, err)
-	}
+	expect.Must(t, syscall.Kill(pid, syscall.SIGKILL), "kill %s", name)
 	await(t, "a new start of "+name, func() bool {
 		return docker(t, "inspect", "--format", "{{.State.StartedAt}}", s.container(t, name)) != before
 	})

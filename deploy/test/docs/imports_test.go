@@ -59,9 +59,7 @@ func TestImportsPointOneWay(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-f", form, "asset-registry/...", "asset-registry.example/client/...")
 	list.Dir = root
 	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("list packages: %v", err)
-	}
+	expect.Must(t, err, "list packages")
 	levels := map[int]int{}
 	for line := range strings.Lines(string(out)) {
 		packages := strings.Fields(line)

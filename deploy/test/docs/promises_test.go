@@ -180,16 +180,14 @@ func TestLostPromisesAreFound(t *testing.T) {
 		"```\nnever\n```\n- Text `all. Any` is\n  short.\n- Each one has `x`.\n\nA table §rows:\n\n| any | all |\n\nA list:\n\n| each |\n"+
 		"| at most §two |\n| `once` |\n", []string{"Ask once", "All of it", "no such"})
 	expect.NoDiff(t, cmp.Diff([]string{"end", "rows", "two"}, names), "the names")
-	if diff := cmp.Diff([]string{"`GET`s read all.", "- Each one has `x`.", "| each |"}, nameless); diff != "" {
-		t.Errorf("the sentences without a name differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"`GET`s read all.", "- Each one has `x`.", "| each |"}, nameless),
+		"the sentences without a name differ")
 	expect.NoDiff(t, cmp.Diff([]string{"All of it", "Ask once"}, used), "the phrases")
 	tests := map[string][]string{}
 	wrong := readBy("x.go", "// TestA is one.\n// Promises: end, two\nfunc TestA(t *testing.T) {}\n\n// Promises: rows\n// and more\n"+
 		"func helper() {}\n\n// Promises: gone\nfunc (a api) testB() {}\n\n// Promises: late\nfunc testC() {}\n", tests)
-	if diff := cmp.Diff([]string{"x.go: helper", "x.go: (a api) testB"}, wrong); diff != "" {
-		t.Errorf("the functions that are no tests differ (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"x.go: helper", "x.go: (a api) testB"}, wrong),
+		"the functions that are no tests differ")
 	want := map[string][]string{"end": {"x.go: TestA"}, "two": {"x.go: TestA"}, "late": {"x.go: testC"}}
 	expect.NoDiff(t, cmp.Diff(want, tests), "the tests")
 	if got := unread(names, tests); !slices.Equal(got, []string{"rows"}) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // badStart finds a sentence that starts as docs/style.md, "Prose", forbids. A
@@ -73,9 +75,7 @@ func TestBadStartsAreFound(t *testing.T) {
 		"// That's fine, and What is here, too\nThat which begins a line of a document\n"
 	want := []string{"1: What comes", "3: Who asks", "4: Whose key", "5: That one", "6: What a", "7: That one",
 		"8: Who are", "9: What is", "10: What now", "11: What else"}
-	if diff := cmp.Diff(want, badStarts(text)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, badStarts(text)), "")
 	if got := ambiguous("A caller may not see it, which may or may not be so."); len(got) != 1 {
 		t.Errorf(`got %q, want the first "may not" only`, got)
 	}

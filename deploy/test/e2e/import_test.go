@@ -132,9 +132,7 @@ func tokensOf(t *testing.T, access string) map[string]string {
 	tokens := map[string]string{}
 	for line := range strings.Lines(string(content)) {
 		var e map[string]any
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("the line %q: %v", line, err)
-		}
+		expect.Must(t, json.Unmarshal([]byte(line), &e), "the line %q", line)
 		if token := text(at(e, "access.token")); token != "" {
 			tokens[text(at(e, "data.id"))] = token
 		}

@@ -92,9 +92,7 @@ func TestARollingRestartLosesNoRequest(t *testing.T) {
 	for _, m := range f.members {
 		time.Sleep(3 * time.Second) // wait until every process has noticed that the restarted one is back
 		before := done.Load()
-		if err := m.process.Stop(); err != nil {
-			t.Errorf("%s: %v", m.name, err)
-		}
+		expect.Nil(t, m.process.Stop(), "%s", m.name)
 		f.start(t, m)
 		if done.Load() == before {
 			t.Errorf("got no answer while a %s restarted, want some", m.name)

@@ -131,9 +131,7 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 func (d *drill) roll(t *testing.T, f *fleet, when string) {
 	t.Helper()
 	for i, m := range f.members {
-		if err := m.process.Stop(); err != nil {
-			t.Errorf("%s: %s: %v", when, m.name, err)
-		}
+		expect.Nil(t, m.process.Stop(), "%s: %s", when, m.name)
 		f.start(t, m)
 		soon(t, "no gateway has a warning", 20*time.Second, func() bool {
 			return !slices.ContainsFunc(d.apis, func(a api) bool {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 const source = `package p
@@ -31,10 +33,7 @@ func admit(n, most int, closed bool, close func() error) (bool, error) {
 
 func TestEachPlaceIsChanged(t *testing.T) {
 	var m maker
-	changed, err := m.mutate("p.go", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	changed := expect.Get(m.mutate("p.go", []byte(source)))(t)
 	var got []string
 	for _, mutant := range m.mutants {
 		got = append(got, mutant.String())
@@ -48,9 +47,7 @@ func TestEachPlaceIsChanged(t *testing.T) {
 		"p.go:9: admit: without: count++",
 		"p.go:11: admit: not: return count == n",
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("changes (-want +got):\n%s", d)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "changes")
 	if _, err := parser.ParseFile(token.NewFileSet(), "p.go", changed, 0); err != nil {
 		t.Errorf("got %v for the changed file, want no error:\n%s", err, changed)
 	}
@@ -62,12 +59,8 @@ func module(t *testing.T, files map[string]string) string {
 	folder := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	t.Chdir(folder)
 	t.Setenv("GOWORK", "off")
@@ -119,9 +112,7 @@ func TestALateTestRunsAgain(t *testing.T) {
 			"func TestBusy(t *testing.T) { if os.Mkdir(\"was\", 0o700) == nil { time.Sleep(time.Hour) } }\n",
 	})
 	tried := &trial{tests: []string{"p"}, work: t.TempDir()}
-	if err := tried.compile(tried.mutate); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, tried.compile(tried.mutate))
 	if got, want := tried.mutants[0].String(), "p/p.go:2: below: not: return n < most"; got != want {
 		t.Fatalf("got the change %s, want %s", got, want)
 	}
@@ -145,18 +136,12 @@ func TestTheGuardsOfStoresAreThere(t *testing.T) {
 		t.Fatalf("got %d guards, %v; want some", len(guards), err)
 	}
 	for _, g := range guards {
-		source, err := os.ReadFile(g.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := expect.Get(os.ReadFile(g.file))(t)
 		if _, err := g.find(source); err != nil {
 			t.Error(err)
 		}
 		test, _, _ := strings.Cut(g.test, "/")
-		tests, err := filepath.Glob(g.in + "/*_test.go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		tests := expect.Get(filepath.Glob(g.in + "/*_test.go"))(t)
 		if !slices.ContainsFunc(tests, func(file string) bool {
 			text, err := os.ReadFile(file)
 			return err == nil && strings.Contains(string(text), "func "+test+"(t *testing.T)")
@@ -187,13 +172,9 @@ func TestALostGuardOfAStoreIsFound(t *testing.T) {
 			"\tkeep(3)\n\tif !refused(2) || used != `if 1 then 2` || last != 7 {\n\t\tt.Error()\n\t}\n}\n",
 		lists + "stores.txt": rows,
 	})
-	if survived, err := tryStores(""); err != nil || survived != 1 {
-		t.Errorf("got %d guards that no test sees, %v; want 1", survived, err)
-	}
+	expect.Value(t, 1, "")(tryStores(""))
 	less := []byte("package p\nfunc refused(n int) bool { return n%2 == 0 }\n")
-	if err := os.WriteFile("p/p.go", less, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile("p/p.go", less, 0o600))
 	if _, err := tryStores(""); err == nil {
 		t.Error("a guard that is not there: got no error, want one")
 	}
@@ -204,14 +185,9 @@ func TestALostGuardOfAStoreIsFound(t *testing.T) {
 func TestNothingOutlivesATest(t *testing.T) {
 	parent := exec.Command("bash", "-c", "set -m; sleep 600 >/dev/null 2>&1 & echo $!")
 	parent.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	out, err := parent.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Get(parent.Output())(t)
 	left := strings.TrimSpace(string(out))
-	if err := endSession(parent.Process.Pid); err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, endSession(parent.Process.Pid))
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		// An error does not matter: ps fails if the process does not exist any more.
 		state, _ := exec.Command("ps", "-o", "stat=", "-p", left).Output()

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // onlySimulated has the guards of simulations that no store has. The values are the reasons.
@@ -27,10 +29,7 @@ var named = regexp.MustCompile(`\((\w+)\)$`)
 // the guards that stores.txt leaves out in the stores.
 func TestEachSimulatedGuardIsLeftOutOfAStore(t *testing.T) {
 	t.Chdir("../../..")
-	guards, err := storeGuards()
-	if err != nil {
-		t.Fatal(err)
-	}
+	guards := expect.Get(storeGuards())(t)
 	var simulated []string
 	for _, name := range []string{"feed", "publiclog", "webhook"} {
 		found := simulatedIn(t, "assetsvc/internal/"+name)
@@ -88,15 +87,9 @@ func unmatched(simulated []string, guards []guard, only map[string]string) (faul
 // simulatedIn returns the names of the constants of type guard in the tests of a package.
 func simulatedIn(t *testing.T, folder string) (names []string) {
 	t.Helper()
-	files, err := filepath.Glob(folder + "/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(filepath.Glob(folder + "/*_test.go"))(t)
 	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := expect.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 		for _, d := range parsed.Decls {
 			group, _ := d.(*ast.GenDecl)
 			if group == nil || group.Tok != token.CONST {

@@ -67,9 +67,7 @@ func TestTheCertificateComesFromAnAuthority(t *testing.T) {
 	s := newSecured(t, 90*24*3600)
 	output := &processes.Output{}
 	p := s.start(t, output)
-	if err := output.Await(t.Context(), "the certificate cannot be got or renewed"); err != nil {
-		t.Fatalf("the authority is away: %v", err)
-	}
+	expect.Must(t, output.Await(t.Context(), "the certificate cannot be got or renewed"), "the authority is away")
 	if failed, expires := s.told(t, "registry_tls_renewals_total", `result="failed"`),
 		s.told(t, "registry_tls_expires_seconds"); failed != "1" || expires != "0" {
 		t.Errorf("the authority is away: got %q failures and the end %q, want 1 and 0", failed, expires)

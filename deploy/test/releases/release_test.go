@@ -81,9 +81,7 @@ func checkSums(t *testing.T, dist, key string) {
 	sums := func() (string, error) { return try(t, dist, "sha256sum", "--check", "--quiet", "SHA256SUMS") }
 	all := len(files(t, dist)) - 1
 	want := fmt.Sprintf("%d of %d files are here, as asset-registry.example/release signed them\n", all, all)
-	if got, err := verify(); err != nil || got != want {
-		t.Errorf("verify-release: got %q, %v, want %q", got, err, want)
-	}
+	expect.Value(t, want, "verify-release")(verify())
 	if got, err := sums(); err != nil {
 		t.Errorf("sha256sum: got %q, %v, want success", got, err)
 	}
@@ -193,9 +191,7 @@ func upgrade(t *testing.T, dist, next string) {
 		output := &processes.Output{}
 		p, err := processes.Start(t.Context(), addr, output, "chroot", bare, "/registry", "serve", "--sandbox", "--no-limits",
 			"--addr", addr, "--data", "/data")
-		if err != nil {
-			t.Fatalf("%s: %v", c.when, err)
-		}
+		expect.Must(t, err, "%s", c.when)
 		s.goOn(c.when)
 		run(t, ".", "chroot", bare, "/registry", "health", "http://"+addr+"/readyz")
 		if err := p.Stop(); err != nil {

@@ -68,9 +68,7 @@ func (s *story) goOn(when string) {
 	s.t.Helper()
 	must := func(what string, err error) {
 		s.t.Helper()
-		if err != nil {
-			s.t.Fatalf("%s: %s: got %v, want success", when, what, err)
-		}
+		expect.Must(s.t, err, "%s: %s", when, what)
 	}
 	ctx := s.t.Context()
 	for _, a := range s.assets {

@@ -58,9 +58,7 @@ func TestOneProcessIsUpgradedAndTakenBack(t *testing.T) {
 	for _, c := range []struct{ when, bin string }{{"before", before}, {"upgraded", *bin}, {"taken back", before}} {
 		output := &processes.Output{}
 		p, err := processes.Standalone(t.Context(), c.bin, addr, data, output)
-		if err != nil {
-			t.Fatalf("%s: %v", c.when, err)
-		}
+		expect.Must(t, err, "%s", c.when)
 		s.goOn(c.when)
 		if err := p.Stop(); err != nil {
 			t.Errorf("%s: got %v at the end, want exit code 0; the output is %s", c.when, err, output)

@@ -15,6 +15,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/needtest"
+	"asset-registry/shared/testing/expect"
 )
 
 // costly returns queries that cost as much as possible, within the limits and beyond them.
@@ -46,13 +47,8 @@ func costly() []string {
 func TestHostileSearchersDelayOthersAndNothingElse(t *testing.T) {
 	s := newStage(t)
 	for i := range 50 {
-		created, err := s.registry.Create(t.Context(), asset(fmt.Sprint("Будинок ", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.registry.Publish(t.Context(), created.Asset.ID, client.Write{Token: created.Access.Token}); err != nil {
-			t.Fatal(err)
-		}
+		created := expect.Get(s.registry.Create(t.Context(), asset(fmt.Sprint("Будинок ", i))))(t)
+		expect.Get(s.registry.Publish(t.Context(), created.Asset.ID, client.Write{Token: created.Access.Token}))(t)
 	}
 	s.awaitEqual(t)
 	ctx, end := context.WithTimeout(t.Context(), 5*time.Second)
@@ -97,13 +93,8 @@ func TestHostileSearchersDelayOthersAndNothingElse(t *testing.T) {
 func TestNoQuestionCostsMuch(t *testing.T) {
 	s := newStage(t)
 	for i := range 20 {
-		created, err := s.registry.Create(t.Context(), asset(fmt.Sprint("Опис будинку ", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.registry.Publish(t.Context(), created.Asset.ID, client.Write{Token: created.Access.Token}); err != nil {
-			t.Fatal(err)
-		}
+		created := expect.Get(s.registry.Create(t.Context(), asset(fmt.Sprint("Опис будинку ", i))))(t)
+		expect.Get(s.registry.Publish(t.Context(), created.Asset.ID, client.Write{Token: created.Access.Token}))(t)
 	}
 	s.awaitEqual(t)
 	const times = 20
@@ -132,10 +123,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	var ticks int64 // one tick is 10 ms
 	for _, field := range fields[11:13] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := expect.Get(strconv.ParseInt(field, 10, 64))(t)
 		ticks += n
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond

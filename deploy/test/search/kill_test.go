@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 var kills = flag.Int("kills", 8, "times that the search service is killed")
@@ -24,14 +26,10 @@ func TestAfterEachKillTheIndexIsTheFeed(t *testing.T) {
 		var writing sync.WaitGroup
 		writing.Go(func() { s.write(ctx, t) })
 		time.Sleep(time.Duration(50+r.IntN(900)) * time.Millisecond)
-		if err := s.service.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.service.Kill())
 		switch n % 4 {
 		case 2: // remove the index
-			if err := os.RemoveAll(s.dir); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.RemoveAll(s.dir))
 		case 3: // damage the index
 			spoil(t, s.dir)
 		}
@@ -46,17 +44,9 @@ func TestAfterEachKillTheIndexIsTheFeed(t *testing.T) {
 // spoil cuts off the end of each file of the index.
 func spoil(t *testing.T, dir string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(filepath.Glob(filepath.Join(dir, "*")))(t)
 	for _, name := range files {
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(name, info.Size()*2/3); err != nil {
-			t.Fatal(err)
-		}
+		info := expect.Get(os.Stat(name))(t)
+		expect.OK(t, os.Truncate(name, info.Size()*2/3))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/testing/expect"
 )
 
 var bin = flag.String("bin", "", "folder of the programs")
@@ -38,11 +39,8 @@ func newStageIn(t *testing.T, dir string) *stage {
 		t.Fatal("name the folder of the programs with -bin; make test-search does so")
 	}
 	s := &stage{of: free(t), addr: free(t), dir: dir}
-	registry, err := processes.Standalone(t.Context(), *bin, s.of, filepath.Join(t.TempDir(), "data"), &s.output,
-		"--no-search", "--snapshot-interval", "2s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	registry := expect.Get(processes.Standalone(t.Context(), *bin, s.of, filepath.Join(t.TempDir(), "data"), &s.output,
+		"--no-search", "--snapshot-interval", "2s"))(t)
 	t.Cleanup(func() { stop(t, registry) })
 	s.registry, s.search = newClient(t, s.of, "broker"), newClient(t, s.addr, "")
 	s.start(t)
@@ -52,26 +50,18 @@ func newStageIn(t *testing.T, dir string) *stage {
 
 func free(t *testing.T) string {
 	t.Helper()
-	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := expect.Get(porttest.FreeAddr())(t)
 	return addr
 }
 
 func stop(t *testing.T, p *processes.Process) {
 	t.Helper()
-	if err := p.Stop(); err != nil {
-		t.Errorf("stop: %v", err)
-	}
+	expect.Nil(t, p.Stop(), "stop")
 }
 
 func newClient(t *testing.T, addr, key string) *client.Client {
 	t.Helper()
-	c, err := client.New(client.Config{URL: "http://" + addr, Key: client.Secret(key)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Get(client.New(client.Config{URL: "http://" + addr, Key: client.Secret(key)}))(t)
 	return c
 }
 

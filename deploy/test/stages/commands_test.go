@@ -100,9 +100,7 @@ func listed(t *testing.T, expression []string) (folders []string) {
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", "go list -f '{{.Dir}}' "+expression[1])
 	cmd.Dir = root
 	printed, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", expression[1], err)
-	}
+	expect.Must(t, err, "%s", expression[1])
 	absolute, err := filepath.Abs(root)
 	expect.OK(t, err)
 	for _, folder := range strings.Fields(string(printed)) {
@@ -121,7 +119,5 @@ func TestCommandsAreRead(t *testing.T) {
 		{text: "go test ./d -skip=x`, or more", packages: []string{"d"}, patterns: map[string]string{"-skip": "x"}},
 		{text: `go test  	-bench "y z" ./e | tail`, packages: []string{"e"}, patterns: map[string]string{"-bench": "y z"}},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(testCommand{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(testCommand{})), "")
 }

@@ -115,9 +115,7 @@ func limitsOfLines(t *testing.T, text string) map[string]int {
 	for line := range strings.Lines(text) {
 		var kind string
 		var n int
-		if _, err := fmt.Sscan(line, &kind, &n); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
+		expect.MustOf(t, "%q", line)(fmt.Sscan(line, &kind, &n))
 		limits[kind] = n
 	}
 	return limits
@@ -135,8 +133,6 @@ func git(t *testing.T, args ...string) string {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = "../../.."
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("git %s: %v", strings.Join(args, " "), err)
-	}
+	expect.Must(t, err, "git %s", strings.Join(args, " "))
 	return string(out)
 }

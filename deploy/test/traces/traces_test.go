@@ -27,6 +27,7 @@ import (
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/testing/expect"
 )
 
 // registry is three services on real stores, connected by HTTP. It keeps their logs, spans and metrics.
@@ -46,21 +47,15 @@ func start(t *testing.T, share float64) *registry {
 	log := slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	secrets := keyring.Ring{bytes.Repeat([]byte("traces"), 6)}
 
-	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: redistest.Start(t).URL(), Secrets: secrets,
-		Sandbox: true, Log: log.With("service", "authsvc"), Telemetry: told})
-	if err != nil {
-		t.Fatal(err)
-	}
+	auth := expect.Get(authsvc.New(t.Context(), authsvc.Config{Store: redistest.Start(t).URL(), Secrets: secrets,
+		Sandbox: true, Log: log.With("service", "authsvc"), Telemetry: told}))(t)
 	t.Cleanup(func() { auth.Close() })
 	authURL := serve(t, auth.Handler())
-	assets, err := assetsvc.New(t.Context(), assetsvc.Config{
+	assets := expect.Get(assetsvc.New(t.Context(), assetsvc.Config{
 		Store:        mongotest.Start(t).URI(t, fmt.Sprintf("traces%d", time.Now().UnixNano())),
 		StoreTimeout: 10 * time.Second,
 		AuthURLs:     []string{authURL}, Secrets: secrets, Log: log.With("service", "assetsvc"), Telemetry: told,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() { assets.Close() })
 	edge, err := gateway.New(t.Context(), gateway.Config{
 		AssetsURLs: []string{serve(t, assets.Handler())}, AuthURLs: []string{authURL}, Secrets: secrets,
@@ -87,24 +82,15 @@ func serve(t *testing.T, handler http.Handler) string {
 // send sends a request and returns its status, headers and body.
 func (r *registry) send(t *testing.T, method, path, token, body string) (int, http.Header, string) {
 	t.Helper()
-	req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := expect.Get(http.NewRequest(method, r.url+path, strings.NewReader(body)))(t)
 	req.SetBasicAuth("broker", "")
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Access-Token", token)
 	req.Header.Set("X-Request-ID", "named-by-the-client")
 	req.Header.Set("Traceparent", "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, resp.Header, string(text)
 }
 
@@ -208,9 +194,7 @@ server POST /api/2.5/assets
 		Access struct{ Token string }
 		Data   struct{ ID string }
 	}
-	if err := json.Unmarshal([]byte(text), &created); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(text), &created))
 	path := "/api/2.5/assets/" + created.Data.ID
 	status, header, _ = r.send(t, "PATCH", path, strings.Repeat("0", 32), `{"data":{"title":"x"}}`)
 	if status != http.StatusForbidden {
@@ -230,9 +214,7 @@ server PATCH /api/2.5/assets/:id
           client eval
 `)
 	for _, s := range r.spans.GetSpans() {
-		if s.Status.Description != "" {
-			t.Errorf("span %s: got the description %q, want none", s.Name, s.Status.Description)
-		}
+		expect.Equal(t, s.Status.Description, "", "span %s, the description", s.Name)
 	}
 	if !strings.Contains(r.log.String(), `"trace_id":"`+trace+`"`) ||
 		!strings.Contains(r.log.String(), `"request_id":"named-by-the-client"`) {
@@ -255,9 +237,7 @@ func TestAnUnsampledRequestHasNoSpan(t *testing.T) {
 func (r *registry) measured(t *testing.T) (series []string) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := r.metrics.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.metrics.Collect(t.Context(), &all))
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
 			histogram, ok := m.Data.(metricdata.Histogram[float64])
@@ -316,23 +296,15 @@ func (r *registry) lines(trace string) (lines []string) {
 
 func TestAStreamHasItsSpanAndLogLineAndNoDuration(t *testing.T) {
 	r := start(t, 1)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/api/2.5/assets", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := expect.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/api/2.5/assets", nil))(t)
 	req.Header.Set("Accept", "text/event-stream")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Get(http.DefaultClient.Do(req))(t)
 	first := make([]byte, len("retry: "))
 	if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != "retry: " {
 		t.Fatalf("got %q, %v, want a stream that begins with retry", first, err)
 	}
 	trace := resp.Header.Get("X-Trace-ID")
-	if err := resp.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, resp.Body.Close())
 	const want = "server GET /api/2.5/assets\n  server GET /feed/2.5/page\n    client find clock\n"
 	var tree string
 	var lines []string
@@ -363,9 +335,7 @@ func TestTheFeedHasItsMetrics(t *testing.T) {
 	var found []string
 	for range 500 { // the asset service measures twice a second
 		var all metricdata.ResourceMetrics
-		if err := r.metrics.Collect(t.Context(), &all); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, r.metrics.Collect(t.Context(), &all))
 		found = nil
 		for _, scope := range all.ScopeMetrics {
 			for _, m := range scope.Metrics {
@@ -391,9 +361,7 @@ func TestTelemetryHasNoSecrets(t *testing.T) {
 		Access struct{ Token, Transfer string }
 		Data   struct{ ID string }
 	}
-	if err := json.Unmarshal([]byte(text), &created); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(text), &created))
 	path := "/api/2.5/assets/" + created.Data.ID
 	for _, token := range []string{canary, created.Access.Token} {
 		for _, where := range []struct{ query, header, body string }{
@@ -405,9 +373,7 @@ func TestTelemetryHasNoSecrets(t *testing.T) {
 		}
 	}
 	var all metricdata.ResourceMetrics
-	if err := r.metrics.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.metrics.Collect(t.Context(), &all))
 	told = append(told, fmt.Sprintf("%+v", all), fmt.Sprintf("%+v", r.spans.GetSpans()), r.log.String())
 	for _, text := range told {
 		for _, secret := range []string{canary, created.Access.Token, created.Access.Transfer, "YnJva2VyOg"} {

@@ -35,10 +35,8 @@ func twoFiles(t *testing.T) (*Store, string) {
 	s, err := Open(path, nil, nil)
 	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
-	if err := errors.Join(s.Create(t.Context(), of(1, file.Registered, 0)), s.Create(t.Context(), of(2, file.Stored, 7)),
-		s.SetReading(t.Context(), file.Reading{Position: 1, Complete: at})); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Create(t.Context(), of(1, file.Registered, 0)), s.Create(t.Context(), of(2, file.Stored, 7)),
+		s.SetReading(t.Context(), file.Reading{Position: 1, Complete: at}))
 	return s, path
 }
 
@@ -94,7 +92,7 @@ func TestAFailureIsNoAnswer(t *testing.T) {
 // change changes each value of a bucket.
 func change(t *testing.T, s *Store, bucket []byte, to func(value []byte) []byte) {
 	t.Helper()
-	if err := s.file.Update(func(tx *bbolt.Tx) (err error) {
+	expect.OK(t, s.file.Update(func(tx *bbolt.Tx) (err error) {
 		values := map[string][]byte{}
 		_ = tx.Bucket(bucket).ForEach(func(key, value []byte) error {
 			values[string(key)] = to(bytes.Clone(value))
@@ -104,9 +102,7 @@ func change(t *testing.T, s *Store, bucket []byte, to func(value []byte) []byte)
 			err = errors.Join(err, tx.Bucket(bucket).Put([]byte(key), value))
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // withSum returns the value of a file that has the given JSON.
@@ -220,16 +216,14 @@ func TestWhatCannotBeStoredIsAFault(t *testing.T) {
 // TestManyFaultsAreEnough checks a store in which the caller refuses every file. The check must end at maxFaults.
 func TestManyFaultsAreEnough(t *testing.T) {
 	s, path := twoFiles(t)
-	if err := s.file.Update(func(tx *bbolt.Tx) error {
+	expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error {
 		for n := range maxFaults {
 			if err := put(tx, file.File{}, of(100+n, file.Stored, 1)); err != nil {
 				return err
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	expect.OK(t, s.Close())
 	if got := Check(path, nil, func(file.File) error { return errors.New("refused") }); len(got) != maxFaults {
 		t.Errorf("got %d faults, want %d", len(got), maxFaults)

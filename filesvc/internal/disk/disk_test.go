@@ -53,9 +53,8 @@ func TestADiskThatHangsKeepsFewCalls(t *testing.T) {
 			t.Errorf("got %d calls, %d of them pending, and %d refusals; want %d, all of them, and 5000",
 				begun.Load(), pending.Load(), unavailable.Load(), callsAtOnce)
 		}
-		if err := d.Try(t.Context(), func() error { return nil }); fault.KindOf(err) != fault.Unavailable {
-			t.Errorf("after the clients have their answers: got %v, want the places still taken", err)
-		}
+		expect.Fault(t, d.Try(t.Context(), func() error { return nil }), fault.Unavailable,
+			"after the clients have their answers")
 		close(hangs)
 		synctest.Wait()
 		expect.Equal(t, closed.Load(), callsAtOnce, "results closed")

@@ -99,9 +99,7 @@ func TestTheSweepTakesWhatUploadsLeft(t *testing.T) {
 		if err != nil || left == c.swept || (done.Blobs == 1) != (c.swept && c.file.State != Removed) {
 			t.Errorf("%s: got %+v, %v and the bytes: %t, want swept: %t", c.name, done, err, left, c.swept)
 		}
-		if got := b.memory.files[id].Swept; got != c.notes {
-			t.Errorf("%s: got %d notes of it in the file, want %d", c.name, got, c.notes)
-		}
+		expect.Equal(t, b.memory.files[id].Swept, c.notes, "%s, notes of it in the file", c.name)
 	}
 }
 

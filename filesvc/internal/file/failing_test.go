@@ -190,9 +190,8 @@ func (u unseekable) Seek(offset int64, whence int) (int64, error) {
 
 func TestASizeThatCannotBeReadIsNone(t *testing.T) {
 	for _, whence := range []int{io.SeekStart, io.SeekEnd} {
-		if size, err := SizeOf(unseekable{open{bytes.NewReader([]byte("x"))}, whence}); !errors.Is(err, errLost) {
-			t.Errorf("whence %d fails: got %d, %v; want %v", whence, size, err, errLost)
-		}
+		expect.ErrOf(t, errLost, "whence %d fails", whence)(SizeOf(unseekable{open{bytes.NewReader([]byte("x"))},
+			whence}))
 	}
 }
 
@@ -261,17 +260,11 @@ func TestWhatIsHeldOrCollectedIsNotShown(t *testing.T) {
 		t.Errorf("held: got %v and %d readings that failed, want Unavailable and 1", err, b.Counts.Unread.Load())
 	}
 	const picture = "00000000000000000000000000000000-0123456789abcdef"
-	if _, err := b.OpenPicture(t.Context(), picture); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("held, a picture: got %v, want Unavailable", err)
-	}
+	expect.FaultOf(t, fault.Unavailable, "held, a picture")(b.OpenPicture(t.Context(), picture))
 	must(t, f, errorOf(b.RemoveAgain(t.Context())))
 	must(t, f, errorOf(b.Open(t.Context(), f)))
-	if got := b.Counts.Unread.Load(); got != 1 {
-		t.Errorf("got %d readings that failed after one that did not, want 1", got)
-	}
-	if _, err := b.OpenPicture(t.Context(), picture); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("a picture without its bytes: got %v, want NotFound", err)
-	}
+	expect.Equal(t, b.Counts.Unread.Load(), 1, "readings that failed after one that did not")
+	expect.FaultOf(t, fault.NotFound, "a picture without its bytes")(b.OpenPicture(t.Context(), picture))
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	delete(b.memory.blobs, f.Blob)

@@ -281,9 +281,7 @@ func TestUploadsAtOnce(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := b.Upload(t.Context(), broker, f.ID, upload("content")); fault.KindOf(err) != fault.Forbidden {
-		t.Errorf("got %v, want that it is there already", err)
-	}
+	expect.FaultOf(t, fault.Forbidden, "")(b.Upload(t.Context(), broker, f.ID, upload("content")))
 	b.has(t, f.ID, "content")
 	expect.Equal(t, len(b.memory.blobs), 1, "blobs")
 }
@@ -341,9 +339,7 @@ func TestQuotas(t *testing.T) {
 	for range 3 {
 		b.register(t, "content")
 	}
-	if _, err := b.Register(t.Context(), broker, sum("x")); fault.KindOf(err) != fault.Forbidden {
-		t.Errorf("got %v, want that too many wait", err)
-	}
+	expect.FaultOf(t, fault.Forbidden, "")(b.Register(t.Context(), broker, sum("x")))
 	expect.ErrOf(t, nil, "another broker")(b.Register(t.Context(), another, sum("x")))
 	b.limits.Waiting = 2 // the operator lowers the limit: waiting files may still be uploaded
 	most := upload("content")
@@ -356,9 +352,7 @@ func TestQuotas(t *testing.T) {
 		must(t, File{}, errorOf(b.Add(t.Context(), broker, upload(large))))
 	}
 	unread := Upload{Body: iotest.ErrReader(errors.New("it was read")), Length: 1}
-	if _, err := b.Add(t.Context(), broker, unread); fault.KindOf(err) != fault.Forbidden {
-		t.Errorf("got %v, want that the files are too large together", err)
-	}
+	expect.FaultOf(t, fault.Forbidden, "")(b.Add(t.Context(), broker, unread))
 }
 
 func TestTitles(t *testing.T) {
@@ -420,10 +414,9 @@ func TestClaims(t *testing.T) {
 	f := b.register(t, "content")
 	claim := Claim{f.MD5, broker.Broker, false}
 	for _, c := range []struct {
-		name  string
-		id    string
-		claim Claim
-		want  fault.Kind
+		name, id string
+		claim    Claim
+		want     fault.Kind
 	}{
 		{"its broker", f.ID, claim, -1},
 		{"another with the signature", f.ID, Claim{f.MD5, another.Broker, true}, -1},

@@ -61,8 +61,7 @@ func (b *bench) looksLike(t *testing.T, what string, f File, want Picture, blobs
 func TestIllustrationsGetPictures(t *testing.T) {
 	away := errors.New("the disk is away")
 	for _, c := range []struct {
-		name           string
-		text           string
+		name, text     string
 		isIllustration bool
 		err            error
 		want           Picture
@@ -95,9 +94,7 @@ func TestIllustrationsGetPictures(t *testing.T) {
 					undrawn, c.calls)
 			}
 			if c.want != Made {
-				if _, err := b.OpenPicture(t.Context(), ""); fault.KindOf(err) != fault.NotFound {
-					t.Errorf("got %v, want NotFound", err)
-				}
+				expect.FaultOf(t, fault.NotFound, "")(b.OpenPicture(t.Context(), ""))
 				return
 			}
 			for name, want := range map[string]string{b.memory.files[f.ID].Small: "small", b.memory.files[f.ID].Large: "large"} {

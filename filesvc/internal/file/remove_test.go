@@ -23,11 +23,10 @@ func TestRemoval(t *testing.T) {
 		files = append(files, f)
 	}
 	for _, c := range []struct {
-		name   string
-		by     identity.Identity
-		id     string
-		reason string
-		want   fault.Kind
+		name       string
+		by         identity.Identity
+		id, reason string
+		want       fault.Kind
 	}{
 		{"a broker", broker, files[0].ID, "x", fault.Forbidden},
 		{"no reason", admin, files[0].ID, "", fault.Invalid},
@@ -47,23 +46,16 @@ func TestRemoval(t *testing.T) {
 		}
 	}
 	for _, f := range files[:2] {
-		if _, err := b.Get(t.Context(), f.ID); fault.KindOf(err) != fault.Gone {
-			t.Errorf("a file with removed bytes: got %v, want Gone", err)
-		}
+		expect.FaultOf(t, fault.Gone, "a file with removed bytes")(b.Get(t.Context(), f.ID))
 	}
 	expect.Equal(t, len(b.memory.blobs), 1, "blobs")
 	claim := Claim{MD5: files[0].MD5, Broker: broker.Broker}
-	if _, err := b.Claim(t.Context(), files[0].ID, claim); fault.KindOf(err) != fault.Invalid {
-		t.Errorf("a document of a removed file: got %v, want Invalid", err)
-	}
-	if _, err := b.Add(t.Context(), broker, upload("content")); fault.KindOf(err) != fault.Forbidden {
-		t.Errorf("the same bytes again: got %v, want Forbidden", err)
-	}
+	expect.FaultOf(t, fault.Invalid, "a document of a removed file")(b.Claim(t.Context(), files[0].ID, claim))
+	expect.FaultOf(t, fault.Forbidden, "the same bytes again")(b.Add(t.Context(), broker, upload("content")))
 	registered, err := b.Register(t.Context(), broker, files[0].MD5)
 	expect.OK(t, err)
-	if _, err := b.Upload(t.Context(), broker, registered.ID, upload("content")); fault.KindOf(err) != fault.Forbidden {
-		t.Errorf("the same bytes registered: got %v, want Forbidden", err)
-	}
+	expect.FaultOf(t, fault.Forbidden, "the same bytes registered")(b.Upload(t.Context(), broker, registered.ID,
+		upload("content")))
 	expect.Equal(t, len(b.memory.blobs), 1, "blobs")
 	if got, err := b.memory.Usage(t.Context(), broker.Broker); err != nil || got.Bytes != files[2].Size {
 		t.Errorf("got %+v, %v, want the bytes of the other file", got, err)
@@ -198,9 +190,7 @@ func TestARemovalTakesNothingElse(t *testing.T) {
 	if got := b.memory.files; got[removed].State != Removed || got[files[1].ID].State != Collected || len(got) != 2 {
 		t.Errorf("files that are collected: got %+v, want one removed and one collected", got)
 	}
-	if _, err := b.Remove(t.Context(), admin, files[1].ID, "x"); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("a file that is collected: got %v, want NotFound", err)
-	}
+	expect.FaultOf(t, fault.NotFound, "a file that is collected")(b.Remove(t.Context(), admin, files[1].ID, "x"))
 	if again, err := b.RemoveAgain(t.Context()); again != 0 || err != nil {
 		t.Errorf("again: got %d files and %v, want none", again, err)
 	}
@@ -230,9 +220,7 @@ func TestARemovalIsAppliedAgain(t *testing.T) {
 	b.memory.fails("remove", away)
 	expect.ErrOf(t, away, "")(b.Remove(t.Context(), admin, f.ID, "x"))
 	b.memory.step = func(string) error { return nil }
-	if _, err := b.Get(t.Context(), f.ID); fault.KindOf(err) != fault.Gone {
-		t.Errorf("got %v, want Gone", err)
-	}
+	expect.FaultOf(t, fault.Gone, "")(b.Get(t.Context(), f.ID))
 	if _, err := b.Collect(t.Context()); err != nil || len(b.memory.blobs) != 0 {
 		t.Errorf("got %v and %d blobs, want none", err, len(b.memory.blobs))
 	}
@@ -267,20 +255,14 @@ func TestRestoredMetadataBringNoRemovedFileBack(t *testing.T) {
 
 			c.restore(b, registered, stored, bytes)
 			for _, want := range []int{1, 0} {
-				if got, err := b.RemoveAgain(t.Context()); got != want || err != nil {
-					t.Errorf("got %d files removed again, %v, want %d", got, err, want)
-				}
+				expect.Value(t, want, "")(b.RemoveAgain(t.Context()))
 			}
-			if _, err := b.Get(t.Context(), registered.ID); fault.KindOf(err) != fault.Gone {
-				t.Errorf("got %v, want Gone", err)
-			}
+			expect.FaultOf(t, fault.Gone, "")(b.Get(t.Context(), registered.ID))
 			got := b.memory.files[registered.ID]
 			if got.RemovedBy != "k9" || got.Reason != "a court has ordered it" || got.SHA256 != stored.SHA256 {
 				t.Errorf("got %+v, want who has removed it, the reason and the SHA-256", got)
 			}
-			if _, err := b.Add(t.Context(), broker, upload("content")); fault.KindOf(err) != fault.Forbidden {
-				t.Errorf("the same bytes again: got %v, want Forbidden", err)
-			}
+			expect.FaultOf(t, fault.Forbidden, "the same bytes again")(b.Add(t.Context(), broker, upload("content")))
 			expect.Equal(t, len(b.memory.blobs), 0, "blobs")
 		})
 	}

@@ -76,9 +76,7 @@ func TestWithoutMongoDBTheStoreIsUnavailable(t *testing.T) {
 	refuse := func(when string) {
 		t.Helper()
 		for name, operation := range operations {
-			if err := operation(t.Context(), s); fault.KindOf(err) != fault.Unavailable {
-				t.Errorf("%s: %s: got %v, want a fault of kind Unavailable", when, name, err)
-			}
+			expect.Fault(t, operation(t.Context(), s), fault.Unavailable, "%s: %s", when, name)
 		}
 	}
 	refuse("before MongoDB is there")
@@ -110,9 +108,7 @@ func TestAWrongAddressEndsTheStart(t *testing.T) {
 		if s == nil {
 			continue
 		}
-		if err := s.Ready(t.Context()); fault.KindOf(err) != fault.Unavailable {
-			t.Errorf("%s: got %v, want a fault of kind Unavailable", uri, err)
-		}
+		expect.Fault(t, s.Ready(t.Context()), fault.Unavailable, "%s", uri)
 		expect.Err(t, s.Close(), nil, "%s: close", uri)
 	}
 }
@@ -128,9 +124,7 @@ func TestTheCountErrsToTheSafeSide(t *testing.T) {
 	d := s.opened.Load()
 	has := func(when string, want file.Usage) {
 		t.Helper()
-		if got, err := s.Usage(ctx, "b"); err != nil || got != want {
-			t.Errorf("%s: got %v, %v; want %v", when, got, err, want)
-		}
+		expect.Value(t, want, "%s", when)(s.Usage(ctx, "b"))
 	}
 	do := func(err error) {
 		t.Helper()
@@ -205,9 +199,8 @@ func TestOperationsReadWhatTheyReturn(t *testing.T) {
 				} `bson:"queryExecutor"`
 			} `bson:"metrics"`
 		}
-		if err := d.client.Database("admin").RunCommand(ctx, bson.D{{Key: "serverStatus", Value: 1}}).Decode(&status); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, d.client.Database("admin").RunCommand(ctx, bson.D{{Key: "serverStatus",
+			Value: 1}}).Decode(&status))
 		return status.Metrics.QueryExecutor.Scanned + status.Metrics.QueryExecutor.ScannedObjects
 	}
 	one := files[7].(document).file()

@@ -149,9 +149,8 @@ const webPicture = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA" //
 func TestPicturesOfAllFormats(t *testing.T) {
 	var moving bytes.Buffer
 	frame := image.NewPaletted(image.Rect(0, 0, 640, 480), palette.Plan9)
-	if err := gif.EncodeAll(&moving, &gif.GIF{Image: slices.Repeat([]*image.Paletted{frame}, 3), Delay: []int{1, 1, 1}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, gif.EncodeAll(&moving, &gif.GIF{Image: slices.Repeat([]*image.Paletted{frame}, 3), Delay: []int{1, 1,
+		1}}))
 	web, err := base64.StdEncoding.DecodeString(webPicture)
 	expect.OK(t, err)
 	for _, c := range []struct {

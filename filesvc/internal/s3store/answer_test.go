@@ -12,6 +12,7 @@ import (
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/s3test"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestALyingStore has a real store behind a proxy that changes the answers to one kind of request. Each operation must
@@ -20,10 +21,8 @@ func TestALyingStore(t *testing.T) {
 	const text = "0123456789"
 	server := s3test.Start(t, true, "files")
 	direct := open(t, server.Address("files"))
-	if err := errors.Join(direct.Put(t.Context(), blob(1), strings.NewReader(text)),
-		direct.Put(t.Context(), blob(2), strings.NewReader(text)), direct.NoteRemoval(t.Context(), removed)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(direct.Put(t.Context(), blob(1), strings.NewReader(text)),
+		direct.Put(t.Context(), blob(2), strings.NewReader(text)), direct.NoteRemoval(t.Context(), removed)))
 	says := func(status int, text string, header ...string) func(*http.Response) error {
 		return func(r *http.Response) error {
 			r.StatusCode = status
@@ -115,8 +114,6 @@ func TestALyingStore(t *testing.T) {
 			}
 			return c.lie(r)
 		})
-		if err := c.do(s); fault.KindOf(err) != fault.Unavailable {
-			t.Errorf("%s: got %v, want a fault of kind Unavailable", c.name, err)
-		}
+		expect.Fault(t, c.do(s), fault.Unavailable, "%s", c.name)
 	}
 }

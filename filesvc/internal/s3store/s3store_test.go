@@ -163,9 +163,7 @@ func TestAnAnswerThatStops(t *testing.T) {
 		"names":    func() error { _, err := s.Names(t.Context(), "", 9); return err },
 		"remove":   func() error { return s.Remove(t.Context(), blob(1)) },
 	} {
-		if err := do(); fault.KindOf(err) != fault.Unavailable {
-			t.Errorf("%s: got %v, want a fault of kind Unavailable", what, err)
-		}
+		expect.Fault(t, do(), fault.Unavailable, "%s", what)
 	}
 }
 
@@ -227,9 +225,7 @@ func TestLostAnswers(t *testing.T) {
 			}
 			return nil
 		})
-		if err := c.do(s); fault.KindOf(err) != fault.Unavailable {
-			t.Errorf("%s: got %v, want a fault of kind Unavailable", c.what, err)
-		}
+		expect.Fault(t, c.do(s), fault.Unavailable, "%s", c.what)
 	}
 }
 
@@ -321,9 +317,7 @@ func TestEndedContext(t *testing.T) {
 		{"noted", func(ctx context.Context, s *Store) error { _, err := s.Removals(ctx); return err }},
 	} {
 		expect.Equal(t, c.do(ended, s), context.Canceled, "%s", c.what)
-		if err := c.do(t.Context(), &short); fault.KindOf(err) != fault.Unavailable {
-			t.Errorf("%s without time: got %v, want a fault of kind Unavailable", c.what, err)
-		}
+		expect.Fault(t, c.do(t.Context(), &short), fault.Unavailable, "%s without time", c.what)
 	}
 }
 
@@ -412,12 +406,8 @@ func TestNoSpool(t *testing.T) {
 func TestNoBucket(t *testing.T) {
 	server := s3test.Start(t, false)
 	s := open(t, server.Address("missing"))
-	if err := s.Put(t.Context(), blob(1), strings.NewReader("x")); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("got %v, want a fault of kind Unavailable", err)
-	}
-	if _, err := s.Removals(t.Context()); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("removals: got %v, want a fault of kind Unavailable", err)
-	}
+	expect.Fault(t, s.Put(t.Context(), blob(1), strings.NewReader("x")), fault.Unavailable, "")
+	expect.FaultOf(t, fault.Unavailable, "removals")(s.Removals(t.Context()))
 }
 
 func TestParse(t *testing.T) {

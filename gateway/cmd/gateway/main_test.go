@@ -57,10 +57,7 @@ func TestRunStopsWhenItIsTold(t *testing.T) {
 }
 
 func TestLimitsAreReadFromTheFile(t *testing.T) {
-	for _, c := range []struct {
-		name       string
-		text, says string
-	}{
+	for _, c := range []struct{ name, text, says string }{
 		{"a table", "limits:\n  - {name: a, by: key, costs: {read: 1, list: 10}, windows: {1s: 100, 1m: 1000}}\n" +
 			"limits-away: closed\n", ""},
 		{"a named table", "limits: sandbox\nlimit-key-read: 5\n", ""},
@@ -101,10 +98,9 @@ func TestCheckTellsAllThatIsWrongWithAFile(t *testing.T) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
-	for _, c := range []struct {
-		text string
-		want string
-	}{{"colour: blue", "colour"}, {"limits: [", "config file"}, {"timeout: soon\n", "timeout"}} {
+	for _, c := range []struct{ text, want string }{
+		{"colour: blue", "colour"}, {"limits: [", "config file"}, {"timeout: soon\n", "timeout"},
+	} {
 		err := run(t.Context(), []string{"check", write(c.text)})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q in it", c.text, err, c.want)

@@ -62,9 +62,7 @@ func TestKeepsEachForm(t *testing.T) {
 		put(t, m, "a", &Answer{Form: f, Body: fmt.Append(nil, f)})
 	}
 	for _, f := range forms {
-		if got, want := found(m, "a", f), fmt.Sprint(f); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Equal(t, found(m, "a", f), fmt.Sprint(f), "")
 	}
 	expect.Equal(t, found(m, "a", Form{"2.4", true}), "", "a form that nobody has read")
 	m.Change([]string{"a"})()

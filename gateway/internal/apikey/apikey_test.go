@@ -31,10 +31,7 @@ import (
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
 
 func TestHash(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		header string
-	}{
+	for _, c := range []struct{ name, header string }{
 		{"an empty password", basic("key:")},
 		{"a password", basic("key:word:x")},
 		{"no colon", basic("key")},
@@ -45,9 +42,7 @@ func TestHash(t *testing.T) {
 		{"the longest header", "Bearer" + strings.Repeat(" ", maxHeader-len("Bearerkey")) + "key"},
 	} {
 		want := authapi.Hash("key")
-		if got, err := Hash(http.Header{"Authorization": {c.header}}); err != nil || got != want {
-			t.Errorf("%s: got %s, %v; want %s", c.name, got, err, want)
-		}
+		expect.Value(t, want, "%s", c.name)(Hash(http.Header{"Authorization": {c.header}}))
 	}
 }
 
@@ -65,10 +60,7 @@ func TestASeedTakesTheKeyTheNameAndTheSecrets(t *testing.T) {
 		return got
 	}
 	want := seed(basic("key:"), "name", "secret")
-	for _, c := range []struct {
-		name string
-		same string
-	}{
+	for _, c := range []struct{ name, same string }{
 		{"a second time", seed(basic("key:"), "name", "secret")},
 		{"a password", seed(basic("key:word"), "name", "secret")},
 		{"the Bearer scheme", seed("Bearer key", "name", "secret")},
@@ -77,10 +69,7 @@ func TestASeedTakesTheKeyTheNameAndTheSecrets(t *testing.T) {
 			t.Errorf("%s: got the seed %s, want the same, %s", c.name, c.same, want)
 		}
 	}
-	for _, c := range []struct {
-		name  string
-		other string
-	}{
+	for _, c := range []struct{ name, other string }{
 		{"another key", seed(basic("key2:"), "name", "secret")},
 		{"another name", seed(basic("key:"), "name2", "secret")},
 		{"another secret", seed(basic("key:"), "name", "secret2")},

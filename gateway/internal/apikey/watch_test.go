@@ -185,9 +185,7 @@ func TestAWatcherIsAskedAtOnce(t *testing.T) {
 		defer end()
 		same := &changing{isRestless: true, isSame: true}
 		Cached(&fake{}, time.Hour, time.Now, 1<<30).Watch(ctx, same, slog.New(slog.DiscardHandler))
-		if same.calls != 11 {
-			t.Errorf("got %d calls in a second of answers at once without a change, want 11", same.calls)
-		}
+		expect.Equal(t, same.calls, 11, "calls in a second of answers at once without a change")
 		ctx, end = context.WithTimeout(t.Context(), 4*watchWait+time.Millisecond)
 		defer end()
 		calls := 0

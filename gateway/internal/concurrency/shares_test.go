@@ -9,10 +9,9 @@ import (
 func TestShares(t *testing.T) {
 	s := NewShares(2, 3)
 	steps := []struct {
-		name   string
-		client string
-		leave  bool
-		want   Refusal
+		name, client string
+		leave        bool
+		want         Refusal
 	}{
 		{"the first of a client", "a", false, Admitted},
 		{"its last", "a", false, Admitted},

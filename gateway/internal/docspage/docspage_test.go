@@ -121,12 +121,11 @@ func TestAPageShows(t *testing.T) {
 		return "", ""
 	}
 	for _, c := range []struct {
-		name    string
-		options Options
-		path    string
-		sandbox bool
-		want    []string
-		not     []string
+		name      string
+		options   Options
+		path      string
+		sandbox   bool
+		want, not []string
 	}{
 		{"all guides", Options{}, "/docs", false, []string{`id="first-asset"`, `id="documents"`, `id="tokens"`, `id="recovery"`, `id="states"`, `id="feed"`,
 			`id="errors"`, `id="limits"`, `id="versions"`, `id="reference"`}, nil},

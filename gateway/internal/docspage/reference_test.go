@@ -58,9 +58,7 @@ func TestReferenceOfADocument(t *testing.T) {
 		},
 	}
 	unexported := cmp.AllowUnexported(operation{}, parameter{}, response{}, body{}, group{}, object{}, field{})
-	if diff := cmp.Diff(want, got, unexported); diff != "" {
-		t.Errorf("the reference differs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got, unexported), "the reference differs")
 }
 
 func TestProse(t *testing.T) {

@@ -114,9 +114,7 @@ func TestAnUploadStreams(t *testing.T) {
 			}
 		}
 		to.Close()
-		if got, want := <-done, fmt.Sprintf("%d ", pieces*size); got != want {
-			t.Errorf("remote %t: got %q, want %q", remote, got, want)
-		}
+		expect.Equal(t, <-done, fmt.Sprintf("%d ", pieces*size), "remote %t", remote)
 		edge.Close()
 	}
 }

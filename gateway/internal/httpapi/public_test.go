@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/routes"
+	"asset-registry/shared/testing/expect"
 )
 
 // operators has the paths of a gateway that clients outside the registry must not reach.
@@ -20,9 +21,7 @@ func TestEveryRouteIsPublicOrForOperators(t *testing.T) {
 	unused := routes.Public()
 	for _, r := range engine.Routes() {
 		path := strings.NewReplacer(":", "", "*", "").Replace(r.Path)
-		if got, want := routes.IsPublic(path), !slices.Contains(operators, path); got != want {
-			t.Errorf("%s: got public %t, want %t", r.Path, got, want)
-		}
+		expect.Equal(t, routes.IsPublic(path), !slices.Contains(operators, path), "%s, public", r.Path)
 		unused = slices.DeleteFunc(unused, func(p routes.PublicPath) bool {
 			return path == p.Path || !p.Exact && strings.HasPrefix(path, p.Path+"/")
 		})

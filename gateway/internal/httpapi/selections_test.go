@@ -55,9 +55,7 @@ func TestSelectionsAreKeptForKeys(t *testing.T) {
 			all = append(all, leave)
 		}
 	}
-	if want := maxSelections * 3 / 4; admittedAll != want {
-		t.Errorf("selections of callers without a key: got %d, want %d", admittedAll, want)
-	}
+	expect.Equal(t, admittedAll, maxSelections*3/4, "selections of callers without a key")
 	leave, admitted := s.enter("key", true, selectionOfField(maxSelections))
 	if !admitted {
 		t.Fatal("a caller with a key: got refused, want admitted")
@@ -90,9 +88,7 @@ func TestPlacesAreKeptForKeys(t *testing.T) {
 			t.Fatalf("stream %d without a key: got %v, want a place", n, err)
 		}
 	}
-	if _, err := from("192.0.2.4", ""); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("a stream without a key beyond three quarters: got %v, want 503", err)
-	}
+	expect.FaultOf(t, fault.Unavailable, "a stream without a key beyond three quarters")(from("192.0.2.4", ""))
 	expect.Equal(t, a.feeds.clients.Held(), 3, "after a refusal: places held")
 	if _, err := from("192.0.2.4", "key"); err != nil {
 		t.Errorf("a stream with a key: got %v, want a place", err)

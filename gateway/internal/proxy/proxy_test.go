@@ -123,13 +123,10 @@ func TestForwardSaysWhatTheEdgeHasFoundOut(t *testing.T) {
 				strings.Contains(got.RequestURI, "acc_token") {
 				t.Errorf("got %s %s, want POST /api/2.5/assets?offset=a+b", got.Method, got.RequestURI)
 			}
-			if signed, err := signer.Verify(got.Header.Get(identity.Header)); err != nil || signed != caller {
-				t.Errorf("got the identity %+v, %v; want %+v", signed, err, caller)
-			}
-			for _, c := range []struct {
-				header string
-				want   string
-			}{{"X-Access-Token", "t"}, {httpserver.BaseURLHeader, "http://public"}, {"Content-Type", "application/json"}} {
+			expect.Value(t, caller, "")(signer.Verify(got.Header.Get(identity.Header)))
+			for _, c := range []struct{ header, want string }{
+				{"X-Access-Token", "t"}, {httpserver.BaseURLHeader, "http://public"}, {"Content-Type", "application/json"},
+			} {
 				expect.Equal(t, got.Header.Get(c.header), c.want, "%s", c.header)
 			}
 			for header, values := range got.Header {
@@ -152,9 +149,7 @@ func TestGetTellsWhatIsMissing(t *testing.T) {
 		}
 	})) {
 		t.Run(name, func(t *testing.T) {
-			if err := u.Get(t.Context(), "/missing"); fault.KindOf(err) != fault.NotFound {
-				t.Errorf("missing: got %v, want kind NotFound", err)
-			}
+			expect.Fault(t, u.Get(t.Context(), "/missing"), fault.NotFound, "missing")
 			expect.Err(t, u.Get(t.Context(), "/there"), nil, "there")
 		})
 	}
@@ -202,9 +197,7 @@ func TestAnUpstreamThatIsDownIsUnavailable(t *testing.T) {
 		name string
 		ask  func(context.Context, string) error
 	}{{"Get", u.Get}, {"Missing", u.Missing}} {
-		if err := c.ask(t.Context(), "/"); fault.KindOf(err) != fault.Unavailable {
-			t.Errorf("%s: got %v, want kind Unavailable", c.name, err)
-		}
+		expect.Fault(t, c.ask(t.Context(), "/"), fault.Unavailable, "%s", c.name)
 	}
 }
 
@@ -213,10 +206,7 @@ func TestATokenThatNoHeaderCanCarryStaysWrong(t *testing.T) {
 	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		got = r.Header.Get(tokenHeader)
 	})) {
-		for _, c := range []struct {
-			query string
-			want  string
-		}{
+		for _, c := range []struct{ query, want string }{
 			{"plain", "plain"},
 			{"%20", "+"}, // not " ": this would count as no token, and the token in the body would be used
 			{"%20plain%20", "+plain+"},

@@ -80,10 +80,9 @@ func TestAnAnswerPassesAsItComes(t *testing.T) {
 }
 
 func TestAnAnswerThatIsNotWholeDoesNotSeemSo(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		size string
-	}{{"with a Content-Length", "100000"}, {"without a Content-Length", ""}} {
+	for _, c := range []struct{ name, size string }{
+		{"with a Content-Length", "100000"}, {"without a Content-Length", ""},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			edge := edgeOf(t, func(w http.ResponseWriter, _ *http.Request) {
 				if c.size != "" {

@@ -54,9 +54,8 @@ func TestEachClientHasItsOwnLimits(t *testing.T) {
 			t.Fatalf("%s: got %v, want the first request admitted", c.name, err)
 		}
 		for name, refused := range c.others {
-			if got := fault.KindOf(admit(c.client[name])) == fault.TooMany; got != refused {
-				t.Errorf("%s, %s: got refused %t, want %t", c.name, name, got, refused)
-			}
+			expect.Equal(t, fault.KindOf(admit(c.client[name])) == fault.TooMany, refused, "%s, %s, refused", c.name,
+				name)
 		}
 	}
 }

@@ -92,11 +92,10 @@ func TestALoanFollowsWhatIsUsed(t *testing.T) {
 	given := grant{tokens: 20}
 	type call struct{ Most, Settled, Used, Unreported int64 }
 	for _, c := range []struct {
-		name string
-		l    loan
-		now  int64
-		cost int64
-		want call
+		name      string
+		l         loan
+		now, cost int64
+		want      call
 	}{
 		{"no loan before", loan{most: 9}, 5 * second, 1, call{Most: 9}},
 		{"used up early", loan{grant: given, until: 10 * second, most: 20}, 10*second - 1, 1,

@@ -130,9 +130,7 @@ func TestAMeterThatFailsIsAnError(t *testing.T) {
 		meter := &frail{good: good}
 		s, err := NewBorrower(r, BorrowerConfig{Now: time.Now, Log: slog.New(slog.DiscardHandler), Meter: meter})
 		if meter.good >= 0 { // nothing has failed
-			if err != nil {
-				t.Fatalf("a meter that works: got %v, want no error", err)
-			}
+			expect.Must(t, err, "a meter that works")
 			began := meter.callbacks
 			if err := s.Close(); began == 0 || !errors.Is(err, errMeter) || meter.callbacks != 0 {
 				t.Errorf("the end: got %v, %d callbacks before it and %d after it; want %v, some and none",

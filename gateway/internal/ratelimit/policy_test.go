@@ -24,10 +24,7 @@ func TestTheTablesThereAreAreValid(t *testing.T) {
 }
 
 func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
-	for _, c := range []struct {
-		name       string
-		text, says string
-	}{
+	for _, c := range []struct{ name, text, says string }{
 		{"a valid table", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, ""},
 		{"an empty table", `[]`, ""},
 		{"an unknown table's name", `staging`, "no policies named"},

@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -76,9 +75,7 @@ func TestACallerWhoLeavesIsNotAdmitted(t *testing.T) {
 	s, few := borrowerWith(t, FallbackLocal, 0)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if v, err := s.Take(gone, bucketOf("client"), nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %+v, %v; want %v", v, err, context.Canceled)
-	}
+	expect.ErrOf(t, context.Canceled, "")(s.Take(gone, bucketOf("client"), nil))
 	close(few.open)
 }
 

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/testing/expect"
 )
 
 // simulated is a clock that a test sets.
@@ -143,10 +144,7 @@ func TestLibraryStoreBreaksTheProperty(t *testing.T) {
 			var uses []use
 			for _, s := range all {
 				time.Sleep(s.pause)
-				c, err := store.Increment(t.Context(), "k", s.cost, rate)
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := expect.Get(store.Increment(t.Context(), "k", s.cost, rate))(t)
 				if !c.Reached {
 					uses = append(uses, use{time.Now(), s.cost})
 				}
@@ -166,10 +164,7 @@ func TestALimitIsReachedAndComesBack(t *testing.T) {
 	clock := newClock()
 	store := NewMemory(clock.now, 0)
 	take := func() Verdict {
-		v, err := store.Take(t.Context(), []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: rates}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Get(store.Take(t.Context(), []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: rates}}, nil))(t)
 		return v
 	}
 	for i := range 100 {
@@ -202,18 +197,12 @@ func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
 	}{{"memory", NewMemory(time.Now, 0)}, {"redis", redis}} {
 		t.Run(c.name, func(t *testing.T) {
 			for i := range 5 {
-				v, err := c.store.Take(t.Context(), buckets, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := expect.Get(c.store.Take(t.Context(), buckets, nil))(t)
 				if refused := v.Wait > 0; refused != (i >= 2) || refused && v.Refused != 1 {
 					t.Errorf("request %d: got %+v, want it refused by the second bucket: %t", i, v, i >= 2)
 				}
 			}
-			states, err := c.store.Peek(t.Context(), buckets, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			states := expect.Get(c.store.Peek(t.Context(), buckets, nil))(t)
 			left := []int64{states[0].Left, states[1].Left}
 			if !slices.Equal(left, []int64{8, 0}) {
 				t.Errorf("got %v left, want 8 and 0", left)
@@ -228,9 +217,7 @@ func TestIdleEntriesAreDropped(t *testing.T) {
 	for i := range 200_000 {
 		clock.pass(time.Millisecond)
 		bucket := Bucket{Key: Key{Name: fmt.Sprint(i)}, Cost: 1, Rates: []limiter.Rate{{Limit: 1, Period: time.Second}}}
-		if _, err := store.Take(t.Context(), []Bucket{bucket}, nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(store.Take(t.Context(), []Bucket{bucket}, nil))(t)
 	}
 	kept := 0
 	for i := range store.table.parts {
@@ -249,10 +236,7 @@ type testContext interface {
 
 func openRedis(t *testing.T, url string) *Redis {
 	t.Helper()
-	r, err := openWithin(url, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Get(openWithin(url, time.Minute))(t)
 	t.Cleanup(func() { r.Close() })
 	return r
 }

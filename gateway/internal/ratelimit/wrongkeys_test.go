@@ -113,9 +113,7 @@ func TestALockoutLastsUntilItsEnd(t *testing.T) {
 	at := func(after time.Duration) func() time.Time { return func() time.Time { return start.Add(after) } }
 	must := func(name string, addr netip.Addr, after, want time.Duration) {
 		t.Helper()
-		if got := max(l.wait(addr, at(after)), 0); got != want {
-			t.Errorf("%s: got a wait of %v, want %v", name, got, want)
-		}
+		expect.Equal(t, max(l.wait(addr, at(after)), 0), want, "%s, a wait of", name)
 	}
 	must("before any lockout", a, 0, 0)
 	l.add(a, start, start.Add(10*time.Second))
@@ -162,9 +160,7 @@ func TestNoLockoutIsForgottenByFilling(t *testing.T) {
 		for n := most; n < all; n++ {
 			l.add(of(n), now, now.Add(ends(n)))
 		}
-		if len(l.until) != c.kept {
-			t.Errorf("%s: got %d addresses, want %d", c.name, len(l.until), c.kept)
-		}
+		expect.Equal(t, len(l.until), c.kept, "%s, addresses", c.name)
 		at := func() time.Time { return now }
 		for n := range most {
 			if got, want := max(l.wait(of(n), at), 0), time.Hour-c.after; got < want {

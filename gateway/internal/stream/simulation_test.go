@@ -443,9 +443,8 @@ func TestSimulation(t *testing.T) {
 // would prove nothing.
 func TestSimulationCatches(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		leftOut string
-		run     run
+		name, leftOut string
+		run           run
 	}{
 		{"a follower that starts live before it has caught up", "", startsLive},
 		{"a follower that forgets its offset", "", forgetsItsOffset},

@@ -273,9 +273,7 @@ func TestHubsAreBoundedAndEnd(t *testing.T) {
 		var leaves []func()
 		for _, fields := range []string{"a", "b", "", "*"} {
 			_, leave, err := hubs.Join(Selection{Fields: fields})
-			if err != nil {
-				t.Fatalf("fields %q: %v", fields, err)
-			}
+			expect.Must(t, err, "fields %q", fields)
 			leaves = append(leaves, leave)
 		}
 		if _, _, err := hubs.Join(Selection{Fields: "c"}); !errors.Is(err, ErrTooMany) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // Excerpts of the Common Procurement Vocabulary, Commission Regulation (EC) No 213/2008, and of its
@@ -22,22 +24,17 @@ func writeLists(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for file, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 	}
 	return dir
 }
 
 func TestCodesHaveNamesAtEachLevelInBothLanguages(t *testing.T) {
-	lists, err := Read(writeLists(t, map[string]string{
+	lists := expect.Get(Read(writeLists(t, map[string]string{
 		"CPV.uk.json": cpvUk, "CPV.en.json": cpvEn, "dk018.txt": "\uFEFF# code and name\n1110.1\tБудинки масової забудови\n1110.2\n",
 		"CPV.txt": "03111000-2 Зерно\n03111200-4 Арахіс\n", "CAV-PS.uk.json": `{"04121000-2": " Назва\u202e\nкоду "}`,
 		"identifier-schemes.txt": "UA-EDR\n",
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))(t)
 	for _, c := range []struct{ scheme, code, uk, en string }{
 		{"CPV", "03", "Сільськогосподарська, фермерська продукція, продукція рибальства, лісівництва та супутня продукція",
 			"Сільськогосподарська, фермерська продукція, продукція рибальства, лісівництва та супутня продукція"},
@@ -62,9 +59,7 @@ func TestCodesHaveNamesAtEachLevelInBothLanguages(t *testing.T) {
 		}
 	}
 	for code, want := range map[string]string{"03111000-2": "Насіння", "04121000-2": "Назва коду", "99": ""} {
-		if got := lists.Classification(code).Uk; got != want {
-			t.Errorf("%s: got %q, want %q", code, got, want)
-		}
+		expect.Equal(t, lists.Classification(code).Uk, want, "%s", code)
 	}
 	if (Lists{}).Classification("03") != (Name{}) {
 		t.Error("got a name of no lists, want none")
@@ -79,10 +74,7 @@ func TestCodesHaveNamesAtEachLevelInBothLanguages(t *testing.T) {
 
 func TestOtherNamesHaveAnotherTag(t *testing.T) {
 	tag := func(text string) string {
-		lists, err := Read(writeLists(t, map[string]string{"CPV.en.json": text}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lists := expect.Get(Read(writeLists(t, map[string]string{"CPV.en.json": text})))(t)
 		return lists.Tag()
 	}
 	if tag(cpvEn) == tag(`{}`) {
@@ -133,10 +125,7 @@ func TestNamesAreShort(t *testing.T) {
 func TestNamesOfOneCodeDoNotDependOnChance(t *testing.T) {
 	dir := writeLists(t, map[string]string{"CPV.uk.json": `{"03110000-3": "Культури", "0311": "короткий", "03110000": "довший"}`})
 	for range 20 {
-		lists, err := Read(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lists := expect.Get(Read(dir))(t)
 		if got := lists.Of("CPV", "03110000-3").Uk; got != "Культури" {
 			t.Fatalf("got the name %q, want the name of the longest code", got)
 		}
@@ -146,9 +135,7 @@ func TestNamesOfOneCodeDoNotDependOnChance(t *testing.T) {
 // TestAPipeIsNoList reads a directory with a named pipe that nobody writes to. Read must not wait for it.
 func TestAPipeIsNoList(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(dir, "CPV.uk.json"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, syscall.Mkfifo(filepath.Join(dir, "CPV.uk.json"), 0o600))
 	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "this is no file") {
 		t.Errorf("got %v, want a refusal", err)
 	}

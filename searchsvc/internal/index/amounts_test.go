@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAreasAreBounded has the quantities of brokers who want to be listed first, or to make sums overflow. The test
@@ -26,9 +27,7 @@ func TestAreasAreBounded(t *testing.T) {
 		text := fmt.Sprintf(`{"id":%q,"dateModified":%q,"status":"active","items":[%s]}`, idOf(n), stamp(int64(n+1)), strings.TrimSuffix(items, ","))
 		c.Entries = append(c.Entries, replica.Entry{ID: idOf(n), Position: int64(n + 1), JSON: []byte(text)})
 	}
-	if err := x.Apply(c); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, x.Apply(c))
 	for sort, want := range map[search.Sort][]int{search.LargestFirst: {0, 3, 4, 2, 1}, search.SmallestFirst: {4, 3, 0, 1, 2}} {
 		q, got := search.Query{Sort: sort, Limit: 1}, []int(nil)
 		for range want {
@@ -39,10 +38,7 @@ func TestAreasAreBounded(t *testing.T) {
 			if page.Next == nil {
 				break
 			}
-			after, err := search.ParseCursor(page.Next.String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := expect.Get(search.ParseCursor(page.Next.String()))(t)
 			q.After = &after
 		}
 		if !slices.Equal(got, want) {

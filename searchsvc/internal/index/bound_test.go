@@ -10,6 +10,7 @@ import (
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 // worst has the dearest question for each second try, made of random letters that no asset has.
@@ -46,9 +47,7 @@ func TestSecondTriesHaveABound(t *testing.T) {
 	}
 	x := openIndex(t, t.TempDir())
 	defer x.Close()
-	if err := x.Apply(change); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, x.Apply(change))
 	v := x.acquire()
 	defer v.release()
 	synonyms, stopped := synonyms(t), map[search.Step]bool{}

@@ -10,6 +10,7 @@ import (
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 // filtered has values for random assets and random filters. The filters write the values in several spellings.
@@ -62,9 +63,7 @@ func TestWebhooksMeanWhatASearchFinds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := x.Apply(change); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, x.Apply(change))
 	some := 0
 	for range 500 {
 		asked := url.Values{}
@@ -101,14 +100,8 @@ func compareFilters(t *testing.T, x *Index, asked url.Values, terms map[string][
 	if err != nil {
 		return 0
 	}
-	text, err := assetfilter.Encode(values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := assetfilter.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(assetfilter.Encode(values))(t)
+	set := expect.Get(assetfilter.Parse(text))(t)
 	q.Limit = len(terms) // more than Parse permits
 	found := map[string]bool{}
 	for _, h := range mustSearch(t, x, q).Hits {

@@ -28,22 +28,20 @@ import (
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 // simple is an asset of the tests. The index must find the same assets as a loop over all of them.
 type simple struct {
-	n          int
-	position   int64
-	published  int64
-	status     client.Status
-	test       bool
-	title      string
-	text       string
-	code       string
-	regions    []string
-	quantities []int
-	units      []string
-	custodian  string
+	n                   int
+	position, published int64
+	status              client.Status
+	test                bool
+	title, text, code   string
+	regions             []string
+	quantities          []int
+	units               []string
+	custodian           string
 }
 
 func idOf(n int) string { return fmt.Sprintf("%032x", n) }
@@ -73,10 +71,7 @@ func (s simple) entry(t testing.TB) replica.Entry {
 			Address:        client.Address{Region: region},
 		})
 	}
-	text, err := a.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(a.MarshalJSON())(t)
 	return replica.Entry{ID: a.ID, Position: s.position, Test: s.test, JSON: text}
 }
 
@@ -116,19 +111,13 @@ func random(r *rand.Rand, n int, position int64) simple {
 
 func synonyms(t testing.TB) *meaning.Synonyms {
 	t.Helper()
-	s, err := meaning.NewSynonyms("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Get(meaning.NewSynonyms(""))(t)
 	return s
 }
 
 func openIndex(t testing.TB, dir string) *Index {
 	t.Helper()
-	x, err := Open(dir, synonyms(t), codenames.Lists{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := expect.Get(Open(dir, synonyms(t), codenames.Lists{}))(t)
 	return x
 }
 
@@ -138,9 +127,7 @@ func apply(t testing.TB, x *Index, state replica.State, list ...simple) {
 	for _, s := range list {
 		c.Entries = append(c.Entries, s.entry(t))
 	}
-	if err := x.Apply(c); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, x.Apply(c))
 }
 
 func stateAt(position int64) replica.State {
@@ -149,10 +136,7 @@ func stateAt(position int64) replica.State {
 
 func mustSearch(t testing.TB, x *Index, q search.Query) search.Result {
 	t.Helper()
-	result, err := x.Search(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := expect.Get(x.Search(t.Context(), q))(t)
 	return result
 }
 
@@ -269,19 +253,13 @@ func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 			}
 			apply(t, x, stateAt(position), changed...)
 			if r.IntN(10) == 0 {
-				if err := x.Stored(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				if err := x.Close(); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, x.Stored(t.Context()))
+				expect.OK(t, x.Close())
 				x = openIndex(t, dir)
 				if diff := gocmp.Diff(stateAt(position), x.State()); diff != "" {
 					t.Fatalf("the state differs (-want +got):\n%s", diff)
 				}
-				if err := x.Refresh(); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, x.Refresh())
 			}
 			for range 6 {
 				q := randomQuery(r)
@@ -289,9 +267,7 @@ func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 				compareApart(t, x, q)
 			}
 		}
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, x.Close())
 	}
 }
 
@@ -396,9 +372,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 func parsed(t *testing.T, c *search.Cursor) *search.Cursor {
 	t.Helper()
 	back, err := search.ParseCursor(c.String())
-	if err != nil {
-		t.Fatalf("the cursor %s: %v", c, err)
-	}
+	expect.Must(t, err, "the cursor %s", c)
 	return &back
 }
 
@@ -406,15 +380,10 @@ func inOrder(t *testing.T, all map[int]simple, sort search.Sort, a, b search.Hit
 	t.Helper()
 	first, err1 := a.Decode()
 	second, err2 := b.Decode()
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err1, err2))
 	start := func(a search.Fields) client.Timestamp { return a.RectificationPeriod.StartDate }
 	areaOf := func(a search.Fields) int64 {
-		n, err := strconv.ParseInt(a.ID, 16, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := expect.Get(strconv.ParseInt(a.ID, 16, 64))(t)
 		area := all[int(n)].area()
 		if area == 0 && sort == search.SmallestFirst {
 			return math.MaxInt64
@@ -530,15 +499,11 @@ func TestADamagedIndexIsRefusedOrEmpty(t *testing.T) {
 	whole := t.TempDir()
 	x := openIndex(t, whole)
 	apply(t, x, stateAt(1e15), simple{n: 1, position: 1e15, status: client.Active, title: "слово"})
-	if err := errors.Join(x.Stored(t.Context()), x.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(x.Stored(t.Context()), x.Close()))
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := errors.Join(os.CopyFS(dir, os.DirFS(whole)), c.spoil(dir)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, errors.Join(os.CopyFS(dir, os.DirFS(whole)), c.spoil(dir)))
 			x, err := Open(dir, synonyms(t), codenames.Lists{})
 			if errors.Is(err, ErrDamaged) {
 				return
@@ -578,15 +543,9 @@ func spoil(dir, pattern string, at int64) error {
 func TestAnIndexOfAnotherVersionIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	x := openIndex(t, dir)
-	if err := x.setFormat("4"); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(dir, synonyms(t), codenames.Lists{}); !errors.Is(err, ErrDamaged) {
-		t.Errorf("got %v, want %v", err, ErrDamaged)
-	}
+	expect.OK(t, x.setFormat("4"))
+	expect.OK(t, x.Close())
+	expect.ErrOf(t, ErrDamaged, "")(Open(dir, synonyms(t), codenames.Lists{}))
 }
 
 func TestOneProcessHasTheIndexOpen(t *testing.T) {
@@ -608,19 +567,17 @@ func TestASearchEndsWithItsContext(t *testing.T) {
 	apply(t, x, stateAt(1e15), simple{n: 1, position: 1e15, status: client.Active, title: "слово"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := x.Search(ctx, search.Query{Limit: 1}); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("got %v, want a fault.Unavailable", err)
-	}
+	expect.FaultOf(t, fault.Unavailable, "")(x.Search(ctx, search.Query{Limit: 1}))
 }
 
 func TestTheNewestChangeIsKnown(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	defer x.Close()
-	for _, c := range []struct{ upto, position, want int64 }{{2e15, 1e15, 2e15}, {3e15, 4e15, 4e15}, {5e15, 2e15, 5e15}} {
+	for _, c := range []struct{ upto, position, want int64 }{
+		{2e15, 1e15, 2e15}, {3e15, 4e15, 4e15}, {5e15, 2e15, 5e15},
+	} {
 		apply(t, x, stateAt(c.upto), simple{n: int(c.position / 1e15), position: c.position, status: client.Active})
-		if got, err := x.Newest(); err != nil || got != c.want {
-			t.Errorf("got %d, %v; want %d", got, err, c.want)
-		}
+		expect.Value(t, c.want, "")(x.Newest())
 	}
 }
 
@@ -629,9 +586,7 @@ func TestAnEarlierStateDoesNotReplaceALaterOne(t *testing.T) {
 	defer x.Close()
 	apply(t, x, stateAt(2e15), simple{n: 1, position: 2e15, status: client.Active, title: "нове"})
 	apply(t, x, stateAt(2e15+1), simple{n: 1, position: 1e15, status: client.Active, title: "старе"})
-	if got := mustSearch(t, x, search.Query{Text: "нове", Limit: 1}).Total; got != 1 {
-		t.Errorf("got %d assets of the later state, want 1", got)
-	}
+	expect.Equal(t, mustSearch(t, x, search.Query{Text: "нове", Limit: 1}).Total, 1, "assets of the later state")
 }
 
 // TestEachAnswerIsOfOneState gives all assets another status again and again, while searches run at the same
@@ -678,7 +633,5 @@ func TestEachAnswerIsOfOneState(t *testing.T) {
 	}
 	done.Store(true)
 	searching.Wait()
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, x.Close())
 }

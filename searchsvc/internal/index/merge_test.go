@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestMergedColumnsAreThoseOfTheFile merges all segments of an index in which many assets were replaced. The
@@ -30,9 +31,7 @@ func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
 		}
 		batch++
 		apply(t, x, stateAt(int64(1000*batch)), list...)
-		if err := x.Stored(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, x.Stored(t.Context()))
 		if err := x.Refresh(); err != nil { // afterwards the segments of the view are files
 			t.Fatal(err)
 		}
@@ -50,15 +49,11 @@ func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
 			t.Fatalf("no columns were made for %s", filepath.Base(file.Path()))
 		}
 		add()
-		if err := x.scorch.ForceMerge(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, x.scorch.ForceMerge(t.Context(), nil))
 		x.merges.mu.Lock()
 		made := maps.Clone(x.merges.made)
 		x.merges.mu.Unlock()
-		if err := x.Refresh(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, x.Refresh())
 		v = x.acquire()
 		defer v.release()
 		if len(v.parts) != 1 {
@@ -70,10 +65,7 @@ func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
 	if v.parts[0].columns != merged {
 		t.Error("the view has read the columns anew, want the merge's columns")
 	}
-	read, err := readColumns(file, newTables())
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := expect.Get(readColumns(file, newTables()))(t)
 	if diff := gocmp.Diff(contentOf(read), contentOf(merged)); diff != "" {
 		t.Errorf("the columns differ (-read +merged):\n%s", diff)
 	}

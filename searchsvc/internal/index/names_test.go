@@ -11,6 +11,7 @@ import (
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 // described is an asset whose item has a code and a description.
@@ -25,10 +26,7 @@ func (d described) entry(t *testing.T, position int64) replica.Entry {
 	a := client.Asset{ID: idOf(d.n), DateModified: stamp(position), Status: client.Active,
 		AssetCustodian: client.Organisation{Identifier: client.Identifier{Scheme: "UA-EDR", ID: client.Text(d.custodian)}},
 		Items:          []client.Item{{Classification: client.Classification{ID: d.code, Description: d.say}}}}
-	text, err := a.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(a.MarshalJSON())(t)
 	return replica.Entry{ID: a.ID, Position: position, Test: d.test, JSON: text}
 }
 
@@ -57,10 +55,9 @@ func TestRecordsNameACode(t *testing.T) {
 		spam[n] = described{100 + n, "9", code, "Реклама", false}
 	}
 	for _, c := range []struct {
-		name   string
-		assets []described
-		filter string
-		want   string
+		name         string
+		assets       []described
+		filter, want string
 	}{
 		{"two custodians name none", []described{{1, "1", code, "Склад", false}, {2, "2", code, "Склад", false}}, "0412",
 			code + "="},
@@ -88,13 +85,9 @@ func TestRecordsNameACode(t *testing.T) {
 			defer x.Close()
 			for i, d := range c.assets { // each asset gets a segment of its own
 				at := int64(1e15) + int64(i)
-				if err := x.Apply(replica.Change{State: stateAt(at), Entries: []replica.Entry{d.entry(t, at)}}); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, x.Apply(replica.Change{State: stateAt(at), Entries: []replica.Entry{d.entry(t, at)}}))
 			}
-			if got := namesOf(t, x, c.filter); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			expect.Equal(t, namesOf(t, x, c.filter), c.want, "")
 		})
 	}
 }
@@ -115,9 +108,7 @@ func TestNamesOfRecordsFollowTheRecords(t *testing.T) {
 			}
 			change.Entries = append(change.Entries, d.entry(t, 1e15))
 		}
-		if err := x.Apply(change); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, x.Apply(change))
 		if got := namesOf(t, x, "0412"); got != code+"=Склад" {
 			t.Errorf("%d others: got %s, want %s=Склад", others, got, code)
 		}
@@ -126,9 +117,8 @@ func TestNamesOfRecordsFollowTheRecords(t *testing.T) {
 			t.Errorf("%d others: got the suggestions %q, %v, want %s", others, found, err, want)
 		}
 		renamed := described{0, "0", code, "Інше", false}
-		if err := x.Apply(replica.Change{State: stateAt(1e15 + 1), Entries: []replica.Entry{renamed.entry(t, 1e15+1)}}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, x.Apply(replica.Change{State: stateAt(1e15 + 1), Entries: []replica.Entry{renamed.entry(t,
+			1e15+1)}}))
 		if got := namesOf(t, x, "0412"); got != code+"=" {
 			t.Errorf("%d others: got %s after a change, want no name", others, got)
 		}
@@ -145,30 +135,18 @@ func TestNamesOfListsWin(t *testing.T) {
 	dir := t.TempDir()
 	for file, text := range map[string]string{"CPV.uk.json": `{"03111000-2": "Насіння"}`,
 		"CPV.en.json": `{"03111000-2": "Seeds", "03110000-5": "Crops, products of market gardening and horticulture"}`} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 	}
-	names, err := codenames.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := Open(t.TempDir(), synonyms(t), names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := expect.Get(codenames.Read(dir))(t)
+	x := expect.Get(Open(t.TempDir(), synonyms(t), names))(t)
 	defer x.Close()
 	change := replica.Change{State: stateAt(1e15)}
 	for n := range leastSayers {
 		change.Entries = append(change.Entries, described{n, fmt.Sprint(n), "03111000-2", "Зерно", false}.entry(t, 1e15))
 	}
-	if err := x.Apply(change); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, x.Apply(change))
 	for filter, want := range map[string]string{"0311": "03111000-2=Насіння/Seeds", "": "03=",
 		"031": "0311=Crops, products of market gardening and horticulture/Crops, products of market gardening and horticulture"} {
-		if got := namesOf(t, x, filter); got != want {
-			t.Errorf("%s: got %s, want %s", filter, got, want)
-		}
+		expect.Equal(t, namesOf(t, x, filter), want, "%s", filter)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestARunOfNumbersIsFoundEitherWay has texts in which a blank stands within a number or between two. Questions must find
@@ -19,21 +20,14 @@ func TestARunOfNumbersIsFoundEitherWay(t *testing.T) {
 		q, found := search.Query{Text: question, Limit: 1, Sort: search.ByRelevance}, int64(0)
 		for {
 			r := mustSearch(t, x, q)
-			if r.Total != want {
-				t.Errorf("%q: got %d assets, want %d", question, r.Total, want)
-			}
+			expect.Equal(t, r.Total, want, "%q, assets", question)
 			found += int64(len(r.Hits))
 			if q.After = r.Next; r.Next == nil {
 				break
 			}
-			c, err := search.ParseCursor(strings.Clone(r.Next.String()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := expect.Get(search.ParseCursor(strings.Clone(r.Next.String())))(t)
 			q.After = &c
 		}
-		if found != want {
-			t.Errorf("%q: got %d assets on all pages, want %d", question, found, want)
-		}
+		expect.Equal(t, found, want, "%q, assets on all pages", question)
 	}
 }

@@ -8,15 +8,13 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestPagesLoseNothingWhenCountsChange reads pages by relevance while assets are added, so that a word becomes
 // rarer or more common. Each asset that was there at first must be on a page.
 func TestPagesLoseNothingWhenCountsChange(t *testing.T) {
-	for _, c := range []struct {
-		name, title string
-		text        string
-	}{
+	for _, c := range []struct{ name, title, text string }{
 		{"a word becomes rarer", "гамма", "річ"},
 		{"a word becomes common", "альфа", "бета"},
 	} {
@@ -50,9 +48,7 @@ func TestPagesLoseNothingWhenCountsChange(t *testing.T) {
 				t.Errorf("%s: got no asset %d on any page, want it", c.name, i+1)
 			}
 		}
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, x.Close())
 	}
 }
 
@@ -117,9 +113,7 @@ func TestPagesLeadBackWhileTheRegistryChanges(t *testing.T) {
 			if page.Before != 0 || len(page.Hits) != limit {
 				t.Errorf("got %d assets before the first page and %d on it, want 0 and %d", page.Before, len(page.Hits), limit)
 			}
-			if err := x.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, x.Close())
 		})
 	}
 }
@@ -138,10 +132,7 @@ func TestAnEmptyPageLeadsBack(t *testing.T) {
 		second := mustSearch(t, x, q)
 		q.After = parsed(t, second.Next)
 		for i, hit := range mustSearch(t, x, q).Hits {
-			n, err := strconv.ParseInt(hit.ID, 16, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := expect.Get(strconv.ParseInt(hit.ID, 16, 64))(t)
 			apply(t, x, stateAt(int64(i+20)), simple{n: int(n), position: int64(i + 20), status: client.Deleted})
 		}
 		empty := mustSearch(t, x, q)
@@ -149,11 +140,8 @@ func TestAnEmptyPageLeadsBack(t *testing.T) {
 			t.Fatalf("got %d assets after %d and %v, want an empty page after 10", len(empty.Hits), empty.Before, empty.Next)
 		}
 		q.After = parsed(t, empty.Prev)
-		if diff := gocmp.Diff(second.Hits, mustSearch(t, x, q).Hits); diff != "" {
-			t.Errorf("%s: the page before the empty one differs (-want +got):\n%s", sort, diff)
-		}
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoDiff(t, gocmp.Diff(second.Hits, mustSearch(t, x, q).Hits),
+			"%s: the page before the empty one differs", sort)
+		expect.OK(t, x.Close())
 	}
 }

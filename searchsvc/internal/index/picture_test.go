@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAHitHasThePictureOfItsAsset searches for an asset whose documents change, and then for a second asset in the
@@ -29,16 +30,11 @@ func TestAHitHasThePictureOfItsAsset(t *testing.T) {
 	put := func(n int, documents ...map[string]string) (pictures map[string]string) {
 		t.Helper()
 		at++
-		text, err := json.Marshal(map[string]any{
+		text := expect.Get(json.Marshal(map[string]any{
 			"id": idOf(n), "status": "active", "title": "Дім", "dateModified": stamp(at), "documents": documents,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		entries := []replica.Entry{{ID: idOf(n), Position: at, JSON: text}}
-		if err := x.Apply(replica.Change{Entries: entries, State: stateAt(at)}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, x.Apply(replica.Change{Entries: entries, State: stateAt(at)}))
 		pictures = map[string]string{}
 		for _, h := range mustSearch(t, x, search.Query{Text: "дім", Limit: 10}).Hits {
 			pictures[h.ID] = h.Picture

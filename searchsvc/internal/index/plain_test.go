@@ -12,6 +12,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 const compared = 20_000 // assets of the comparison
@@ -49,9 +50,7 @@ func BenchmarkFacets(b *testing.B) {
 		})
 		b.Run("plain bleve/"+c.name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := plain.SearchInContext(b.Context(), plainRequest(c.text)); err != nil {
-					b.Fatal(err)
-				}
+				expect.Get(plain.SearchInContext(b.Context(), plainRequest(c.text)))(b)
 			}
 		})
 	}
@@ -73,14 +72,9 @@ func plainIndex(tb testing.TB) bleve.Index {
 	words := bleve.NewTextFieldMapping()
 	words.Analyzer = "standard"
 	mapping.DefaultMapping.AddFieldMappingsAt("words", words)
-	x, err := bleve.New(tb.TempDir()+"/plain", mapping)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	x := expect.Get(bleve.New(tb.TempDir()+"/plain", mapping))(tb)
 	tb.Cleanup(func() {
-		if err := x.Close(); err != nil {
-			tb.Errorf("close: got %v, want nil", err)
-		}
+		expect.Nil(tb, x.Close(), "close")
 	})
 	batch := x.NewBatch()
 	for i, s := range comparedAssets() {
@@ -127,10 +121,7 @@ func plainRequest(text string) *bleve.SearchRequest {
 func verifyCounts(b *testing.B, plain bleve.Index, x *Index) {
 	b.Helper()
 	for _, c := range comparedQueries {
-		result, err := plain.SearchInContext(b.Context(), plainRequest(c.text))
-		if err != nil {
-			b.Fatal(err)
-		}
+		result := expect.Get(plain.SearchInContext(b.Context(), plainRequest(c.text)))(b)
 		ours := mustSearch(b, x, ourQuery(c.text))
 		if int64(result.Total) != ours.Total {
 			b.Errorf("%s: bleve finds %d assets and we %d, want as many", c.name, result.Total, ours.Total)

@@ -21,6 +21,7 @@ import (
 
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 var showMissed = flag.Bool("missed", false, "show the questions of the tuned part that miss their asset")
@@ -52,10 +53,7 @@ func (a listedQuestion) isTuned() bool {
 // lines returns the lines of a file of the list.
 func lines(t *testing.T, name string) (all [][]string) {
 	t.Helper()
-	file, err := os.Open(filepath.Join("testdata", "recall", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Get(os.Open(filepath.Join("testdata", "recall", name)))(t)
 	defer file.Close()
 	for rows := bufio.NewScanner(file); rows.Scan(); {
 		all = append(all, strings.Split(rows.Text(), "|"))
@@ -92,12 +90,9 @@ func filled(text string) string {
 func listed(t *testing.T, f []string) replica.Entry {
 	t.Helper()
 	position := int64(1764000000000000)
-	n, err := strconv.Atoi(f[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := expect.Get(strconv.Atoi(f[0]))(t)
 	position -= int64(n) * 3_600_000_000 // makes this asset older than all assets from the function `other`
-	text, err := json.Marshal(map[string]any{
+	text := expect.Get(json.Marshal(map[string]any{
 		"id": madeID("asset", f[0]), "dateModified": stamp(position), "status": "active", "assetID": numberOfAsset(f[0]),
 		"title": f[1], "description": f[2], "assetType": "bounce",
 		"assetCustodian": map[string]any{"name": f[8], "identifier": map[string]any{"scheme": "UA-EDR", "id": f[9]}},
@@ -109,10 +104,7 @@ func listed(t *testing.T, f []string) replica.Entry {
 			"address":  map[string]any{"region": f[5], "locality": f[6], "streetAddress": f[7]},
 			"quantity": json.Number(f[10]), "unit": map[string]any{"name": f[11]},
 		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return replica.Entry{ID: madeID("asset", f[0]), Position: position, JSON: text}
 }
 
@@ -133,7 +125,7 @@ func other(t *testing.T, r *rand.Rand, n int) replica.Entry {
 	places := lines(t, "places.txt")
 	place := places[r.IntN(len(places))]
 	position := int64(1764000000000000) + int64(n)*1_000_000
-	text, err := json.Marshal(map[string]any{
+	text := expect.Get(json.Marshal(map[string]any{
 		"id": madeID("other", fmt.Sprint(n)), "dateModified": stamp(position), "status": "active",
 		"title": some(3), "description": some(12), "assetID": fmt.Sprintf("UA-AR-P-2025-03-%02d-%06d", 1+n%28, n),
 		"assetCustodian": map[string]any{"name": "Управління майна", "identifier": map[string]any{
@@ -143,10 +135,7 @@ func other(t *testing.T, r *rand.Rand, n int) replica.Entry {
 			"description": some(4), "quantity": 1000 + n,
 			"address": map[string]any{"region": place[0], "locality": place[1], "streetAddress": "вул. Лугова, " + fmt.Sprint(300+n)},
 		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return replica.Entry{ID: madeID("other", fmt.Sprint(n)), Position: position, JSON: text}
 }
 
@@ -162,14 +151,8 @@ func openList(t *testing.T) *Index {
 		change.Entries = append(change.Entries, listed(t, f))
 	}
 	x := openIndex(t, t.TempDir())
-	t.Cleanup(func() {
-		if err := x.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := x.Apply(change); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { expect.Try(t, x.Close()) })
+	expect.OK(t, x.Apply(change))
 	return x
 }
 
@@ -293,9 +276,7 @@ func TestSuggestionsAreOfAssetsThatCanBeFound(t *testing.T) {
 		if was == "Канаркознавство" {
 			change.Entries = append(change.Entries, listed(t, lines(t, "assets.txt")[1]))
 		}
-		if err := x.Apply(change); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, x.Apply(change))
 	}
 	for text, want := range map[string][]string{
 		"канарк": nil, "синич": {"синичкознавство", "Музей «Синичкознавство»"}, "музей": {"Музей «Синичкознавство»"},

@@ -7,6 +7,7 @@ import (
 
 	"asset-registry/shared/assetfields"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/ukrainian"
 )
 
@@ -35,10 +36,7 @@ func TestSearchesFindTheWordsOfTheFieldsThatSayIt(t *testing.T) {
 		} else {
 			a["id"], wanted = id, []string{id}
 		}
-		text, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(json.Marshal(a))(t)
 		read, err := parse(replica.Entry{ID: id, JSON: text})
 		if err != nil {
 			return // a field of a type that the index reads otherwise, such as size

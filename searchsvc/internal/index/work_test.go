@@ -2,7 +2,6 @@ package index
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestNoTextHoldsUpAnAsset indexes very long texts of many kinds. The number and the length of the terms, and
@@ -35,7 +35,7 @@ func TestNoTextHoldsUpAnAsset(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := map[string]string{"region": text, "locality": text}
-			written, err := json.Marshal(map[string]any{
+			written := expect.Get(json.Marshal(map[string]any{
 				"id": idOf(1), "status": "active", "title": text, "title_en": text, "description": text, "owner": text,
 				"assetType": text, "assetID": text, "assetCustodian": map[string]any{
 					"name": text, "identifier": map[string]any{"scheme": text, "id": text}, "address": address,
@@ -44,14 +44,8 @@ func TestNoTextHoldsUpAnAsset(t *testing.T) {
 					"description": text, "address": address, "quantity": strings.Repeat("9", 300),
 					"classification": map[string]string{"scheme": text, "id": text, "description": text},
 				}},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			a, err := parse(replica.Entry{ID: idOf(1), Position: 1, JSON: written})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
+			a := expect.Get(parse(replica.Entry{ID: idOf(1), Position: 1, JSON: written}))(t)
 			terms, hit, err := a.fields(1)
 			if err != nil {
 				t.Fatal(err)
@@ -118,12 +112,8 @@ func TestAnInterruptedIndexTakesNoChange(t *testing.T) {
 	x.Interrupt()
 	c := replica.Change{State: stateAt(2e15)}
 	c.Entries = append(c.Entries, simple{n: 2, position: 2e15, status: client.Active, title: "слово"}.entry(t))
-	if err := x.Apply(c); !errors.Is(err, ErrInterrupted) {
-		t.Errorf("got %v, want %v", err, ErrInterrupted)
-	}
-	if got := mustSearch(t, x, search.Query{Text: "слово", Limit: 1}).Total; got != 1 {
-		t.Errorf("got %d assets, want 1", got)
-	}
+	expect.Err(t, x.Apply(c), ErrInterrupted, "")
+	expect.Equal(t, mustSearch(t, x, search.Query{Text: "слово", Limit: 1}).Total, 1, "assets")
 }
 
 // verifyHit checks the size of a hit in the form that an answer has, and the length of each of its texts.
@@ -133,13 +123,9 @@ func verifyHit(t *testing.T, hit []byte) {
 	if err != nil || len(escaped) > search.MaxHit {
 		t.Errorf("got a hit of %d bytes and %v, want at most %d", len(escaped), err, search.MaxHit)
 	}
-	if err := json.Unmarshal(hit, &client.Asset{}); err != nil {
-		t.Errorf("read a hit as clients do: got %v, want nil", err)
-	}
+	expect.Nil(t, json.Unmarshal(hit, &client.Asset{}), "read a hit as clients do")
 	var texts any
-	if err := json.Unmarshal(hit, &texts); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(hit, &texts))
 	verifyTexts(t, "", texts)
 }
 
@@ -172,10 +158,7 @@ func TestHitsShowNoLongNumber(t *testing.T) {
 	} {
 		text := fmt.Sprintf(`{"id":%q,"status":"active","dateModified":%q,"date":%q,"assetCustodian":{"identifier":{"scheme":"UA-EDR","id":%s}},
 			"items":[{"quantity":%s},{"quantity":%s},{"quantity":5.5}]}`, idOf(1), long, long, c.id, c.id, `"`+long+`"`)
-		a, err := parse(replica.Entry{ID: idOf(1), Position: 1, JSON: []byte(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := expect.Get(parse(replica.Entry{ID: idOf(1), Position: 1, JSON: []byte(text)}))(t)
 		_, hit, err := a.fields(1)
 		if err != nil {
 			t.Fatal(err)
@@ -185,15 +168,11 @@ func TestHitsShowNoLongNumber(t *testing.T) {
 			AssetCustodian struct{ Identifier struct{ ID json.RawMessage } }
 			Items          []struct{ Quantity json.RawMessage }
 		}
-		if err := json.Unmarshal(hit, &got); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(hit, &got))
 		if id := string(got.AssetCustodian.Identifier.ID); id != c.want {
 			t.Errorf("%.20s: got the id %.40s, want %.40s", c.id, id, c.want)
 		}
-		if last := string(got.Items[2].Quantity); last != "5.5" {
-			t.Errorf("%.20s: got the quantity %s, want 5.5", c.id, last)
-		}
+		expect.Equal(t, string(got.Items[2].Quantity), "5.5", "%.20s, the quantity", c.id)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/ukrainian"
 )
 
@@ -64,10 +65,7 @@ const texts = "екскаватор гараж готель котельня с�
 
 func mustSynonyms(t *testing.T) *Synonyms {
 	t.Helper()
-	synonyms, err := NewSynonyms("навіс, піддашок\nповітка > гараж")
-	if err != nil {
-		t.Fatal(err)
-	}
+	synonyms := expect.Get(NewSynonyms("навіс, піддашок\nповітка > гараж"))(t)
 	return synonyms
 }
 
@@ -170,11 +168,8 @@ func TestACursorTakesEachReading(t *testing.T) {
 	for letter := range strings.SplitSeq("б в г ґ д ж з к л м н п р с т ф х ц ч ш а е и і о у", " ") {
 		several = append(several, strings.Repeat(letter, 5))
 	}
-	synonyms, err := NewSynonyms("щось, " + strings.Repeat("а", 90) + ", " + strings.Repeat("о", 90) +
-		"\nдещо, " + strings.Join(several[:13], ", ") + "\nдещо, " + strings.Join(several[13:], ", "))
-	if err != nil {
-		t.Fatal(err)
-	}
+	synonyms := expect.Get(NewSynonyms("щось, " + strings.Repeat("а", 90) + ", " + strings.Repeat("о", 90) +
+		"\nдещо, " + strings.Join(several[:13], ", ") + "\nдещо, " + strings.Join(several[13:], ", ")))(t)
 	known := newDictionary("акціонерне товариство ПАТ ПрАТ ВАТ ЗАТ " + strings.Repeat("а", 90) + " " + strings.Repeat("о", 90) +
 		" " + strings.Join(several, " "))
 	for _, text := range []string{strings.Repeat("АТ ", 60), strings.Repeat("щось ", 60), "дещо"} {

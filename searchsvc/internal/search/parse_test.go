@@ -12,14 +12,12 @@ import (
 
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 func parse(t *testing.T, query string) (Query, error) {
 	t.Helper()
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := expect.Get(url.ParseQuery(query))(t)
 	return Parse(values, nil)
 }
 
@@ -67,14 +65,9 @@ func TestAQuestionIsReadFromItsParameters(t *testing.T) {
 		{"unknown=1", Query{Sort: NewestFirst}},
 	} {
 		t.Run(c.query, func(t *testing.T) {
-			got, err := parse(t, c.query)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Get(parse(t, c.query))(t)
 			c.want.Limit, c.want.FacetLimit = DefaultLimit, DefaultFacetLimit
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("the question differs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, got), "the question differs")
 		})
 	}
 }
@@ -159,13 +152,10 @@ func TestCodesHaveTheirParentsAsPrefixes(t *testing.T) {
 		if !ok || prefix != c.prefix {
 			t.Errorf("the prefix of %s: got %q, %t; want %q", c.code, prefix, ok, c.prefix)
 		}
-		if got := (Filters{}).With(ByClassification, []string{c.code}).CodeLevel(); got != c.level {
-			t.Errorf("the level below %s: got %d, want %d", c.code, got, c.level)
-		}
+		expect.Equal(t, (Filters{}).With(ByClassification, []string{c.code}).CodeLevel(), c.level,
+			"the level below %s", c.code)
 	}
-	if got := (Filters{}).CodeLevel(); got != 2 {
-		t.Errorf("the level without a filter: got %d, want 2", got)
-	}
+	expect.Equal(t, (Filters{}).CodeLevel(), 2, "the level without a filter")
 }
 
 // FuzzParse checks that no parameters make the parser panic. It also checks each question that is parsed: the
@@ -191,9 +181,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("got %+v, which is out of bounds", q)
 		}
 		again, err := Parse(q.Values(), nil)
-		if err != nil {
-			t.Fatalf("the parameters %v: got %v, want none", q.Values(), err)
-		}
+		expect.Must(t, err, "the parameters %v", q.Values())
 		if diff := cmp.Diff(q, again); diff != "" {
 			t.Fatalf("the question differs (-first +second):\n%s", diff)
 		}

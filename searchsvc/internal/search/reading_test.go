@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // Promises: cursor-words
@@ -14,13 +16,8 @@ func TestACursorCarriesTheWords(t *testing.T) {
 	c := Cursor{Sort: ByRelevance, Key: 7, At: 8, Reading: Reading{Steps: []Step{ByNearest, ByMissing}, Words: []Word{
 		{Text: "ексковатор", By: []string{"=екскаватор"}, Said: "екскаватор"}, {Text: "суми", Fixed: true}, {Text: "у", Out: true},
 	}}}
-	got, err := ParseCursor(c.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(c, got); diff != "" {
-		t.Errorf("the cursor differs (-want +got):\n%s", diff)
-	}
+	got := expect.Get(ParseCursor(c.String()))(t)
+	expect.NoDiff(t, cmp.Diff(c, got), "the cursor differs")
 }
 
 func TestACursorCarriesTheWeights(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 const number = "UA-AR-DGF-2026-11-22-000017" // the complete assetID
@@ -79,14 +80,11 @@ func TestAPageLeadsBackToTheResults(t *testing.T) {
 			t.Fatalf("%s: got no hit, want one", query)
 		}
 		_, body := get(t, s, html.UnescapeString(link[1]))
-		if got, want := crumb(t, body), strings.TrimSuffix("/uk/?"+query, "?"); got != want {
-			t.Errorf("got the way back %s, want %s", got, want)
-		}
+		expect.Equal(t, crumb(t, body), strings.TrimSuffix("/uk/?"+query, "?"), "the way back")
 		english := regexp.MustCompile(`<a href="(/en/assets/[^"]*)"`).FindStringSubmatch(body)
 		_, body = get(t, s, html.UnescapeString(english[1]))
-		if got, want := crumb(t, body), strings.TrimSuffix("/en/?"+query, "?"); got != want {
-			t.Errorf("got the way back %s after a change of the language, want %s", got, want)
-		}
+		expect.Equal(t, crumb(t, body), strings.TrimSuffix("/en/?"+query, "?"),
+			"the way back, after a change of the language")
 		mustHave(t, body, `<link rel="canonical" href="http://registry.example/en/assets/`+id+`">`)
 	}
 }

@@ -59,9 +59,8 @@ func item(n int, quantity, unit, kind, street string) map[string]any {
 func TestTheFirstScreenSaysWhatPeopleLookFor(t *testing.T) {
 	items := func(all ...any) []byte { return changed(t, func(a map[string]any) { a["items"] = all }) }
 	for _, c := range []struct {
-		name string
-		page string
-		want map[string]string
+		name, page string
+		want       map[string]string
 	}{
 		{"two items in two units", assetPage(t, "uk", whole), map[string]string{
 			"Вид майна": "Приміщення, Меблі", "Кількість": "2\u00a0складові: 12\u00a0240,50\u00a0м², 7\u00a0шт.",

@@ -96,9 +96,7 @@ func TestEachPageIsMadeInATurn(t *testing.T) {
 	} {
 		c, records := &counting{found: newFound()}, newRegistry(whole)
 		s := siteOn(t, transport(func(r *http.Request) (*http.Response, error) {
-			if got := c.held.Load(); got != 0 {
-				t.Errorf("%s: got %d turns held while the registry works, want none", path, got)
-			}
+			expect.Equal(t, c.held.Load(), 0, "%s, turns held while the registry works", path)
 			expect.Equal(t, r.Header.Get(httpserver.CallerHeader), "a caller", "%s: the caller for the registry", path)
 			return records.RoundTrip(r)
 		}), c)
@@ -217,9 +215,7 @@ func TestTheStatisticsAreCountedOnce(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if n := len(f.queries()); n != 1 {
-		t.Errorf("got %d searches for 50 pages, want 1", n)
-	}
+	expect.Equal(t, len(f.queries()), 1, "searches for 50 pages")
 }
 
 // TestALongSearchIsNotRepeatedInEachLink sends 14 KB of filters to pages that have a link for each value. The

@@ -26,10 +26,9 @@ func TestAFilterHasAllItsValues(t *testing.T) {
 	f.result.Facets = []search.Facet{many(search.ByRegion, 27), many(search.ByLocality, 40)}
 	s := newSite(t, newRegistry(whole), f)
 	for _, c := range []struct {
-		path                string
-		regions, localities int
-		limit               int
-		has                 []string
+		path                       string
+		regions, localities, limit int
+		has                        []string
 	}{
 		{"/uk/", 27, 10, 30, []string{`<button type="submit" class="quiet" form="search" name="more" value="locality">`,
 			`Інший населений пункт <input name="locality"`}},

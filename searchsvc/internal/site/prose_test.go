@@ -46,9 +46,7 @@ func TestAddressesInDescriptionsAreLinks(t *testing.T) {
 			if !slices.Equal(links, c.links) {
 				t.Errorf("got the links %q, want %q", links, c.links)
 			}
-			if text := plainText(shown[1]); text != c.text {
-				t.Errorf("got the text %q, want %q", text, c.text)
-			}
+			expect.Equal(t, plainText(shown[1]), c.text, "the text")
 			if found, _ := harm(body); slices.Contains(found, "<script>alert") {
 				t.Errorf("got %q, want no harm", found)
 			}

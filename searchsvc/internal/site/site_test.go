@@ -344,10 +344,9 @@ func TestConditionalRequests(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	for _, test := range []struct {
-		name, path string
-		searches   error
-		registry   int
-		status     int
+		name, path       string
+		searches         error
+		registry, status int
 	}{
 		{"the search is busy", "/uk/", fault.New(fault.Unavailable, fault.URL, "search", "busy"), 0, 503},
 		{"the search fails", "/uk/", errors.New("secret text"), 0, 500},

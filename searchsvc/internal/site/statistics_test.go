@@ -71,9 +71,8 @@ func TestChartsHaveAllRegionsAndTheFirstOfOthers(t *testing.T) {
 	s := newSite(t, newRegistry(whole), f)
 	const more = `href="/en/statistics?more=classification&q=a#by-classification">Show more</a>`
 	for _, c := range []struct {
-		path           string
-		regions, kinds int
-		limit          int
+		path                  string
+		regions, kinds, limit int
 	}{{"?q=a", 30, 10, 30}, {"?q=a&more=classification", 30, 40, 100}, {"", 30, 10, 30}, {"?more=classification", 30, 40, 100}, {"?q=b&more=none", 30, 10, 30}} {
 		_, body := get(t, s, "/en/statistics"+c.path)
 		for chart, want := range map[string]int{"region": c.regions, "classification": c.kinds} {

@@ -21,9 +21,8 @@ func calls(t *testing.T) (reads, writes int) {
 		needtest.Missing(t, "proc", err)
 	}
 	var rchar, wchar int
-	if _, err := fmt.Sscanf(string(text), "rchar: %d\nwchar: %d\nsyscr: %d\nsyscw: %d", &rchar, &wchar, &reads, &writes); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(fmt.Sscanf(string(text), "rchar: %d\nwchar: %d\nsyscr: %d\nsyscw: %d", &rchar, &wchar, &reads,
+		&writes))(t)
 	return reads, writes
 }
 

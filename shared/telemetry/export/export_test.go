@@ -80,10 +80,9 @@ func TestACollectorThatIsAwayIsNoError(t *testing.T) {
 
 func TestTheStandardsSamplersSetTheShare(t *testing.T) {
 	for _, c := range []struct {
-		name              string
-		sampler, argument string
-		share             float64
-		fails             bool
+		name, sampler, argument string
+		share                   float64
+		fails                   bool
 	}{
 		{"no sampler samples all", "", "", 1, false},
 		{"always_on", "parentbased_always_on", "", 1, false},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"asset-registry/shared/fault"
 )
 
 // OK ends the test if any error is not nil.
@@ -71,6 +73,64 @@ func NoDiff(t testing.TB, diff, format string, args ...any) {
 	t.Helper()
 	if diff != "" {
 		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(format, args...), diff)
+	}
+}
+
+// Must ends the test if err is not nil. The format and its arguments name the case.
+func Must(t testing.TB, err error, format string, args ...any) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s%v", label(format, args), err)
+	}
+}
+
+// MustOf returns a function that is like Must, for the results of a call with a value and an error.
+func MustOf(t testing.TB, format string, args ...any) func(got any, err error) {
+	return func(_ any, err error) {
+		t.Helper()
+		Must(t, err, format, args...)
+	}
+}
+
+// Nil reports an error that is not nil. The format and its arguments name the case.
+func Nil(t testing.TB, err error, format string, args ...any) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%sgot %v, want nil", label(format, args), err)
+	}
+}
+
+// NilOf returns a function that is like Nil, for the results of a call with a value and an error.
+func NilOf(t testing.TB, format string, args ...any) func(got any, err error) {
+	return func(_ any, err error) {
+		t.Helper()
+		Nil(t, err, format, args...)
+	}
+}
+
+// Value returns a function for the results of a call. It reports an error, or a value that is not the wanted one.
+func Value[T comparable](t testing.TB, want T, format string, args ...any) func(got T, err error) {
+	return func(got T, err error) {
+		t.Helper()
+		if err != nil || got != want {
+			t.Errorf("%sgot %v, %v; want %v", label(format, args), got, err, want)
+		}
+	}
+}
+
+// Fault reports an error that has not the wanted kind. The format and its arguments name the case.
+func Fault(t testing.TB, err error, want fault.Kind, format string, args ...any) {
+	t.Helper()
+	if got := fault.KindOf(err); got != want {
+		t.Errorf("%sgot %v of kind %v, want kind %v", label(format, args), err, got, want)
+	}
+}
+
+// FaultOf returns a function that is like Fault, for the results of a call with a value and an error.
+func FaultOf(t testing.TB, want fault.Kind, format string, args ...any) func(got any, err error) {
+	return func(_ any, err error) {
+		t.Helper()
+		Fault(t, err, want, format, args...)
 	}
 }
 
