@@ -49,9 +49,7 @@ func TestTheLogIsNotBehindByAClock(t *testing.T) {
 			w.cover(time.Now())
 			w.cover(time.Now().Add(ahead).Round(0))
 			time.Sleep(time.Minute)
-			if got := w.behind(); got != time.Minute {
-				t.Errorf("a clock %v ahead: got %v behind, want a minute", ahead, got)
-			}
+			expect.Equal(t, w.behind(), time.Minute, "a clock %v ahead: behind", ahead)
 		})
 	}
 }

@@ -24,16 +24,13 @@ import (
 func TestMoveKeepsTextsThatAreTooLong(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "assets.db")
 	from, err := boltstore.Open(file, boltstore.Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	body := fmt.Appendf(nil, `{"id":"%s","status":"pending","title":"%s","assetCustodian":{"identifier":{"id":"%s"}}}`,
 		strings.Repeat("a", 32), strings.Repeat("ї", 300_000), strings.Repeat("9", 900_000))
 	stored := registry.Record{ID: strings.Repeat("a", 32), Revision: 1, Listed: true, Sealed: "sealed", Body: body,
 		Change: []byte(`{"v":1}`), Whole: body}
-	if stored.Position, err = from.Create(t.Context(), stored); err != nil {
-		t.Fatal(err)
-	}
+	stored.Position, err = from.Create(t.Context(), stored)
+	expect.OK(t, err)
 	expect.OK(t, from.Close())
 	uri := mongotest.Start(t).URI(t, "moved")
 	if n, err := Move(t.Context(), file, uri, func(int, int) {}); n != 1 || err != nil {

@@ -47,9 +47,8 @@ func startAdminFor(ctx context.Context, t *testing.T, c Config) (s *Server, addr
 	s, err = New(ctx, c)
 	expect.OK(t, err)
 	t.Cleanup(func() { expect.Try(t, s.Close()) })
-	if key, err = s.AdminKey(t.Context(), "Оператор"); err != nil {
-		t.Fatal(err)
-	}
+	key, err = s.AdminKey(t.Context(), "Оператор")
+	expect.OK(t, err)
 	return s, "http://" + listener.Addr().String() + "/admin/v1", key
 }
 
@@ -372,16 +371,12 @@ func TestTheAdminAPIRefusesWhoGuesses(t *testing.T) {
 func TestAdminKeyNeedsTheSecretAndAName(t *testing.T) {
 	store := "file:" + filepath.Join(t.TempDir(), "tokens.db")
 	c := Config{Store: store, Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler)}
-	if _, err := AdminKey(t.Context(), c, ""); err == nil || !strings.Contains(err.Error(), "body/name") {
-		t.Errorf("no name: got %v, want an error about body/name", err)
-	}
+	expect.SaysOf(t, "body/name", "no name")(AdminKey(t.Context(), c, ""))
 	if key, err := AdminKey(t.Context(), c, "n"); err != nil || !strings.HasPrefix(key, "ark_") {
 		t.Errorf("got %q, %v; want a key that starts with ark_", key, err)
 	}
 	c.Secrets = keyring.Ring{bytes.Repeat([]byte("x"), 3)}
-	if _, err := AdminKey(t.Context(), c, "n"); err == nil {
-		t.Error("a secret too short to seal the log: got no error, want one")
-	}
+	expect.FailsOf(t, "a secret too short to seal the log")(AdminKey(t.Context(), c, "n"))
 }
 
 func TestTheAuditLogHasTheAddressThatTrustedProxiesTell(t *testing.T) {

@@ -65,9 +65,8 @@ func start(t *testing.T, change func(*Config), started ...func(*Server)) *rig {
 	change(&c)
 	s, err := New(t.Context(), c)
 	expect.OK(t, err)
-	if r.signer, err = identity.NewSigner(secrets, c.Now); err != nil {
-		t.Fatal(err)
-	}
+	r.signer, err = identity.NewSigner(secrets, c.Now)
+	expect.OK(t, err)
 	for _, to := range started {
 		to(s)
 	}

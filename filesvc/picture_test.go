@@ -94,9 +94,8 @@ func TestKilledChildrenAreNoVerdict(t *testing.T) {
 			var f file.File
 			for end := time.Now().Add(time.Minute); f.Ended <= n && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 				var err error
-				if f, err = s.store.Get(t.Context(), id); err != nil {
-					t.Fatal(err)
-				}
+				f, err = s.store.Get(t.Context(), id)
+				expect.OK(t, err)
 			}
 			if f.Ended != n+1 || f.Picture != want {
 				t.Fatalf("got %q, ended %d times; want %q and %d", f.Picture, f.Ended, want, n+1)

@@ -341,9 +341,7 @@ func TestAssetsAreInOnePlace(t *testing.T) {
 	}
 	expect.Err(t, c.Validate(), nil, "at an address")
 	c.Assets = http.HandlerFunc(assets)
-	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "not both") {
-		t.Errorf("at an address and in process: got %v, want %q in it", err, "not both")
-	}
+	expect.Says(t, c.Validate(), "not both", "at an address and in process")
 	c.AssetsURLs = nil
 	expect.Err(t, c.Validate(), nil, "in process")
 }

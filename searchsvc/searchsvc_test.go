@@ -101,9 +101,7 @@ func TestFaultyConfigurationsAreRefused(t *testing.T) {
 	} {
 		c := good
 		spoil(&c)
-		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("got %v, want an error about %s", err, name)
-		}
+		expect.Says(t, c.Validate(), name, "")
 	}
 }
 

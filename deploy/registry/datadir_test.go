@@ -88,9 +88,7 @@ func (f files) write(t *testing.T, dir string) {
 // exactly the files in the parameter `want`.
 func mustRefuseUntouched(t *testing.T, dir string, want files, err error, says string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), says) {
-		t.Errorf("got %v, want an error with %q", err, says)
-	}
+	expect.Says(t, err, says, "")
 	got := files{}
 	entries := expect.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {

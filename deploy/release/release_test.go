@@ -37,9 +37,7 @@ func TestAReleaseThatCannotBeMadeIsRefused(t *testing.T) {
 		{"a folder with files", "is not empty", []string{"-version", "0.1.0", "-out", full}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := run(t.Context(), c.args); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want a refusal with %q", err, c.says)
-			}
+			expect.Says(t, run(t.Context(), c.args), c.says, "")
 		})
 	}
 }

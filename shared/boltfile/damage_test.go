@@ -106,9 +106,7 @@ func use(t *testing.T, text []byte) (refused error) {
 func TestTruncatedFilesAreRefused(t *testing.T) {
 	text := sample(t)
 	for size := 0; size < len(text); size += os.Getpagesize() {
-		if err := use(t, text[:size]); err == nil {
-			t.Errorf("cut off after %d of %d bytes: got no error, want one", size, len(text))
-		}
+		expect.Fails(t, use(t, text[:size]), "cut off after %d of %d bytes", size, len(text))
 	}
 }
 
@@ -215,9 +213,7 @@ func TestAValueThatCannotBeDecodedEndsWrites(t *testing.T) {
 	defer f.Close()
 	expect.OK(t, f.Ready(t.Context()))
 	expect.Err(t, f.View(func(*bbolt.Tx) error { return fmt.Errorf("decode: %w", ErrDamaged) }), ErrDamaged, "")
-	if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("ready: got %v, want %q in it", err, "damaged")
-	}
+	expect.Says(t, f.Ready(t.Context()), "damaged", "ready")
 	expect.Err(t, f.Update(func(*bbolt.Tx) error { return nil }), ErrDamaged, "write")
 	expect.Err(t, f.View(func(*bbolt.Tx) error { return nil }), nil, "read")
 }

@@ -46,9 +46,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 			}
 		}
 		t.Logf("%d of 20 small writes to a full disk succeeded", small)
-		if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "file: no space left") {
-			t.Errorf("ready: got %v, want %q in it", err, "file: no space left")
-		}
+		expect.Says(t, f.Ready(t.Context()), "file: no space left", "ready")
 		var failed sync.WaitGroup
 		for i := range 50 { // some of these writes fail at the same time, others one after another
 			failed.Go(func() {
@@ -97,13 +95,10 @@ func TestAFullDiskIsNoReasonNotToOpen(t *testing.T) {
 	expect.OK(t, err)
 	expect.OK(t, f.Close())
 	disktest.Fill(t, dir)
-	if f, err = Open(path, testOptions); err != nil {
-		t.Fatal(err)
-	}
+	f, err = Open(path, testOptions)
+	expect.OK(t, err)
 	defer f.Close()
-	if err := f.Ready(t.Context()); err == nil {
-		t.Error("ready: got no error on a full disk, want one")
-	}
+	expect.Fails(t, f.Ready(t.Context()), "ready")
 }
 
 func TestACompactionOnAFullDiskLeavesTheFile(t *testing.T) {

@@ -22,9 +22,7 @@ func TestHarmless(t *testing.T) {
 	texts := []string{"+380 (44) 123-45-67", "-5", "- будинок", "-\u00a0гараж", "－５", "+", "-", "x", "-\n", "- гараж(1 шт.)",
 		"-5 кв. м (загальна)!", "- увага! A 1"}
 	same := func(text string) {
-		if got := Harmless(text); got != text {
-			t.Errorf("%q: got %q, want no change", text, got)
-		}
+		expect.Equal(t, Harmless(text), text, "%q", text)
 	}
 	for _, begin := range begins {
 		for _, f := range formulas {
@@ -32,9 +30,7 @@ func TestHarmless(t *testing.T) {
 			if f == "=1+1" && got != want || !strings.HasPrefix(got, want) {
 				t.Errorf("%q: got %q, want %q", begin+f, got, want)
 			}
-			if again := Harmless(got); again != got {
-				t.Errorf("%q: got %q at the second time, want no change", got, again)
-			}
+			expect.Equal(t, Harmless(got), got, "%q: at the second time", got)
 			expect.Equal(t, Plain(got), begin+f, "%q: taken back", got)
 		}
 		for _, text := range texts {
@@ -51,9 +47,7 @@ func TestHarmless(t *testing.T) {
 // TestPlainTakesNoOtherApostrophe reads cells with a ' that no export has put there.
 func TestPlainTakesNoOtherApostrophe(t *testing.T) {
 	for _, text := range []string{"", "'", "'ясно", "'-5", "'- будинок", "об'єкт", "x'=1", "a;'b'", "5'-6'", "''=1"} {
-		if got := Plain(text); got != text {
-			t.Errorf("%q: got %q, want no change", text, got)
-		}
+		expect.Equal(t, Plain(text), text, "%q", text)
 	}
 }
 

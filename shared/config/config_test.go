@@ -42,9 +42,7 @@ func TestServeIsAWordOfEveryService(t *testing.T) {
 	if err != nil || command != "serve" || several.Serve.Addr != "given" {
 		t.Errorf("a service with commands: got %q, %v and %+v, want the command serve", command, err, several)
 	}
-	if _, err := Parse(&alone, "example", "", "EXAMPLE", []string{"--addr", "a", "serve"}); err == nil {
-		t.Error("serve behind a flag: got nil, want an error")
-	}
+	expect.FailsOf(t, "serve behind a flag")(Parse(&alone, "example", "", "EXAMPLE", []string{"--addr", "a", "serve"}))
 }
 
 func TestTheLaterOfFileEnvironmentAndFlagsWins(t *testing.T) {
@@ -108,9 +106,7 @@ func TestParseRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var got example
 			_, err := Parse(&got, "example", "", "EXAMPLE", c.args)
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want %q in it", err, c.says)
-			}
+			expect.Says(t, err, c.says, "")
 		})
 	}
 }

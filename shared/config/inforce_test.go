@@ -55,9 +55,7 @@ func TestCheckTellsWhatIsInForceAndWhereItCameFrom(t *testing.T) {
 	}
 	out.Reset()
 	os.Unsetenv("EXAMPLE_STORE")
-	if err := Check(&stored{}, "example", "EXAMPLE", "", nil, &out); err == nil || !strings.Contains(err.Error(), "--store") {
-		t.Errorf("without the store: got %v, want that it is missing", err)
-	}
+	expect.Says(t, Check(&stored{}, "example", "EXAMPLE", "", nil, &out), "--store", "without the store")
 	expect.Equal(t, out.String(), "", "after a fault: written")
 }
 

@@ -89,9 +89,7 @@ func TestADirectoryInTheWayIsLeft(t *testing.T) {
 	file := filepath.Join(dir, "f")
 	expect.OK(t, os.Mkdir(file, 0o700))
 	for _, c := range writers {
-		if err := c.write(file, []byte("new")); err == nil {
-			t.Errorf("%s: got no error, want one", c.name)
-		}
+		expect.Fails(t, c.write(file, []byte("new")), "%s", c.name)
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || !entries[0].IsDir() {
 			t.Errorf("%s: got %v, %v, want the directory only", c.name, entries, err)
 		}

@@ -207,9 +207,8 @@ func TestAWaitEnds(t *testing.T) {
 		expect.ErrOf(t, context.Canceled, "canceled")(s.Acquire(gone, "b", 1))
 		leave()
 		leave() // the second call gives nothing back
-		if _, err = s.Acquire(t.Context(), "a", 4); err != nil {
-			t.Fatal(err)
-		}
+		_, err = s.Acquire(t.Context(), "a", 4)
+		expect.OK(t, err)
 		first, leaves := context.WithCancel(t.Context())
 		go func() { _, _ = s.Acquire(first, "b", 10) }()
 		synctest.Wait()
@@ -228,8 +227,6 @@ func TestPlacesAreHalfOfTheProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, c := range []struct{ processors, want int }{{1, 1}, {2, 1}, {3, 2}, {8, 4}} {
 		runtime.GOMAXPROCS(c.processors)
-		if got := NewPlaces().Size(); got != int64(c.want) {
-			t.Errorf("%d processors: got %d places, want %d", c.processors, got, c.want)
-		}
+		expect.Equal(t, NewPlaces().Size(), int64(c.want), "%d processors: places", c.processors)
 	}
 }

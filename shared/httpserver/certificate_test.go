@@ -116,9 +116,7 @@ func TestACertificateIsReadAnew(t *testing.T) {
 		t.Errorf("without HTTP/2: got %s, %v; want HTTP/1.1", text, err)
 	}
 	for _, wrong := range []Certificate{{Cert: c.Cert}, {Key: c.Key}, {Cert: "nowhere", Key: "nowhere"}} {
-		if _, err := wrong.Config(slog.New(slog.DiscardHandler)); err == nil {
-			t.Errorf("%+v: got no error, want one", wrong)
-		}
+		expect.FailsOf(t, "%+v", wrong)(wrong.Config(slog.New(slog.DiscardHandler)))
 	}
 }
 

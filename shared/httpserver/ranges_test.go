@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"asset-registry/shared/testing/expect"
 	"net/http/httptest"
 	"testing"
 )
@@ -69,12 +70,8 @@ func TestRangesOfAnEmptyFile(t *testing.T) {
 	r := httptest.NewRequest("GET", "/", nil)
 	for _, asked := range []string{"bytes=0-", "bytes=0-0", "bytes=-0", "bytes=-5", "bytes=5-", "bytes=0-1,4-5"} {
 		r.Header.Set("Range", asked)
-		if got, err := RangeOf(r, `"a"`, 0); err != nil || got != (ByteRange{}) {
-			t.Errorf("%q of an empty file: got %v, %v; want the whole file", asked, got, err)
-		}
+		expect.Value(t, (ByteRange{}), "%q of an empty file", asked)(RangeOf(r, `"a"`, 0))
 	}
 	r.Header["Range"] = []string{"bytes=0-1", "bytes=4-5"}
-	if got, err := RangeOf(r, `"a"`, 100); err != nil || got != (ByteRange{Length: 100}) {
-		t.Errorf("two headers: got %v, %v; want the whole file", got, err)
-	}
+	expect.Value(t, (ByteRange{Length: 100}), "two headers")(RangeOf(r, `"a"`, 100))
 }

@@ -149,9 +149,7 @@ func TestWhatIsTestOnlyOrAnonymous(t *testing.T) {
 }
 
 func TestNewSignerRefusesAShortSecret(t *testing.T) {
-	if _, err := NewSigner(keyring.Ring{make([]byte, MinSecret-1)}, time.Now); err == nil {
-		t.Error("got no error for a short secret, want one")
-	}
+	expect.FailsOf(t, "")(NewSigner(keyring.Ring{make([]byte, MinSecret-1)}, time.Now))
 }
 
 // Promises: levels

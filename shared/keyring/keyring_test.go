@@ -30,9 +30,7 @@ func TestRead(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "secret")
 			expect.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
 			got, err := Read(file)
-			if text := string(bytes.Join(got, []byte("|"))); text != strings.Join(c.want, "|") {
-				t.Errorf("got %q, want %q", text, c.want)
-			}
+			expect.Equal(t, string(bytes.Join(got, []byte("|"))), strings.Join(c.want, "|"), "")
 			if (err == nil) != (c.says == nil) {
 				t.Errorf("got %v, want an error: %t", err, c.says != nil)
 			}
@@ -44,9 +42,7 @@ func TestRead(t *testing.T) {
 		})
 	}
 	_, err := Read(filepath.Join(t.TempDir(), "none"))
-	if err == nil || !strings.Contains(err.Error(), "read the secret") {
-		t.Errorf("no file: got %v, want %q in it", err, "read the secret")
-	}
+	expect.Says(t, err, "read the secret", "no file")
 }
 
 func TestKeysAreOfOneSecretAndPurpose(t *testing.T) {

@@ -127,12 +127,10 @@ func newStage(t *testing.T, within time.Duration) *stage {
 	}
 	text += "witness silent " + key(t, translog.ForWitness, "silent", 99).Public().String() + "\n"
 	var err error
-	if s.policy, err = translog.ParsePolicy([]byte(text + "group two 2 w0 w1 w2 silent\nquorum two\n")); err != nil {
-		t.Fatal(err)
-	}
-	if s.witnesses, err = NewWitnesses(s.policy, nil, within); err != nil {
-		t.Fatal(err)
-	}
+	s.policy, err = translog.ParsePolicy([]byte(text + "group two 2 w0 w1 w2 silent\nquorum two\n"))
+	expect.OK(t, err)
+	s.witnesses, err = NewWitnesses(s.policy, nil, within)
+	expect.OK(t, err)
 	t.Cleanup(s.witnesses.Close)
 	s.witnesses.linger = time.Minute
 	return s
@@ -259,7 +257,5 @@ func TestAnUnsuitableAddressIsRefused(t *testing.T) {
 	vkey := key(t, translog.ForWitness, "w", 1).Public().String()
 	p, err := translog.ParsePolicy([]byte("witness w " + vkey + " x\nquorum w\n"))
 	expect.OK(t, err)
-	if _, err := NewWitnesses(p, nil, time.Second); err == nil {
-		t.Error("got no error for the address x, want one")
-	}
+	expect.FailsOf(t, "")(NewWitnesses(p, nil, time.Second))
 }

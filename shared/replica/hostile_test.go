@@ -223,17 +223,14 @@ func TestAnAnswerWithoutCookieOrPageIsNone(t *testing.T) {
 			}
 			source := f.source(t)
 			var err error
-			if source.Client, err = client.New(client.Config{URL: server.URL, Retry: client.Retry{Tries: 1}}); err != nil {
-				t.Fatal(err)
-			}
+			source.Client, err = client.New(client.Config{URL: server.URL, Retry: client.Retry{Tries: 1}})
+			expect.OK(t, err)
 			err = r.CatchUp(t.Context(), source, func(Progress) {})
 			if err == nil || errors.Is(err, ErrOtherData) {
 				t.Errorf("got %v, want an error that voids nothing", err)
 			}
 			expect.Equal(t, r.State(), before, "the state")
-			if err := open(t, t.TempDir()).CatchUp(t.Context(), source, func(Progress) {}); err == nil {
-				t.Error("a new copy: got no error, want one")
-			}
+			expect.Fails(t, open(t, t.TempDir()).CatchUp(t.Context(), source, func(Progress) {}), "a new copy")
 		})
 	}
 }

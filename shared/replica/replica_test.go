@@ -93,9 +93,7 @@ func TestARunGoesOnWithTheFilesThatAreMissing(t *testing.T) {
 	r := open(t, dir)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than the pause before the next attempt
 	defer cancel()
-	if err := r.CatchUp(ctx, f.source(t), func(Progress) {}); err == nil {
-		t.Error("a truncated file: got no error, want one")
-	}
+	expect.Fails(t, r.CatchUp(ctx, f.source(t), func(Progress) {}), "a truncated file")
 	expect.OK(t, r.Close())
 	f.pathsRead()
 	f.mu.Lock() // a request of the first run may still be in progress, and add a path

@@ -58,9 +58,8 @@ func TestAnswers(t *testing.T) {
 			if resp.Header.Get("Content-Encoding") == "gzip" {
 				r, err := gzip.NewReader(bytes.NewReader(body))
 				expect.OK(t, err)
-				if body, err = io.ReadAll(r); err != nil {
-					t.Fatal(err)
-				}
+				body, err = io.ReadAll(r)
+				expect.OK(t, err)
 			}
 			if resp.StatusCode != test.status || resp.Header.Get("ETag") != test.tag || len(body) != test.length {
 				t.Errorf("got %d, ETag %s, %d bytes; want %d, %s, %d", resp.StatusCode, resp.Header.Get("ETag"), len(body),

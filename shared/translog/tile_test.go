@@ -71,9 +71,8 @@ func TestBundlesHoldEntries(t *testing.T) {
 	var bundle []byte
 	for _, entry := range entries {
 		var err error
-		if bundle, err = AppendEntry(bundle, entry); err != nil {
-			t.Fatal(err)
-		}
+		bundle, err = AppendEntry(bundle, entry)
+		expect.OK(t, err)
 	}
 	if want := "\x00\x01a\x00\x00\xff\xffb"; !strings.HasPrefix(string(bundle), want) {
 		t.Errorf("got %q, want %q", bundle[:len(want)], want)
@@ -125,9 +124,8 @@ func FuzzParseBundle(f *testing.F) {
 		}
 		var again []byte
 		for _, entry := range entries {
-			if again, err = AppendEntry(again, entry); err != nil {
-				t.Fatal(err)
-			}
+			again, err = AppendEntry(again, entry)
+			expect.OK(t, err)
 		}
 		if !bytes.Equal(again, data) || len(entries) != width {
 			t.Errorf("got %d entries of %d bytes, want %d of %d", len(entries), len(again), width, len(data))

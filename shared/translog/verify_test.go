@@ -20,9 +20,8 @@ func signedLog(t testing.TB, size int64) (Checkpoint, memory) {
 	tree, m := grow(t, size, 1000)
 	c := Checkpoint{origin, size, tree.Root()}
 	var err error
-	if m.checkpoint, err = Sign(c, logKey(t)); err != nil {
-		t.Fatal(err)
-	}
+	m.checkpoint, err = Sign(c, logKey(t))
+	expect.OK(t, err)
 	return c, m
 }
 
@@ -118,9 +117,8 @@ func resigned(t testing.TB, all [][]byte) memory {
 	for _, part := range append(full, tree.Edge()...) {
 		m.parts[part.Tile.Path()] = part.Data
 	}
-	if m.checkpoint, err = Sign(Checkpoint{origin, tree.Size(), tree.Root()}, logKey(t)); err != nil {
-		t.Fatal(err)
-	}
+	m.checkpoint, err = Sign(Checkpoint{origin, tree.Size(), tree.Root()}, logKey(t))
+	expect.OK(t, err)
 	return m
 }
 

@@ -1,6 +1,7 @@
 package ukrainian
 
 import (
+	"asset-registry/shared/testing/expect"
 	"slices"
 	"strings"
 	"testing"
@@ -49,9 +50,7 @@ func TestQuestionsMeetTexts(t *testing.T) {
 		{"marks only", "?! -", "будинок", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := meets(c.question, c.text); got != c.want {
-				t.Errorf("%q in %q: got %t, want %t; keys %q", c.question, c.text, got, c.want, Words(c.question))
-			}
+			expect.Equal(t, meets(c.question, c.text), c.want, "%q in %q", c.question, c.text)
 		})
 	}
 }

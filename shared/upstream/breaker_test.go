@@ -90,9 +90,7 @@ func TestARequestThatKillsDoesNotTravel(t *testing.T) {
 			t.Fatal("got an answer to a request that kills its server, want an error")
 		}
 	}
-	if got := asked() - before; got != 11 {
-		t.Errorf("10 equal requests that kill: got %d arrivals, want 11, with one retry", got)
-	}
+	expect.Equal(t, asked()-before, 11, "10 equal requests that kill: arrivals")
 	if _, _, err := ask(t, p, "GET", "/?kill&other", ""); err == nil {
 		t.Fatal("got an answer to a request that kills its server, want an error")
 	}

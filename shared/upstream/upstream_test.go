@@ -309,9 +309,7 @@ func TestTheEndOfAContextEndsTheRequest(t *testing.T) {
 		}
 		<-gone
 	}
-	if got := (*p.servers.Load())[0].breaker.failures.Load(); got != 0 {
-		t.Errorf("got %d failures of the server after its clients left, want 0", got)
-	}
+	expect.Equal(t, (*p.servers.Load())[0].breaker.failures.Load(), 0, "failures of the server after its clients left")
 }
 
 // TestBrokenAnswers uses a server that answers with the bytes of each case. A

@@ -123,9 +123,7 @@ func publishColourful(t *testing.T, assets *registry.Registry) (id string, parts
 			for i, verb := range []asset.Verb{asset.Add, asset.Replace} {
 				text := `{"colour":"red",` + plainDocument + string(rune('0'+i)) + `"}`
 				added, _, err := assets.ChangePart(t.Context(), broker, place, "token", verb, input(text))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				place.ID = added.Text("id")
 			}
 		}

@@ -220,9 +220,7 @@ func TestWhoWritesWhat(t *testing.T) {
 						}
 						return
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, err)
 					want := strings.Contains(" "+fields+" ", " "+name+" ")
 					if differs != want || next.Equal(a) == want {
 						t.Errorf("got written %t, want %t", differs, want)
@@ -272,9 +270,7 @@ func TestEffectsOfSteps(t *testing.T) {
 			next, _, err := rules.Change(a,
 				Change{Fields: parse(t, `{"status":"`+string(c.to)+`"}`), Caller: Caller{Role: Administrator},
 					Now: step, NewID: ids()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			stamps := map[string]string{before: FormatTime(evening, time.UTC), now: FormatTime(step, time.UTC),
 				none: ""}
 			period := next.fields.Object("rectificationPeriod")

@@ -108,13 +108,9 @@ func TestAChangeNamesIgnoredFields(t *testing.T) {
 func TestAChangeOfAPartNamesIgnoredFields(t *testing.T) {
 	a := valid(t, `{"status":"pending"}`)
 	a, _, err := ask(t, a, Owner, "documents", Add, validDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	a, _, err = ask(t, a, Concierge, "related_processes", Add, validProcess)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	document := a.fields.List("documents")[0].(record.Object)
 	sentBack := string(record.Append(nil, document))
 	for _, c := range []struct {

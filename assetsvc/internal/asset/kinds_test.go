@@ -207,13 +207,9 @@ func TestCodeListsAreComplete(t *testing.T) {
 		{"a code that comes twice", "# x\na\na\n"}, {"an empty line", "# x\na\n\nb\n"},
 		{"an empty first line", "# x\n\nb\n"},
 	} {
-		if _, err := parseCodes(c.file); err == nil {
-			t.Errorf("%s: got nil, want an error", c.name)
-		}
+		expect.FailsOf(t, "%s", c.name)(parseCodes(c.file))
 	}
 	for _, c := range []struct{ name, file string }{{"no source", "a b\n"}, {"a scheme without a form", "# x\na\n"}, {"an invalid form", "# x\na (\n"}} {
-		if _, err := parseSchemes(c.file); err == nil {
-			t.Errorf("schemes, %s: got nil, want an error", c.name)
-		}
+		expect.FailsOf(t, "schemes, %s", c.name)(parseSchemes(c.file))
 	}
 }

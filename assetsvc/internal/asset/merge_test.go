@@ -76,9 +76,7 @@ func TestPutOfAStatusChangesNothingElse(t *testing.T) {
 		t.Helper()
 		next, _, err := rules.Change(a, Change{Fields: parse(t, text), Whole: true, Caller: Caller{Role: Administrator},
 			Version: "2.5", Now: evening, NewID: ids()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return next
 	}
 	if next := put(`{"status":"draft"}`); !record.Equal(next.fields, a.fields) {

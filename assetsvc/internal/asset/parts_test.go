@@ -338,9 +338,7 @@ func TestDocuments(t *testing.T) {
 		next, changed, err := rules.ChangePart(a,
 			PartChange{Part: documents, ID: id, Verb: verb, Fields: parse(t, sent), Caller: Caller{Role: Owner},
 				Now: at, NewID: ids()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		a = next
 		return changed
 	}

@@ -43,9 +43,7 @@ func changePart(t *testing.T, a Asset, v Version, c PartChange) (Asset, record.O
 	t.Helper()
 	c.Version, c.Caller, c.Now, c.NewID = v, Caller{Role: c.Part.writer}, night, ids()
 	next, changed, err := rules.ChangePart(a, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return next, changed
 }
 
@@ -167,9 +165,7 @@ func TestOldVersionsKeepLaterFields(t *testing.T) {
 			next, _, err := rules.Change(a, Change{
 				Fields: sent, Caller: Caller{Role: Owner}, Version: "2.5", Now: night, NewID: ids(),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return next
 		}, colours},
 		{"a PUT", func(t *testing.T) Asset {
@@ -178,9 +174,7 @@ func TestOldVersionsKeepLaterFields(t *testing.T) {
 			next, _, err := rules.Change(a, Change{
 				Fields: sent, Whole: true, Caller: Caller{Role: Owner}, Version: "2.5", Now: night, NewID: ids(),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return next
 		}, colours},
 		{"a PATCH of an item", func(t *testing.T) Asset {

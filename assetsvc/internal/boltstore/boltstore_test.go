@@ -114,20 +114,15 @@ func TestCloseWaitsForAcceptedWrites(t *testing.T) {
 		}
 		return func() {}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r := registry.Record{ID: storetest.NewID(), Body: []byte("{}")}
-	if r.Position, err = s.Create(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	r.Position, err = s.Create(t.Context(), r)
+	expect.OK(t, err)
 	r.Revision, r.Body = 1, []byte(`{"a":1}`)
 	expect.NilOf(t, "the write under way")(s.Replace(t.Context(), r))
 	expect.Nil(t, <-second, "the write that waits")
 	expect.Try(t, <-closed)
-	if _, err := s.NextNumber(t.Context(), "2026-11-20"); err == nil {
-		t.Error("a number of a closed store: got no error, want one")
-	}
+	expect.FailsOf(t, "a number of a closed store")(s.NextNumber(t.Context(), "2026-11-20"))
 }
 
 // TestEachCloseHasTheSameResult closes a store twice. The first call fails, so both must return the same error.

@@ -31,9 +31,7 @@ func TestAChangeIsAnnouncedBeforeItIsWritten(t *testing.T) {
 			ended <- struct{}{}
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer s.Close()
 	r := registry.Record{ID: storetest.NewID(), Listed: true, Sealed: "sealed", Body: []byte("{}")}
 	if r.Position, err = s.Create(t.Context(), r); err != nil { // a new asset is not announced: nobody has read it yet

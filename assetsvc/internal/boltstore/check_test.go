@@ -209,9 +209,7 @@ func TestADamagedAssetEndsWrites(t *testing.T) {
 	key, _ := registry.ParseID(id)
 	expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error { return flipBit(tx, key) }))
 	expect.ErrOf(t, boltfile.ErrDamaged, "read")(s.Get(t.Context(), id, registry.AnySize))
-	if err := s.Ready(t.Context()); err == nil {
-		t.Error("ready: got nil, want an error")
-	}
+	expect.Fails(t, s.Ready(t.Context()), "ready")
 	_, err := s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("{}")})
 	expect.Err(t, err, boltfile.ErrDamaged, "write")
 }
@@ -238,9 +236,7 @@ func TestAnEmptyStoreHasNoFault(t *testing.T) {
 	for _, former := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "assets.db")
 		s, err := Open(path, Options{Now: time.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		err = s.file.Update(func(tx *bbolt.Tx) error {
 			if former {
 				return errors.Join(tx.DeleteBucket(brokerBucket), tx.DeleteBucket(referenceBucket))
@@ -260,9 +256,7 @@ func TestARemovedDraftHasItsPosition(t *testing.T) {
 	s, path, _, facts := twoAssets(t)
 	r := registry.Record{ID: storetest.NewID(), Removed: true, Change: []byte("c")}
 	position, err := s.Create(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	err = s.file.Update(func(tx *bbolt.Tx) error { return tx.Bucket(stateBucket).Put(lastKey, positionKey(position-1)) })
 	expect.OK(t, errors.Join(err, s.Close()))
 	if _, faults := Check(path, nil, facts); !strings.Contains(fmt.Sprint(faults), "newest position is lower") {
@@ -336,9 +330,7 @@ func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "assets.db")
 				expect.OK(t, os.WriteFile(path, undamaged, 0o600))
 				s, err := Open(path, Options{Now: time.Now})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				err = s.file.Update(func(tx *bbolt.Tx) error {
 					return errors.Join(c.damage(tx, most), tx.Bucket(realBucket).Put(positionKey(1), nil),
 						tx.Bucket(testBucket).Put(positionKey(1), nil), tx.Bucket(brokerBucket).Put([]byte("x"), nil),
@@ -363,9 +355,7 @@ func manyAssets(t *testing.T, n int) (file []byte, facts func(registry.Record) (
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "assets.db")
 	s, err := Open(path, Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
@@ -386,8 +376,7 @@ func manyAssets(t *testing.T, n int) (file []byte, facts func(registry.Record) (
 	if assets, faults := Check(path, nil, facts); assets != n || len(faults) != 0 {
 		t.Fatalf("got %d assets and the faults %v, want %d without faults", assets, faults, n)
 	}
-	if file, err = os.ReadFile(path); err != nil {
-		t.Fatal(err)
-	}
+	file, err = os.ReadFile(path)
+	expect.OK(t, err)
 	return file, facts
 }

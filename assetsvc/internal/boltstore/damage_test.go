@@ -126,9 +126,7 @@ func TestAFailureIsNoAnswer(t *testing.T) {
 			expect.Err(t, c.do(t.Context(), s, a), boltfile.ErrDamaged, "%s of damaged %s", c.name, c.damages)
 		}
 		expect.OK(t, s.Close())
-		if err := c.do(t.Context(), s, a); err == nil {
-			t.Errorf("%s of a closed store: got no error, want one", c.name)
-		}
+		expect.Fails(t, c.do(t.Context(), s, a), "%s of a closed store", c.name)
 	}
 }
 
@@ -190,9 +188,7 @@ func TestALateClaimReplacesNoReference(t *testing.T) {
 		w := &write{Record: registry.Record{ID: to}, claim: &claim{"key", "", to}}
 		expect.Get(s.submit(t.Context(), w))(t)
 	}
-	if got, err := s.ClaimReference(t.Context(), "key", "", "another"); err != nil || got != id {
-		t.Errorf("got %s, %v; want the first claim, for %s", got, err, id)
-	}
+	expect.Value(t, id, "")(s.ClaimReference(t.Context(), "key", "", "another"))
 }
 
 // TestTimesOfWebhooksAreKeptInMilliseconds stores times that are more precise than milliseconds, as clocks give
@@ -247,12 +243,9 @@ func TestATermOfAClosedStoreIsNotRenewed(t *testing.T) {
 func TestAStoreIsCountedAndCopied(t *testing.T) {
 	s, _, id, _ := twoAssets(t)
 	a, err := s.Get(t.Context(), id, registry.AnySize)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.Position, err = s.Replace(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	a.Position, err = s.Replace(t.Context(), a)
+	expect.OK(t, err)
 	var file bytes.Buffer
 	expect.OK(t, s.Snapshot(func(int64) (io.Writer, error) { return &file, nil }))
 	path := filepath.Join(t.TempDir(), "copy.db")
@@ -267,10 +260,6 @@ func TestAStoreIsCountedAndCopied(t *testing.T) {
 		}
 	}
 	expect.OK(t, s.Close())
-	if _, err := s.Contents(); err == nil {
-		t.Error("a closed store: got no error, want one")
-	}
-	if err := s.Snapshot(func(int64) (io.Writer, error) { return io.Discard, nil }); err == nil {
-		t.Error("a copy of a closed store: got no error, want one")
-	}
+	expect.FailsOf(t, "a closed store")(s.Contents())
+	expect.Fails(t, s.Snapshot(func(int64) (io.Writer, error) { return io.Discard, nil }), "a copy of a closed store")
 }

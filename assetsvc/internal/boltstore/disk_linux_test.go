@@ -20,9 +20,7 @@ func TestANumberOfAWriteThatFailsIsNotGivenAgain(t *testing.T) {
 	dir := disktest.New(t, 16)
 	path := filepath.Join(dir, "assets.db")
 	s, err := Open(path, Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer func() { s.Close() }()
 	next := func(want int) {
 		t.Helper()
@@ -38,8 +36,7 @@ func TestANumberOfAWriteThatFailsIsNotGivenAgain(t *testing.T) {
 	free()
 	expect.MustOf(t, "with free space")(s.Create(t.Context(), r))
 	expect.OK(t, s.Close())
-	if s, err = Open(path, Options{Now: time.Now}); err != nil {
-		t.Fatal(err)
-	}
+	s, err = Open(path, Options{Now: time.Now})
+	expect.OK(t, err)
 	next(3)
 }

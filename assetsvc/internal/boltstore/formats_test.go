@@ -26,9 +26,7 @@ func TestFilesOfOtherFormatsAreRefused(t *testing.T) {
 		"asset-registry assets 6", "asset-registry tokens 3", "",
 	} {
 		db, err := bbolt.Open(path, 0o600, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		err = db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte(name)) })
 		expect.OK(t, errors.Join(err, db.Close()))
 		want := fmt.Sprintf("%q, not %q: the commit %s ", name, format, dataformat.UpgradesCommit)

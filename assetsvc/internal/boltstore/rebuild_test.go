@@ -62,9 +62,8 @@ func newLogged(t *testing.T) logged {
 			l.leaves = append(l.leaves, leaf.Encode())
 		}
 	}
-	if l.key, err = translog.GenerateKey(translog.ForLog, "registry.example/log"); err != nil {
-		t.Fatal(err)
-	}
+	l.key, err = translog.GenerateKey(translog.ForLog, "registry.example/log")
+	expect.OK(t, err)
 	tree, full, err := (translog.Tree{}).Append(l.leaves)
 	if err != nil || len(full) != 4 { // two tiles of hashes and two bundles of entries
 		t.Fatalf("got %d full parts, %v; want 4", len(full), err)
@@ -75,9 +74,8 @@ func newLogged(t *testing.T) logged {
 	}
 	l.head.Version++
 	expect.OK(t, s.Close())
-	if l.file, err = os.ReadFile(path); err != nil {
-		t.Fatal(err)
-	}
+	l.file, err = os.ReadFile(path)
+	expect.OK(t, err)
 	return l
 }
 
@@ -96,9 +94,7 @@ func (l logged) sign(t *testing.T, size int64, tree translog.Tree) []byte {
 func (logged) tree(t *testing.T, leaves [][]byte) translog.Tree {
 	t.Helper()
 	tree, _, err := (translog.Tree{}).Append(leaves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return tree
 }
 

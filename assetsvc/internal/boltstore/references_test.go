@@ -41,9 +41,7 @@ func TestCheckReportsDamagedAndMissingReferences(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path, asset := withReferences(t)
 			s, err := Open(path, Options{Now: time.Now})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			err = s.file.Update(func(tx *bbolt.Tx) error { return c.damage(tx.Bucket(referenceBucket), asset) })
 			expect.OK(t, errors.Join(err, s.Close()))
 			_, faults := Check(path, nil, func(registry.Record) (string, string, error) {

@@ -78,9 +78,7 @@ func TestParseListingRefuses(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			params, err := url.ParseQuery(c.query)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			_, err = parseListing(params)
 			f, ok := err.(*fault.Error)
 			if !ok || f.Kind != c.kind || f.Details[0].Location != fault.Query || f.Details[0].Name != c.place {

@@ -112,9 +112,7 @@ func TestPlacesGoRoundByCaller(t *testing.T) {
 			watching := make(chan func())
 			go func() {
 				end, err := m.Places.Acquire(t.Context(), "the last one", 1)
-				if err != nil {
-					t.Error(err)
-				}
+				expect.Try(t, err)
 				watching <- end
 			}()
 			synctest.Wait()

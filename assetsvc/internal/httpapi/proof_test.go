@@ -51,9 +51,8 @@ func (s logged) sign(t *testing.T) {
 	t.Helper()
 	for more := true; more; {
 		var err error
-		if more, _, err = s.writer.Extend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		more, _, err = s.writer.Extend(t.Context())
+		expect.OK(t, err)
 	}
 	if won, err := s.writer.Sign(t.Context()); err != nil || !won {
 		t.Fatalf("sign: got %v, %v; want true", won, err)

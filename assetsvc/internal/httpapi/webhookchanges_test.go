@@ -76,9 +76,7 @@ func TestARotationShowsANewSecret(t *testing.T) {
 func TestAWebhookIsRemoved(t *testing.T) {
 	s := newHooked(t)
 	removed, kept := s.created(t, broker1), s.created(t, broker1)
-	if got := s.call(t, nil, call{broker1, "DELETE", removed, "", 200, ""}).Body.String(); got != `{"data":null}` {
-		t.Errorf("got %s, want data that is null", got)
-	}
+	expect.Equal(t, s.call(t, nil, call{broker1, "DELETE", removed, "", 200, ""}).Body.String(), `{"data":null}`, "")
 	s.call(t, nil, call{broker1, "GET", removed, "", 404, `"name":"webhook"`})
 	s.call(t, nil, call{broker1, "DELETE", removed, "", 404, `"name":"webhook"`})
 	s.call(t, nil, call{broker1, "GET", kept, "", 200, idOf(kept)})
@@ -187,9 +185,7 @@ func TestWebhooksWithoutAStoreAreUnavailable(t *testing.T) {
 	s.call(t, nil, call{broker1, "GET", allHooks, "", 503, `"name":"store"`})
 	s.call(t, nil, call{broker1, "PATCH", at, `{"data":`, 503, `"name":"store"`})
 	feed := NewPositions(s.assets)
-	if _, err := feed.Horizon(t.Context()); err == nil {
-		t.Error("got no error for the horizon, want one")
-	}
+	expect.FailsOf(t, "")(feed.Horizon(t.Context()))
 	if next, err := feed.Next(t.Context(), "", 0); err == nil || next != 0 {
 		t.Errorf("got the next position %d, %v; want 0 and an error", next, err)
 	}

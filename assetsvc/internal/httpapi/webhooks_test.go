@@ -62,9 +62,8 @@ func newHooked(t *testing.T) *hooked {
 	}
 	s.now = s.now.Add(-30 * time.Second)
 	var err error
-	if s.seals, err = webhook.NewSeals(keyring.Ring{bytes.Repeat([]byte("k"), keyring.MinLength)}); err != nil {
-		t.Fatal(err)
-	}
+	s.seals, err = webhook.NewSeals(keyring.Ring{bytes.Repeat([]byte("k"), keyring.MinLength)})
+	expect.OK(t, err)
 	s.assets = registry.New(s.store, tokens{}, asset.Rules{Zone: zone}, clock)
 	api := New(s.assets, zone, 1<<20, s.memory)
 	api.ServeWebhooks(webhook.NewService(webhook.ServiceConfig{

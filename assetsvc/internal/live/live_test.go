@@ -81,9 +81,7 @@ func newWatcher(s *source) *Watcher {
 func join(t *testing.T, w *Watcher, s Selection, c *encoder) (*follow.Ring, func()) {
 	t.Helper()
 	ring, leave, err := w.Join(s, c.encode)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	time.Sleep(time.Second)
 	return ring, leave
 }

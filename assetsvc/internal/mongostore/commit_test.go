@@ -87,9 +87,7 @@ func mustCreate(tb testing.TB, s *Store) registry.Record {
 	tb.Helper()
 	r := registry.Record{ID: storetest.NewID(), Listed: true, Owner: "one", Sealed: "sealed", Body: body}
 	position, err := s.Create(tb.Context(), r)
-	if err != nil {
-		tb.Error(err)
-	}
+	expect.Try(tb, err)
 	r.Position, r.Revision = position, 1
 	return r
 }

@@ -22,9 +22,8 @@ func TestGetTellsWhereAnAssetEnteredItsList(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "entered"), Options{Lease: time.Hour})
 	draft := registry.Record{ID: storetest.NewID(), Revision: 1, Body: body}
 	var err error
-	if draft.Position, err = s.Create(t.Context(), draft); err != nil {
-		t.Fatal(err)
-	}
+	draft.Position, err = s.Create(t.Context(), draft)
+	expect.OK(t, err)
 	check := func(when string, want int64) {
 		t.Helper()
 		for _, most := range []int{registry.AnySize, 10_000} {

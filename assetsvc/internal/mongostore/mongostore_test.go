@@ -60,9 +60,7 @@ func TestConformance(t *testing.T) {
 func TestAReadingThatWaitsHasNoPlace(t *testing.T) {
 	s, places := open(t, mongotest.Start(t), "", time.Now), fair.New(1)
 	ctx, end, err := places.Take(t.Context(), "one", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer end()
 	var waiting int64
 	err = s.db.do(ctx, func(context.Context) error {
@@ -85,9 +83,7 @@ func TestStoresStartAtOnce(t *testing.T) {
 		db := expect.Get(connect("mongodb://127.0.0.1:1", rigTimeout))(t)
 		defer db.disconnect()
 		all.Go(func() {
-			if _, err := db.hooks.Indexes().CreateOne(ctx, placeIndex()); err == nil {
-				t.Error("got an index without a server, want an error")
-			}
+			expect.FailsOf(t, "")(db.hooks.Indexes().CreateOne(ctx, placeIndex()))
 		})
 	}
 	all.Wait()

@@ -38,13 +38,10 @@ func hold(t *testing.T, s *Store) (release func()) {
 func mustChange(t *testing.T, s *Store, id string, change func(*registry.Record)) registry.Record {
 	t.Helper()
 	r, err := s.Get(t.Context(), id, registry.AnySize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	change(&r)
-	if r.Position, err = s.Replace(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	r.Position, err = s.Replace(t.Context(), r)
+	expect.OK(t, err)
 	return r
 }
 
@@ -85,9 +82,8 @@ func TestNoAssetVanishesWhileABatchIsOpen(t *testing.T) {
 		r := registry.Record{ID: storetest.NewID(), Listed: i != 1, Test: i == 2, Revision: 1}
 		r.Body = fmt.Appendf(nil, `{"n":%d}`, i)
 		var err error
-		if r.Position, err = s.Create(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		r.Position, err = s.Create(t.Context(), r)
+		expect.OK(t, err)
 		before = append(before, r)
 	}
 	release := hold(t, s)

@@ -72,9 +72,8 @@ func TestNoAssetOfABrokerVanishesWhileABatchIsOpen(t *testing.T) {
 			Body: fmt.Appendf(nil, `{"n":%d}`, i),
 		}
 		var err error
-		if r.Position, err = s.Create(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		r.Position, err = s.Create(t.Context(), r)
+		expect.OK(t, err)
 		before = append(before, r)
 	}
 	release := hold(t, s)

@@ -81,9 +81,7 @@ func TestAnIndexIsBuiltWithoutTheTimeoutOfAnOperation(t *testing.T) {
 			close(build)
 		}
 	}()
-	if err := s.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), errIndexes.Error()) {
-		t.Errorf("Ready while an index is built: got %v, want %v", err, errIndexes)
-	}
+	expect.Says(t, s.Ready(t.Context()), errIndexes.Error(), "Ready while an index is built")
 	asked := p.named("createIndexes")
 	if len(asked) != 1 {
 		t.Fatalf("got %d commands that create indexes, want 1", len(asked))
@@ -214,9 +212,7 @@ func TestAStoreWaitsForDNS(t *testing.T) {
 			return err
 		},
 	} {
-		if err := do(); err == nil {
-			t.Errorf("%s without DNS: got nil, want an error", name)
-		}
+		expect.Fails(t, do(), "%s without DNS", name)
 	}
 	at := expect.Get(net.ResolveTCPAddr("tcp", strings.TrimSuffix(strings.TrimPrefix(uri, "mongodb://"), "/peer")))(t)
 	eventually(t, func() bool { return strings.Contains(log.String(), errNotOpened.Error()) }, "a line about DNS in the log")

@@ -106,9 +106,7 @@ func TestALostDocumentIsAnError(t *testing.T) {
 	})
 	expect.Err(t, d.show(t.Context(), "w/1"), errNoRecord, "show")
 	expect.ErrOf(t, errNoRecord, "settle")((feedStore{d}).Settle(t.Context(), "w", 1))
-	if err := (feedStore{d}).Fence(t.Context(), []string{"a"}); err == nil {
-		t.Error("fence: got nil, want an error")
-	}
+	expect.Fails(t, (feedStore{d}).Fence(t.Context(), []string{"a"}), "fence")
 }
 
 // TestReadsWaitOnlyForWhatAMajorityHas simulates a primary that has written up to time 100, while most members

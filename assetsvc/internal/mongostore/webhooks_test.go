@@ -26,9 +26,7 @@ func TestAnImportHasTheWebhooks(t *testing.T) {
 		i := expect.Get(OpenImport(t.Context(), uri))(t)
 		expect.OK(t, i.PutWebhooks(t.Context(), all[:attempt+1]))
 		if attempt == 1 {
-			if err := i.Finish(t.Context(), 0, 0, 3, 7); err == nil {
-				t.Error("finish with another number of webhooks: got no error, want one")
-			}
+			expect.Fails(t, i.Finish(t.Context(), 0, 0, 3, 7), "finish with another number of webhooks")
 			expect.OK(t, i.Finish(t.Context(), 0, 0, 2, 7))
 		}
 		expect.OK(t, i.Close())

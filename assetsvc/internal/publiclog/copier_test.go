@@ -49,9 +49,7 @@ func (o *origin) grow(t *testing.T, size, kind int) {
 		}
 		o.signed, err = translog.Sign(translog.Checkpoint{Origin: o.name, Size: tree.Size(), Root: tree.Root()}, o.key)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // repeat adds a leaf that has the same position as the last one.
@@ -225,9 +223,7 @@ func TestACopyThatOthersChangeIsAnError(t *testing.T) {
 		to.head.Version++
 		return nil
 	}
-	if err := copier.CatchUp(t.Context()); err == nil || !strings.Contains(err.Error(), "another process") {
-		t.Errorf("got %v, want the error of another process", err)
-	}
+	expect.Says(t, copier.CatchUp(t.Context()), "another process", "")
 	copier, to = newCopier(t, newOrigin(t, "log.example/log", 300))
 	to.head.Checkpoint = []byte("x")
 	expect.Err(t, copier.CatchUp(t.Context()), translog.ErrCheckpoint, "a malformed checkpoint")

@@ -88,14 +88,11 @@ func (w *world) check(t *testing.T) {
 	var tree translog.Tree
 	for position := int64(1); position <= w.horizon; position++ {
 		leaf, _, public, err := change(t, position).Leaf()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if public {
 			want = append(want, leaf.Encode())
-			if tree, _, err = tree.Append(want[len(want)-1:]); err != nil {
-				t.Fatal(err)
-			}
+			tree, _, err = tree.Append(want[len(want)-1:])
+			expect.OK(t, err)
 			roots[tree.Size()] = tree.Root().String()
 		}
 	}
@@ -166,9 +163,8 @@ func TestEachChangeIsProved(t *testing.T) {
 		w.horizon = 1500
 		for more := true; more; {
 			var err error
-			if more, _, err = writer.Extend(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			more, _, err = writer.Extend(t.Context())
+			expect.OK(t, err)
 		}
 		if won, err := writer.Sign(t.Context()); err != nil || !won {
 			t.Fatalf("sign: got %v, %v; want true", won, err)

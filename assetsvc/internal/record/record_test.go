@@ -58,9 +58,7 @@ func TestParseRefuses(t *testing.T) {
 func TestDepthIsBounded(t *testing.T) {
 	deep := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	expect.NilOf(t, "depth %d", MaxDepth)(Parse(deep(MaxDepth)))
-	if _, err := Parse(deep(MaxDepth + 1)); err == nil {
-		t.Errorf("depth %d: got nil, want an error", MaxDepth+1)
-	}
+	expect.FailsOf(t, "depth %d", MaxDepth+1)(Parse(deep(MaxDepth + 1)))
 }
 
 func TestTheErrorListsAllRepeatedNames(t *testing.T) {
@@ -95,9 +93,7 @@ func TestEqual(t *testing.T) {
 	}
 	for i, a := range values {
 		for j, b := range values {
-			if got := Equal(a, b); got != (i == j) {
-				t.Errorf("%v and %v: got %t, want %t", a, b, got, i == j)
-			}
+			expect.Equal(t, Equal(a, b), (i == j), "%v and %v", a, b)
 		}
 	}
 	if !Equal(object(Member{"a", "x"}, Member{"b", "y"}), object(Member{"b", "y"}, Member{"a", "x"})) {

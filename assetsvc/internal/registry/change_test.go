@@ -180,9 +180,7 @@ func TestAConditionHoldsForTheRevisionThatIsReplaced(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, kept, _, id := open(t)
 			before, err := kept.Get(t.Context(), id, registry.AnySize)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			r := registry.New(kept, &anyChange{}, plainRules, time.Now)
 			kept.times = 1
 			err = c.change(r, id, func(position int64) bool { return position == before.Position })
@@ -323,9 +321,7 @@ func TestNoChangeWaitsForAVerification(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			fast, _, store, now := openSeeded(t)
 			created, err := fast.Create(t.Context(), owner, in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			keys := slow{asked: make(chan struct{}), answer: make(chan struct{})}
 			r := registry.New(store, keys, plainRules, now.read)
 			done := make(chan error, 1)

@@ -139,9 +139,7 @@ func TestDownloadsOfFilesAreSigned(t *testing.T) {
 	at := place(t, id, "documents", "")
 	part, _, err := r.ChangePart(t.Context(), owner, at, "token", asset.Add,
 		registry.Input{Fields: document(t, base.Address(fileID), "md5:"+md5)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	at.ID = part.Text("id")
 	to := expect.Get(r.Download(t.Context(), at, fileID))(t)
 	got, q, isOurs := base.Parse(to)
@@ -150,9 +148,8 @@ func TestDownloadsOfFilesAreSigned(t *testing.T) {
 	}
 	day := time.Now().Add(24 * time.Hour) // the file service's clock is a day ahead of the store's
 	r = r.WithFiles(f, base, links, func() time.Time { return day })
-	if to, err = r.Download(t.Context(), at, fileID); err != nil {
-		t.Fatal(err)
-	}
+	to, err = r.Download(t.Context(), at, fileID)
+	expect.OK(t, err)
 	if _, q, _ := base.Parse(to); links.CheckRead(fileID, q, day) != nil {
 		t.Errorf("got %s, want an address that the file service takes by its own clock", to)
 	}
@@ -167,9 +164,7 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	add := func(verb asset.Verb, at registry.Place, fields record.Object) record.Object {
 		t.Helper()
 		part, _, err := r.ChangePart(t.Context(), owner, at, "token", verb, registry.Input{Fields: fields, Version: "2.5"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return part
 	}
 	says := func(what string, part record.Object, want string) {
@@ -194,9 +189,7 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	read := func(what, want string) {
 		t.Helper()
 		part, _, err := r.ReadPart(t.Context(), at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		says(what, part, want)
 	}
 	read("after the bytes, and after others for the same file", sum+" 12")

@@ -279,9 +279,7 @@ func TestManyRepeatsAtOnceCreateOneAsset(t *testing.T) {
 				wg.Go(func() {
 					r := []*registry.Registry{one, other}[i%2]
 					created, err := r.Create(t.Context(), owner, in)
-					if err != nil {
-						t.Error(err)
-					}
+					expect.Try(t, err)
 					answers[i] = told(created)
 				})
 			}
@@ -312,9 +310,7 @@ func TestARepeatIsFoundUnderAnotherSeed(t *testing.T) {
 			after := registry.Input{Fields: fields, Seed: registry.Seed("new"),
 				Others: []registry.Seed{registry.Seed("old")}}
 			first, err := one.Create(t.Context(), owner, before)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			for _, in := range []registry.Input{after, before} {
 				if again, err := other.Create(t.Context(), owner, in); err != nil || told(again) != told(first) {
 					t.Errorf("got  %s, %v\nwant %s", told(again), err, told(first))

@@ -15,17 +15,13 @@ func TestCreationsAndPublicationsAreCountedByBroker(t *testing.T) {
 	meter := metrictest.New()
 	expect.OK(t, r.Measure(meter))
 	expect.Get(r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)}))(t)
-	if _, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, `{}`)}); err == nil {
-		t.Error("create from an empty body: got nil, want an error")
-	}
+	expect.FailsOf(t, "create from an empty body")(r.Create(t.Context(), owner, registry.Input{Fields: parse(t, `{}`)}))
 	for _, change := range []string{`{"title":"x"}`, `{"status":"pending"}`, `{"title":"y"}`} {
 		expect.Get(r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, change)}))(t)
 	}
 	told := meter.Read(t)
 	for _, name := range []string{"created", "published"} {
-		if got := told["registry.assets."+name+"{"+owner.Broker+"}"]; got != 1 {
-			t.Errorf("%s: got %v, want 1, in %v", name, got, told)
-		}
+		expect.Equal(t, told["registry.assets."+name+"{"+owner.Broker+"}"], 1, "%s", name)
 	}
 }
 

@@ -73,9 +73,8 @@ func TestAnErasedAssetIsShownAsItIs(t *testing.T) {
 	for i, at := range []*registry.Record{&first, &last} {
 		var err error
 		fields := fmt.Sprintf(`{"title":"title %d"}`, i)
-		if *at, err = r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, fields)}); err != nil {
-			t.Fatal(err)
-		}
+		*at, err = r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, fields)})
+		expect.OK(t, err)
 	}
 	expect.Get(r.Erase(t.Context(), admin, id, first.Revision))(t)
 	page := registry.FeedPage{Entries: []registry.Entry{{ID: id, Position: first.Position, Moved: true}}}
@@ -162,9 +161,7 @@ func TestAChangeIsAcknowledgedWhenTheListHasTheAsset(t *testing.T) {
 func TestAnAssetEntersAnotherListWhenThatHasIt(t *testing.T) {
 	r, store, keys, id := open(t)
 	_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"status":"pending"}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	s := &behind{Store: store, pages: []registry.FeedPage{{Upto: 1}, {Upto: 1}, {Upto: 1 << 62}}}
 	r = registry.New(s, keys, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
 	_, err = r.Change(t.Context(), admin, id, "", registry.Input{Fields: parse(t, `{"mode":"test"}`)})

@@ -107,9 +107,7 @@ func TestAChangeIsDecidedAgainAfterChangesByOthers(t *testing.T) {
 			store.times = c.times
 			at := place(t, id, "decisions", "")
 			before, _, err := r.ReadParts(t.Context(), at, asset.Newest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			added, _, err := r.ChangePart(t.Context(), owner, at, "token", asset.Add,
 				registry.Input{Fields: parse(t, validDecision)})
 			if c.want != 0 {

@@ -144,9 +144,7 @@ func TestAReferenceOutlivesItsAsset(t *testing.T) {
 		}
 		return found
 	}
-	if got := reference(owner); got != "found given" {
-		t.Errorf("own assets: got %q, want the reference", got)
-	}
+	expect.Equal(t, reference(owner), "found given", "own assets")
 	buyer := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
 	expect.Get(r.ChangeOwner(t.Context(), buyer, given.ID, nil, registry.Handover{Transfer: "t", Token: "x"}))(t)
 	if got := reference(buyer); got != "found " {

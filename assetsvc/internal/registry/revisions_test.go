@@ -35,9 +35,7 @@ func TestEveryChangeIsKept(t *testing.T) {
 	process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)
 	_, position, err := r.ChangePart(t.Context(), concierge, place(t, id, "related_processes", ""), "", asset.Add,
 		registry.Input{Fields: process})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got := history(t, r, id)
 	want := []registry.Change{
 		{Revision: 3, Position: position, By: registry.Author{Broker: "concierge", Role: asset.Concierge}},
@@ -107,18 +105,15 @@ func TestTheRecordGrowsWithWhatClientsSend(t *testing.T) {
 		r, store, _, id := open(t)
 		large := record.Object{{Name: "description_en", Value: hex.EncodeToString(randomBytes(125_000))}}
 		changed, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: large})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		const changes = 25
 		last := changed.Position
 		for range changes {
 			in := registry.Input{Fields: record.Object{
 				{Name: "description", Value: hex.EncodeToString(randomBytes(patch / 2))},
 			}}
-			if changed, err = r.Change(t.Context(), owner, id, "token", in); err != nil {
-				t.Fatal(err)
-			}
+			changed, err = r.Change(t.Context(), owner, id, "token", in)
+			expect.OK(t, err)
 		}
 		page, err := store.Changes(t.Context(), registry.ChangesQuery{After: last, Limit: changes, Bytes: registry.AnySize,
 			Whole: true})
@@ -248,9 +243,7 @@ func TestAGuardAcceptsOnlyTheRevisionThatTheClientSaw(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r, store, _, id := open(t)
 			seen, err := r.Read(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if c.stale {
 				expect.Get(r.Change(t.Context(), owner, id, "token",
 					registry.Input{Fields: parse(t, `{"title":"z"}`)}))(t)

@@ -31,15 +31,12 @@ func TestChangesOfOneAssetTakeTurns(t *testing.T) {
 func TestTheWaitForATurnEndsWithTheContext(t *testing.T) {
 	turn := newTurns().of("a")
 	end, err := turn.take(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	expect.ErrOf(t, context.Canceled, "")(turn.take(gone))
 	end()
-	if end, err = turn.take(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	end, err = turn.take(t.Context())
+	expect.OK(t, err)
 	end()
 }

@@ -11,6 +11,7 @@ import (
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 func withFilters(filters record.Object) record.Object {
@@ -32,9 +33,7 @@ func TestAWebhookKeepsWhatItsCreationAsksFor(t *testing.T) {
 			false, "", `{"owner":["b2"],"region":["Київ","Одеська"]}`},
 	} {
 		created, _, err := b.Create(t.Context(), b1, webhook.Creation{Fields: c.sent, Version: "2.5"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		e, err := b.store.Endpoint(t.Context(), created.ID)
 		if err != nil || e.Whole != c.whole || e.Mode != c.mode || e.Filters != c.filters {
 			t.Errorf("got whole %t, mode %q, filters %s, %v; want %t, %q, %s", e.Whole, e.Mode, e.Filters, err,
@@ -85,9 +84,7 @@ func TestEachFaultOfAFilterIsTold(t *testing.T) {
 		rogue = append(rogue, record.Member{Name: fmt.Sprint("x", n), Value: "x"})
 	}
 	_, _, err := b.Create(t.Context(), b1, webhook.Creation{Fields: rogue, Version: "2.5"})
-	if got := len(faults(err)); got != 500 {
-		t.Errorf("600 rogue fields: got %d faults, want the first 500", got)
-	}
+	expect.Equal(t, len(faults(err)), 500, "600 rogue fields: faults")
 }
 
 // TestFieldsThatAWebhookLacksAreRefused sends unknown fields with each request that has a body. Nothing must

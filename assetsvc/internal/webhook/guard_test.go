@@ -230,9 +230,7 @@ func TestAnswersAreBounded(t *testing.T) {
 			w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 100))
 		}
 	})
-	if a.fault != "the connection to the receiver failed" {
-		t.Errorf("endless headers: got %q, want a failure", a.fault)
-	}
+	expect.Equal(t, a.fault, "the connection to the receiver failed", "endless headers")
 	a, _ = answering(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "77")
 		w.WriteHeader(http.StatusServiceUnavailable)

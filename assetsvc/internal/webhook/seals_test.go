@@ -103,9 +103,7 @@ func TestBothSecretsSignDuringARotation(t *testing.T) {
 	}
 	for i, seal := range seals {
 		secret, public, err := s.Secret(seal)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		key, err1 := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 		pub, err2 := base64.StdEncoding.DecodeString(strings.TrimPrefix(public, "whpk_"))
 		expect.OK(t, errors.Join(err1, err2))

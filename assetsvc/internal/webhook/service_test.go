@@ -102,9 +102,7 @@ func (b *bench) mustCreate(t *testing.T, by identity.Identity, pairs ...string) 
 	t.Helper()
 	sent := object(append([]string{"url", address}, pairs...)...)
 	created, _, err := b.Create(t.Context(), by, webhook.Creation{Fields: sent, Version: "2.5"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return created
 }
 
@@ -460,9 +458,7 @@ func TestTheTimeOfCreationIsOneValue(t *testing.T) {
 func TestRotateKeepsTheFormerSecretForADay(t *testing.T) {
 	b, seals := newBench(t), newSeals(t, firstSecret)
 	created, first, err := b.Create(t.Context(), b1, webhook.Creation{Fields: object("url", address), Version: "2.5"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	rotated, second, err := b.Rotate(t.Context(), b1, created.ID, object())
 	if err != nil || second == first || rotated.PublicKey == created.PublicKey {
 		t.Fatalf("got %v and the same secret: %t, want another secret and key", err, second == first)

@@ -487,9 +487,7 @@ func TestWhoStopsWaitingHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLanes(0)
 		first, err := l.enter(t.Context(), "a", true, l.slow.size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		within := func(broker string) (*slot, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()

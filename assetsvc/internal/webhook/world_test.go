@@ -136,9 +136,7 @@ func (w *world) uncounted(id string, change func(*Endpoint)) {
 // add adds an active endpoint and its receiver.
 func (w *world) add(id string, c conduct) *receiver {
 	seal, err := w.seals.New()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	r := &receiver{conduct: c, id: id, handled: -1, acked: true, last: -1, ids: map[string]string{}}
 	w.receivers[id] = r
 	e := Endpoint{ID: id, Broker: "b" + id, URL: "https://" + id + ".example/", Seal: seal,
@@ -148,9 +146,8 @@ func (w *world) add(id string, c conduct) *receiver {
 	}
 	if _, owner, found := strings.Cut(id, "-of-"); found {
 		e.Filters = fmt.Sprintf(`{"owner":[%q]}`, owner)
-		if r.filters, err = assetfilter.Parse(e.Filters); err != nil {
-			w.t.Fatal(err)
-		}
+		r.filters, err = assetfilter.Parse(e.Filters)
+		expect.OK(w.t, err)
 	}
 	expect.OK(w.t, w.store.Put(context.Background(), e))
 	return r

@@ -178,9 +178,8 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 		all = slices.Clone(all)
 		other := all[1]
 		other.Who = "nobody"
-		if all[1], err = sealer.Append(adminapi.Head{Seq: all[0].Seq, Hash: all[0].Hash}, other); err != nil {
-			t.Fatal(err)
-		}
+		all[1], err = sealer.Append(adminapi.Head{Seq: all[0].Seq, Hash: all[0].Hash}, other)
+		expect.OK(t, err)
 		return all
 	}
 	for name, c := range map[string]struct {

@@ -171,9 +171,7 @@ func TestAKeysFileIsRead(t *testing.T) {
 		}
 	}
 	holder.Levels = "11"
-	if err := CheckEntry(hash, holder); err == nil || !strings.Contains(err.Error(), "each level once") {
-		t.Errorf("an entry with a level twice: got %v, want a fault of the levels", err)
-	}
+	expect.Says(t, CheckEntry(hash, holder), "each level once", "an entry with a level twice")
 }
 
 // TestEachCharacterOfAKeyIsEquallyLikely counts the characters of many keys. The counts must be nearly equal.

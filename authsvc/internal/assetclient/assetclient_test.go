@@ -36,9 +36,8 @@ func TestLogReadsTheCheckpointAndItsNewestLeaf(t *testing.T) {
 	var bundle []byte
 	for i := 256; i < size; i++ {
 		leaf := translog.Leaf{Position: first + int64(i), Asset: strings.Repeat("0", 32), Revision: 1, Kind: translog.Withdraw}
-		if bundle, err = translog.AppendEntry(bundle, leaf.Encode()); err != nil {
-			t.Fatal(err)
-		}
+		bundle, err = translog.AppendEntry(bundle, leaf.Encode())
+		expect.OK(t, err)
 	}
 	signed, err := translog.Sign(translog.Checkpoint{Origin: "registry.example/log", Size: size}, key)
 	expect.OK(t, err)

@@ -82,13 +82,9 @@ func TestARedisThatIsDownIsNoAnswer(t *testing.T) {
 	storetest.Fill(t, s)
 	server.Kill(t)
 	for _, call := range storetest.Calls() {
-		if err := call.Do(t.Context(), s); err == nil {
-			t.Errorf("%s: got no error, want one", call.Name)
-		}
+		expect.Fails(t, call.Do(t.Context(), s), "%s", call.Name)
 	}
-	if err := s.Ready(t.Context()); err == nil {
-		t.Error("Ready: got no error, want one")
-	}
+	expect.Fails(t, s.Ready(t.Context()), "Ready")
 	if got := s.Warnings(t.Context()); got != nil {
 		t.Errorf("Warnings: got %q, want none while the server does not answer", got)
 	}

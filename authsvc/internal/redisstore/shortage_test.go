@@ -99,7 +99,5 @@ func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 		t.Errorf("metrics: got %v, want the memory and the last backup", told)
 	}
 	server.Kill(t)
-	if err := s.Ready(t.Context()); err == nil {
-		t.Error("ready without Redis: got no error, want one")
-	}
+	expect.Fails(t, s.Ready(t.Context()), "ready without Redis")
 }

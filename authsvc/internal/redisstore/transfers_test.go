@@ -106,9 +106,7 @@ func TestTransfersAreRestored(t *testing.T) {
 	broken := used
 	broken.ID = "broken"
 	expect.OK(t, s.client.Set(t.Context(), transferKey(broken.ID), "no hash", 0).Err())
-	if err := s.RestoreTransfer(t.Context(), broken); err == nil {
-		t.Error("restore over a value of another type: got no error, want one")
-	}
+	expect.Fails(t, s.RestoreTransfer(t.Context(), broken), "restore over a value of another type")
 }
 
 // TestADamagedClaimIsAnError damages a claim while a change of its transfer is in progress. The change must report the

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"asset-registry/shared/testing/expect"
 	"context"
 	"fmt"
 	"net/http"
@@ -48,9 +49,7 @@ func TestAnswersOfAllFormsAreReadToTheirEnd(t *testing.T) {
 			}
 			l.Status = 201
 			_, err = l.Run(context.Background(), time.Second)
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprint(status)) {
-				t.Errorf("wrong status: got %v, want an error that names %d", err, status)
-			}
+			expect.Says(t, err, fmt.Sprint(status), "wrong status")
 		})
 	}
 }

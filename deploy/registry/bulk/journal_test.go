@@ -102,9 +102,7 @@ func TestAJournalIsRefused(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "journal")
 			expect.OK(t, errors.Join(os.WriteFile(name, []byte(c.text), c.mode), os.Chmod(name, c.mode)))
 			_, err := OpenJournal(name, "http://registry", "broker")
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want an error with %q", err, c.says)
-			}
+			expect.Says(t, err, c.says, "")
 			if text, err := os.ReadFile(name); err != nil || string(text) != c.text {
 				t.Errorf("got %q, %v, want the file as it was", text, err)
 			}
@@ -113,9 +111,7 @@ func TestAJournalIsRefused(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")
 	j := journal(t, name)
 	defer j.Close()
-	if _, err := OpenJournal(name, "http://registry", "broker"); err == nil || !strings.Contains(err.Error(), "another import") {
-		t.Errorf("while it is open: got %v, want an error", err)
-	}
+	expect.SaysOf(t, "another import", "while it is open")(OpenJournal(name, "http://registry", "broker"))
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v, want the mode 0600", info, err)
 	}

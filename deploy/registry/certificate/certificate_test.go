@@ -148,9 +148,8 @@ func TestRenewalIsDueBeforeTheEnd(t *testing.T) {
 		key, chain := signed(t, host, from, from.Add(c.life))
 		m, _ := open(t, t.TempDir())
 		var err error
-		if m.current, err = m.stored.keep(key, chain, host); err != nil {
-			t.Fatal(err)
-		}
+		m.current, err = m.stored.keep(key, chain, host)
+		expect.OK(t, err)
 		leaf := m.current.Leaf
 		if got := leaf.NotAfter.Sub(m.due(time.Now(), nil)); (got - c.left).Abs() > time.Second {
 			t.Errorf("%s: got a renewal %v before the end, want %v", c.name, got, c.left)
@@ -214,9 +213,7 @@ func TestNoWrongCertificateIsStored(t *testing.T) {
 		if name == "of another key" {
 			key, _ = signed(t, c.host, c.from, c.to)
 		}
-		if _, err := m.stored.keep(key, chain, host); err == nil {
-			t.Errorf("%s: got no error, want one", name)
-		}
+		expect.FailsOf(t, "%s", name)(m.stored.keep(key, chain, host))
 		if _, err := os.Stat(m.stored.file(certificateFile)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: got a file, %v, want none", name, err)
 		}
@@ -279,9 +276,7 @@ func TestFaultySettingsAreNamed(t *testing.T) {
 		{Authority{Roots: empty}, "--acme-roots"},
 		{Authority{Roots: empty + "x"}, "--acme-roots"},
 	} {
-		if err := c.a.Validate(); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: got %v, want an error about %s", c.a, err, c.says)
-		}
+		expect.Says(t, c.a.Validate(), c.says, "%+v", c.a)
 	}
 	for _, base := range []string{"", "http://registry.example", "registry.example", "https://", "https://203.0.113.1"} {
 		if got, err := Host(base); err == nil {

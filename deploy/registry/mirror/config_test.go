@@ -37,18 +37,14 @@ func TestAForeignDirectoryIsRefused(t *testing.T) {
 func TestAllThatIsWrongIsTold(t *testing.T) {
 	err := Config{Of: "registry.example", MaxBehind: -1, PublicKey: []string{"x"}}.validate()
 	for _, want := range []string{"--of", "--data", "--timeout", "--max-behind", "--public-key"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s in it", err, want)
-		}
+		expect.Says(t, err, want, "")
 	}
 	right := Config{Of: "https://registry.example", Data: "x", Timeout: time.Second}
 	expect.Try(t, right.validate())
 	for _, origin := range []string{"registry.example", "https://registry.example/>;rel=x", `https://x"y.example`, "javascript:x"} {
 		wrong := right
 		wrong.Origin = origin
-		if err := wrong.validate(); err == nil || !strings.Contains(err.Error(), "--origin") {
-			t.Errorf("the origin %s: got %v, want an error", origin, err)
-		}
+		expect.Says(t, wrong.validate(), "--origin", "the origin %s", origin)
 	}
 	right.PublicKey, right.LogPolicy = []string{"x"}, "y"
 	if err := right.validate(); err == nil || !strings.Contains(err.Error(), "exclude each other") {

@@ -49,9 +49,8 @@ func newUpstream(t *testing.T, key translog.Key, serverID string, assets int) *u
 		u.parts["/log/"+part.Tile.Path()] = part.Data
 	}
 	head := translog.Checkpoint{Origin: key.Public().Name(), Size: tree.Size(), Root: tree.Root()}
-	if u.parts["/log/checkpoint"], err = translog.Sign(head, key); err != nil {
-		t.Fatal(err)
-	}
+	u.parts["/log/checkpoint"], err = translog.Sign(head, key)
+	expect.OK(t, err)
 	return u
 }
 

@@ -107,13 +107,9 @@ func TestCreateKeepsTheTokens(t *testing.T) {
 	if info, err := os.Stat(access); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v, want a file of mode 0600", info, err)
 	}
-	if _, err := readAccess(access, "a2"); err == nil || !strings.Contains(err.Error(), "another asset") {
-		t.Errorf("another id: got %v, want an error about another asset", err)
-	}
+	expect.SaysOf(t, "another asset", "another id")(readAccess(access, "a2"))
 	_, err = run(t, append(api.flags, "assets", "publish", "a1", "--access", asset)...)
-	if err == nil || !strings.Contains(err.Error(), "has no tokens") {
-		t.Errorf("a file without tokens: got %v, want an error about missing tokens", err)
-	}
+	expect.Says(t, err, "has no tokens", "a file without tokens")
 	api.seen()
 	_, err = run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...)
 	if err == nil || len(api.seen()) > 0 {
@@ -128,9 +124,7 @@ func TestRecoverKeepsTheTokens(t *testing.T) {
 	api := newPublicAPI(t, nil)
 	access := filepath.Join(t.TempDir(), "access.json")
 	recover := append(api.flags, "assets", "recover", "a1", "--reason", "lost", "--access", access)
-	if _, err := run(t, recover...); err == nil {
-		t.Error("an unknown asset: got nil, want an error")
-	}
+	expect.FailsOf(t, "an unknown asset")(run(t, recover...))
 	if _, err := os.Stat(access); !os.IsNotExist(err) {
 		t.Errorf("after an error: got %v, want no file", err)
 	}
@@ -153,9 +147,7 @@ func TestRecoverKeepsTheTokens(t *testing.T) {
 	if _, err := run(t, recover...); err == nil || len(api.seen()) > 0 {
 		t.Errorf("an existing file: got %v, want an error before the request", err)
 	}
-	if _, err := run(t, append(api.flags, "assets", "recover", "a1", "--access", access)...); err == nil {
-		t.Error("without a reason: got nil, want an error")
-	}
+	expect.FailsOf(t, "without a reason")(run(t, append(api.flags, "assets", "recover", "a1", "--access", access)...))
 }
 
 func TestAFailedCreationLeavesNoFile(t *testing.T) {
@@ -163,9 +155,7 @@ func TestAFailedCreationLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	asset, access := filepath.Join(dir, "asset.json"), filepath.Join(dir, "access.json")
 	expect.OK(t, os.WriteFile(asset, []byte(`{}`), 0o600))
-	if _, err := run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...); err == nil {
-		t.Error("got nil, want an error")
-	}
+	expect.FailsOf(t, "")(run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...))
 	if _, err := os.Stat(access); !os.IsNotExist(err) {
 		t.Errorf("got %v, want no file", err)
 	}
@@ -266,9 +256,7 @@ func TestFollowPrintsChangesAsTheyCome(t *testing.T) {
 }
 
 func TestFollowStartsAtOnePlace(t *testing.T) {
-	if _, err := run(t, "assets", "follow", "--offset", "1", "--state", "file"); err == nil {
-		t.Error("got no error, want one about --state and --offset")
-	}
+	expect.FailsOf(t, "")(run(t, "assets", "follow", "--offset", "1", "--state", "file"))
 }
 
 func TestAWriteTellsWhatWasIgnored(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,9 +55,8 @@ func TestFilesAreComparedWithTheLog(t *testing.T) {
 	expect.OK(t, err)
 	expect.NoDiff(t, cmp.Diff(&filesReport{Matched: 3, Bytes: 6, Foreign: 1}, got.Registry.Files), "the report differs")
 	r.empty["/get/"+fileID(2)] = http.StatusGone
-	if got, err = r.verify(t, "--files"); err != nil {
-		t.Fatal(err)
-	}
+	got, err = r.verify(t, "--files")
+	expect.OK(t, err)
 	expect.NoDiff(t, cmp.Diff(&filesReport{Matched: 2, Bytes: 3, Removed: 1, Foreign: 1}, got.Registry.Files),
 		"with a removed file the report differs")
 }
@@ -74,16 +72,12 @@ func TestAFileThatContradictsTheLogIsFound(t *testing.T) {
 	} {
 		r := newFileRegistry(t)
 		r.answers[c.path] = c.text
-		if _, err := r.verify(t, "--files"); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
-		}
+		expect.SaysOf(t, c.want, "%s", c.name)(r.verify(t, "--files"))
 	}
 	r := newFileRegistry(t)
 	at := int64(1790000000600000)
 	contradicts := assetJSON(idOf(104), `"documents":[`+fileDocument(1, "other")+`],`, "x", at)
 	r.append(t, translog.Publish, idOf(104), at, contradicts)
 	r.sign(t)
-	if _, err := r.verify(t, "--files"); err == nil || !strings.Contains(err.Error(), translog.ErrTampered.Error()) {
-		t.Errorf("two documents that contradict each other: got %v, want %v", err, translog.ErrTampered)
-	}
+	expect.SaysOf(t, translog.ErrTampered.Error(), "two documents that contradict each other")(r.verify(t, "--files"))
 }

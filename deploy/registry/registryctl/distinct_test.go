@@ -125,9 +125,7 @@ func refusesOneFile(t *testing.T, path string, values []*kong.Value, a, b *kong.
 		if text, err := os.ReadFile(at("one")); err != nil || string(text) != held {
 			t.Errorf("%q: got the file %q, %v; want it as it was", args, text, err)
 		}
-		if _, err := os.Stat(at("none")); err == nil {
-			t.Errorf("%q: got a new file, want none", args)
-		}
+		expect.FailsOf(t, "%q", args)(os.Stat(at("none")))
 	}
 }
 

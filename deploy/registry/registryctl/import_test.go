@@ -89,9 +89,7 @@ func TestAReportReplacesOnlyAReport(t *testing.T) {
 			t.Errorf("%s: got the file %q, want %q", name, after, before)
 		}
 	}
-	if err := mayReplace(os.DevNull); err == nil {
-		t.Error("a device: got nil, want an error")
-	}
+	expect.Fails(t, mayReplace(os.DevNull), "a device")
 }
 
 // TestFaultsThatArePrintedAreBounded imports files with many faults and with a huge one. The error must have the whole
@@ -140,7 +138,5 @@ func TestTokensOfAnImport(t *testing.T) {
 	if err != nil || held.Access.Token != "new" || held.Access.Transfer != "y" {
 		t.Errorf("got %+v, %v, want the last tokens of a1", held, err)
 	}
-	if _, err := readAccess(name, "a3"); err == nil {
-		t.Error("an asset without tokens: got nil, want an error")
-	}
+	expect.FailsOf(t, "an asset without tokens")(readAccess(name, "a3"))
 }

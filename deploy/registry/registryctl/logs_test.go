@@ -104,9 +104,8 @@ func (r *testRegistry) append(t testing.TB, kind translog.Kind, id string, at in
 	copy(c.salt[:], fmt.Sprintf("salt %d", len(r.changes)))
 	if kind != translog.Withdraw {
 		var err error
-		if c.leaf.Commitment, err = translog.Commit(c.salt, c.asset); err != nil {
-			t.Fatal(err)
-		}
+		c.leaf.Commitment, err = translog.Commit(c.salt, c.asset)
+		expect.OK(t, err)
 	}
 	r.changes = append(r.changes, c)
 	r.set(id, c.asset, kind != translog.Withdraw)
@@ -152,9 +151,8 @@ func (r *testRegistry) sign(t testing.TB, keys ...translog.Key) {
 	for _, part := range append(full, tree.Edge()...) {
 		r.parts["/log/"+part.Tile.Path()] = bytes.Clone(part.Data)
 	}
-	if r.signed, err = translog.Sign(r.checkpoint(), append(keys, r.key)...); err != nil {
-		t.Fatal(err)
-	}
+	r.signed, err = translog.Sign(r.checkpoint(), append(keys, r.key)...)
+	expect.OK(t, err)
 }
 
 func (r *testRegistry) checkpoint() translog.Checkpoint {

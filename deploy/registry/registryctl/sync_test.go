@@ -1,7 +1,6 @@
 package registryctl
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -40,12 +39,8 @@ func TestAWrongCommandLineOfSyncMakesNoCopy(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir() + "/copy"
 			_, err := run(t, append(c.args, dir)...)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want an error with %q", err, c.want)
-			}
-			if _, err := replica.OpenExisting(dir); err == nil {
-				t.Error("got a copy, want none")
-			}
+			expect.Says(t, err, c.want, "")
+			expect.FailsOf(t, "")(replica.OpenExisting(dir))
 		})
 	}
 }

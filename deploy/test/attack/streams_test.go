@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"asset-registry/shared/testing/expect"
 	"context"
 	"errors"
 	"net/url"
@@ -78,9 +79,7 @@ func (m member) usage(t *testing.T) (u usage) {
 	if u.streams, err = Metric(t.Context(), m.metrics, "registry_gateway_streams"); err == nil {
 		u.goroutines, err = Metric(t.Context(), m.metrics, "go_goroutine_count")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return u
 }
 

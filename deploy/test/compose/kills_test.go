@@ -76,9 +76,7 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 				return true
 			},
 			repeated: func(t *testing.T, s *standIn) {
-				if got := s.read(t, "mongo/registry"); got != "assets" {
-					t.Errorf("got %q after the repeat, want the assets", got)
-				}
+				expect.Equal(t, s.read(t, "mongo/registry"), "assets", "after the repeat")
 				expect.Equal(t, s.read(t, "its secrets/assetsvc/log.key"), "", "the log's key, beside restored assets")
 			},
 		},

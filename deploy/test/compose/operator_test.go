@@ -97,9 +97,7 @@ func testRestore(t *testing.T, s *stack, a *asset, operator string) {
 	a.ask(t, "PATCH", 200)
 	broken := filepath.Join(backup, "broken.rdb")
 	expect.OK(t, os.WriteFile(broken, []byte("REDIS0011 and no more"), 0o600))
-	if err := s.command("restore-tokens.sh", broken).Run(); err == nil {
-		t.Error("got a restore of a broken file, want a refusal")
-	}
+	expect.Fails(t, s.command("restore-tokens.sh", broken).Run(), "")
 	s.script(t, "restore-tokens.sh", filepath.Join(backup, "tokens.rdb"))
 	awaitStatus(t, me, a.key, 401)
 	a.key = before

@@ -34,9 +34,7 @@ func TestABackupIsCompleteAndPrivate(t *testing.T) {
 		s.checkBackup(t, to)
 		s.remove(t, "mongo/registry")
 		s.must(t, "restore-assets.sh", filepath.Join(to, "assets.gz"))
-		if got := s.read(t, "mongo/registry"); got != "newer assets" {
-			t.Errorf("got %q from the backup, want the newer assets", got)
-		}
+		expect.Equal(t, s.read(t, "mongo/registry"), "newer assets", "from the backup")
 	})
 	t.Run("one part alone", func(t *testing.T) {
 		one := filepath.Join(s.dir, "backups", "one")
@@ -80,9 +78,7 @@ func (s *standIn) checkNothingLeft(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect.Try(t, err)
 }
 
 func TestAFailedBackupKeepsTheLastOne(t *testing.T) {
@@ -158,9 +154,7 @@ func TestRestoreAssetsRestoresAllOrNothing(t *testing.T) {
 	if got := s.read(t, "its secrets/assetsvc/log.key"); got != "log key" {
 		t.Errorf("got the log's key %q after a refused restore, want the old one", got)
 	}
-	if got := s.read(t, "mongo/registry"); got != "assets" {
-		t.Errorf("got %q in MongoDB, want the old assets", got)
-	}
+	expect.Equal(t, s.read(t, "mongo/registry"), "assets", "in MongoDB")
 	s.remove(t, "mongo/registry")
 	s.write(t, "down", "", 0o600)
 	s.mustFail(t, "nothing was changed", "restore-assets.sh", file)
@@ -175,9 +169,7 @@ func TestRestoreAssetsRestoresAllOrNothing(t *testing.T) {
 	}
 	s.write(t, "fail", "", 0o600)
 	s.mustFail(t, "nothing was restored", "restore-assets.sh", file)
-	if got := s.read(t, "mongo/registry"); got != "" {
-		t.Errorf("got %q after a failed restore, want nothing", got)
-	}
+	expect.Equal(t, s.read(t, "mongo/registry"), "", "after a failed restore")
 	if got := s.read(t, "its secrets/assetsvc/log.key"); got != "log key" {
 		t.Errorf("got the log's key %q after a failed restore, want the old one", got)
 	}
@@ -186,14 +178,10 @@ func TestRestoreAssetsRestoresAllOrNothing(t *testing.T) {
 
 	s.write(t, "die", "", 0o600)
 	s.mustFail(t, "", "restore-assets.sh", file)
-	if got := s.read(t, "mongo/registry"); got != "half\n" {
-		t.Errorf("got %q after a killed restore, want a half", got)
-	}
+	expect.Equal(t, s.read(t, "mongo/registry"), "half\n", "after a killed restore")
 	s.remove(t, "die")
 	s.must(t, "restore-assets.sh", file)
-	if got := s.read(t, "mongo/registry"); got != "assets" {
-		t.Errorf("got %q after the repeat, want the assets", got)
-	}
+	expect.Equal(t, s.read(t, "mongo/registry"), "assets", "after the repeat")
 	if _, err := os.Stat(filepath.Join(s.secrets, "assetsvc/log.key")); !os.IsNotExist(err) {
 		t.Errorf("got the log's key beside restored assets, want none: %v", err)
 	}

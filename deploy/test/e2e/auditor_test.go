@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
 
@@ -58,9 +59,8 @@ func (w *auditor) check(t *testing.T, a api, l *ledger) {
 	known := map[string]bool{}
 	for _, leaf := range leaves {
 		var err error
-		if tree, _, err = tree.Append([][]byte{leaf.Encode()}); err != nil {
-			t.Fatal(err)
-		}
+		tree, _, err = tree.Append([][]byte{leaf.Encode()})
+		expect.OK(t, err)
 		if root, seen := w.roots[tree.Size()]; seen && root != tree.Root().String() {
 			t.Errorf("the checkpoint of %d leaves had the root %s, the log has %s", tree.Size(), root, tree.Root())
 		}

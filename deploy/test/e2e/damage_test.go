@@ -312,9 +312,7 @@ func awaitAnswer(t *testing.T, a api, path string, status int, text string) {
 func changePart(t *testing.T, path string, key []byte, change func([]byte) []byte) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	err = db.Update(func(tx *bbolt.Tx) error {
 		tiles := tx.Bucket([]byte("tiles"))
 		data := bytes.Clone(tiles.Get(key))

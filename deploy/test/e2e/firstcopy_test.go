@@ -100,9 +100,7 @@ func (w *watched) WriteHeader(status int) {
 func byClient(t *testing.T, at string) (copied int) {
 	c := expect.Get(goclient.New(goclient.Config{URL: at}))(t)
 	for page, err := range c.Pages(t.Context(), goclient.Feed{Limit: copiedPage, Fields: []string{"*"}, Raw: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		copied += page.Len()
 	}
 	return copied

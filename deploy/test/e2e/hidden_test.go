@@ -145,9 +145,7 @@ func testHidden(t *testing.T, a api) {
 	for _, page := range []string{"/uk/assets/" + c.id, "/en/assets/" + c.id, "/uk/assets/" + c.id + "/changes?from=3",
 		"/uk/?q=" + url.QueryEscape(word), "/uk/?quantity_unit=m2&sort=-area&q=" + url.QueryEscape(word), "/uk/feed.atom", statistics + url.QueryEscape(word)} {
 		got := a.do(t, call{method: "GET", path: page})
-		if got.status != http.StatusOK {
-			t.Errorf("%s: got %d, want 200", page, got.status)
-		}
+		expect.Equal(t, got.status, http.StatusOK, "%s", page)
 		shown.add(page, got.text)
 		shown.add(page+" with the texts of its links", decoded(got.text))
 		if strings.HasSuffix(page, c.id) && (!strings.Contains(got.text, "/search?query=") || !strings.Contains(got.text, "og:description")) {
@@ -224,9 +222,7 @@ func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 	for _, path := range []string{
 		"/api/2.5/dictionaries", "/data/catalog.jsonld", "/data/manifest.json", "/data/assets.schema.json", "/en/data"} {
 		got := a.do(t, call{method: "GET", path: path})
-		if got.status != http.StatusOK {
-			t.Errorf("%s: got %d, want 200", path, got.status)
-		}
+		expect.Equal(t, got.status, http.StatusOK, "%s", path)
 		s.add(path, hashes.ReplaceAllString(got.text, "")+c.id) // the id is added, because no description names an asset
 	}
 }
@@ -409,9 +405,7 @@ func unpacked(t *testing.T, archive string) string {
 		if err == nil {
 			_, err = io.Copy(&all, r)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	return all.String()
 }

@@ -250,9 +250,7 @@ func (c *chain) reading(t *testing.T, n int, method, path, tag string) (answer, 
 		req.Header.Set("If-None-Match", tag)
 	}
 	resp, err := client.Transport.RoundTrip(req) // unlike the client, the transport follows no redirect
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	body := expect.Get(io.ReadAll(resp.Body))(t)
 	if age := resp.Header.Get("Age"); (age == "") != (n == 0) {
@@ -431,9 +429,7 @@ func TestMirrorsFollowTheZoneOfTheRegistry(t *testing.T) {
 func movePosition(t *testing.T, dir, id string) {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(dir, "copy.db"), 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	err = db.Update(func(tx *bbolt.Tx) error {
 		assets, feed := tx.Bucket([]byte("assets")), tx.Bucket([]byte("feed"))
 		key, err := hex.DecodeString(id)

@@ -69,9 +69,7 @@ func TestServeRefusesBadArgumentsAndDirectories(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mustExit2(t, c.says, append([]string{"serve", "--addr", freeAddr(t)}, c.args...)...)
-			if _, err := os.Stat(fresh); err == nil {
-				t.Error("got a new data directory, want none")
-			}
+			expect.FailsOf(t, "")(os.Stat(fresh))
 			if entries, err := os.ReadDir(bad.foreign); err != nil || len(entries) != 1 {
 				t.Errorf("got %v, %v in the foreign directory, want its one file", entries, err)
 			}

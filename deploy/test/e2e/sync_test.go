@@ -211,9 +211,7 @@ func damageSegments(t *testing.T, data string) {
 func forge(t *testing.T, dir, id, part, by string) {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(dir, "copy.db"), 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	err = db.Update(func(tx *bbolt.Tx) error {
 		return tx.ForEach(func(_ []byte, b *bbolt.Bucket) error {
 			return b.ForEach(func(key, value []byte) error {

@@ -184,9 +184,7 @@ func otherKey(t *testing.T, dir string) string {
 	if err == nil {
 		keys, err = logkey.Read(file)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return keys[0].Public().String()
 }
 

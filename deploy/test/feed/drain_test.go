@@ -189,9 +189,7 @@ func TestStreamsOutliveAssetServices(t *testing.T) {
 		t.Error(example)
 	}
 	for _, l := range h.lives {
-		if l.connections != 1 {
-			t.Errorf("%v of mode %q: got %d connections, want the first to last", l.ways, l.mode, l.connections)
-		}
+		expect.Equal(t, l.connections, 1, "%v of mode %q: connections", l.ways, l.mode)
 	}
 	if rounds == 0 {
 		t.Error("got no end of both asset services, want one")

@@ -144,9 +144,7 @@ func send(t *testing.T, method, addr, path, token, body string) (status int, tex
 func firstPage(t *testing.T, url string) (cookies []*http.Cookie, page []byte) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	resp := expect.Get(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()
 	page, err = io.ReadAll(resp.Body)

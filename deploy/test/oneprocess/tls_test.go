@@ -232,9 +232,7 @@ func wantInBackup(t *testing.T, data string, want bool) (file string) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if strings.HasPrefix(header.Name, "acme/") {
 			keys++
 		}

@@ -25,9 +25,7 @@ func TestAnOpenUmaskOpensNothing(t *testing.T) {
 	must(t, registry("registry"), "admin-key", "--data", at("data"), "--name", "Olha")
 	must(t, registry("registry"), "snapshot", "--data", at("data"))
 	m, err := mirrors.Start(t.Context(), *bin, following, "http://"+addr, at("mirror"), &processes.Output{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { m.Kill() })
 	must(t, registry("registry"), "backup", "--data", at("data"), "--into", at("backups"))
 	must(t, registry("registry"), "backup", "--data", at("data"), "--to", at("backup.tar"))

@@ -55,9 +55,7 @@ func current(t *testing.T, version string) []byte {
 	} else {
 		d, err = openapi.Public(version)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return d
 }
 

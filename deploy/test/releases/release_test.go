@@ -107,9 +107,8 @@ func unpack(t *testing.T, archive []byte) map[string][]byte {
 			return all
 		}
 		expect.OK(t, err)
-		if all[header.Name], err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
-		}
+		all[header.Name], err = io.ReadAll(r)
+		expect.OK(t, err)
 	}
 }
 

@@ -53,9 +53,8 @@ func newStory(t *testing.T, address string, search bool) *story {
 	s := &story{t: t, search: search}
 	for key, c := range map[client.Secret]**client.Client{"broker": &s.broker, "broker3": &s.broker3, "": &s.reader} {
 		var err error
-		if *c, err = client.New(client.Config{URL: address, Key: key}); err != nil {
-			t.Fatal(err)
-		}
+		*c, err = client.New(client.Config{URL: address, Key: key})
+		expect.OK(t, err)
 	}
 	var creation struct{ Data client.Fields }
 	expect.OK(t, json.Unmarshal([]byte(clients.Creation), &creation))

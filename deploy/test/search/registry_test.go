@@ -81,9 +81,7 @@ func (s *stage) listed(t *testing.T) map[string]client.Timestamp {
 	all := map[string]client.Timestamp{}
 	feed := client.Feed{Limit: 1000, Fields: []string{"status"}}
 	for page, err := range s.registry.Pages(t.Context(), feed) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, a := range page.Assets {
 			all[a.ID] = a.DateModified
 			if a.Status == client.Deleted {

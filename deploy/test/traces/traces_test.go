@@ -64,9 +64,7 @@ func start(t *testing.T, share float64) *registry {
 		// random whether the gateway still remembers the key.
 		KeyTTL: time.Nanosecond,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { edge.Close() })
 	r.url = serve(t, edge.Handler())
 	return r

@@ -83,9 +83,7 @@ func TestAFailureIsNoAnswer(t *testing.T) {
 			expect.Err(t, c.do(t.Context(), s), boltfile.ErrDamaged, "%s of damaged %s", c.name, c.damages)
 		}
 		expect.OK(t, s.Close())
-		if err := c.do(t.Context(), s); err == nil {
-			t.Errorf("%s of a closed store: got no error, want one", c.name)
-		}
+		expect.Fails(t, c.do(t.Context(), s), "%s of a closed store", c.name)
 	}
 }
 
@@ -200,13 +198,9 @@ func TestWhatCannotBeStoredIsAFault(t *testing.T) {
 				t.Errorf("replace a file, with a long %s: got %v, want an error", what, err)
 			}
 		}
-		if err := s.Create(t.Context(), created); err == nil {
-			t.Errorf("create a file, with a long %s: got no error, want one", what)
-		}
+		expect.Fails(t, s.Create(t.Context(), created), "create a file, with a long %s", what)
 	}
-	if err := s.Await(t.Context(), file.Naming{File: "f", Asset: long}); err == nil {
-		t.Error("await a long asset: got no error, want one")
-	}
+	expect.Fails(t, s.Await(t.Context(), file.Naming{File: "f", Asset: long}), "await a long asset")
 	files, err := s.Page(t.Context(), "", 9)
 	if err != nil || len(files) != 2 || files[0].Revision != 1 {
 		t.Errorf("got %+v and %v, want the two files as they were", files, err)
@@ -238,15 +232,10 @@ func TestCopiesAreNoFiles(t *testing.T) {
 	c, err := OpenCopies(copies)
 	expect.OK(t, errors.Join(err, s.Close()))
 	expect.OK(t, errors.Join(c.Create(t.Context(), of(1, file.Stored, 7)), c.Close()))
-	if _, err := OpenCopies(path); err == nil {
-		t.Error("files as copies: got no error, want one")
-	}
-	if _, err := Open(copies, nil, nil); err == nil {
-		t.Error("copies as files: got no error, want one")
-	}
-	if c, err = OpenCopies(copies); err != nil {
-		t.Fatal(err)
-	}
+	expect.FailsOf(t, "files as copies")(OpenCopies(path))
+	expect.FailsOf(t, "copies as files")(Open(copies, nil, nil))
+	c, err = OpenCopies(copies)
+	expect.OK(t, err)
 	if f, err := c.Get(t.Context(), of(1, "", 0).ID); err != nil || f.Size != 7 {
 		t.Errorf("copies: got %+v and %v, want the copy", f, err)
 	}

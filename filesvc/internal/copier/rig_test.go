@@ -123,9 +123,8 @@ func (r *rig) open() {
 	r.t.Helper()
 	bytes, err := dirstore.Open(filepath.Join(r.dir, "files"))
 	expect.OK(r.t, err)
-	if r.store, err = boltstore.OpenCopies(filepath.Join(r.dir, "files.db")); err != nil {
-		r.t.Fatal(err)
-	}
+	r.store, err = boltstore.OpenCopies(filepath.Join(r.dir, "files.db"))
+	expect.OK(r.t, err)
 	r.Copier = New(Config{
 		Metadata: r.store, Bytes: bytes, Assets: r.assets, MaxFile: 1 << 20, Retry: time.Millisecond,
 		Every: 20 * time.Millisecond, Now: time.Now,
@@ -212,9 +211,7 @@ func (r *rig) text(n int) (string, error) {
 // The method `has` fails the test unless the copy of file n has these bytes.
 func (r *rig) has(n int, want string) {
 	r.t.Helper()
-	if got, err := r.text(n); err != nil || got != want {
-		r.t.Errorf("file %d: got %q and %v, want %q", n, got, err, want)
-	}
+	expect.Value(r.t, want, "file %d", n)(r.text(n))
 }
 
 // lacks fails the test unless reading file n returns a fault of this kind.

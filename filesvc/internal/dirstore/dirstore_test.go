@@ -138,9 +138,7 @@ func TestADirectoryThatCannotBeMade(t *testing.T) {
 		return path + "/" + strings.Repeat("x", length-len(path)-1)
 	}
 	for _, at := range []string{filepath.Join(dir, "file", "store"), long(4093), long(4092)} {
-		if _, err := Open(at); err == nil {
-			t.Errorf("a path of %d bytes: got no error, want one", len(at))
-		}
+		expect.FailsOf(t, "a path of %d bytes", len(at))(Open(at))
 	}
 }
 

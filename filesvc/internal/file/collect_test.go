@@ -50,12 +50,8 @@ func TestACollectionGoesOn(t *testing.T) {
 	b.memory.reading.Complete = b.clock
 	for _, failing := range []string{"remove", "delete"} {
 		b.memory.fails(failing, errLost)
-		if _, err := b.Collect(t.Context()); err == nil {
-			t.Errorf("%s: got no error, want one", failing)
-		}
-		if _, err := b.Claim(t.Context(), f.ID, Claim{f.MD5, broker.Broker, true}); err == nil {
-			t.Errorf("%s: got a claim of a collected file, want an error", failing)
-		}
+		expect.FailsOf(t, "%s", failing)(b.Collect(t.Context()))
+		expect.FailsOf(t, "%s", failing)(b.Claim(t.Context(), f.ID, Claim{f.MD5, broker.Broker, true}))
 	}
 	b.memory.step = func(string) error { return nil }
 	if done, err := b.Collect(t.Context()); err != nil || done.Files != 1 || len(b.memory.files)+len(b.memory.blobs) > 0 {

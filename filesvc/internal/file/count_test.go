@@ -36,9 +36,7 @@ func TestCounts(t *testing.T) {
 		t.Errorf("got %d bytes that stay, want %d", done.Kept, kept.Size)
 	}
 	b.limits.BrokerBytes = kept.Size
-	if _, err := b.Add(t.Context(), broker, upload("more")); err == nil {
-		t.Error("got no fault beyond the quota, want one")
-	}
+	expect.FailsOf(t, "")(b.Add(t.Context(), broker, upload("more")))
 	admin := identity.Identity{Role: identity.Administrator}
 	for range 2 { // the second removal changes nothing
 		expect.ErrOf(t, nil, "")(b.Remove(t.Context(), admin, kept.ID, "a reason"))

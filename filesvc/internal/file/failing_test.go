@@ -216,9 +216,7 @@ func TestDamagedBytesAreNotServed(t *testing.T) {
 	b.Service.bytes = b.memory
 	for _, text := range []string{"conten", "contents", ""} {
 		b.memory.blobs[f.Blob] = kept{text: []byte(text)}
-		if _, err := b.Open(t.Context(), f); err == nil {
-			t.Errorf("%d bytes instead of %d: got no error, want one", len(text), f.Size)
-		}
+		expect.FailsOf(t, "%d bytes instead of %d", len(text), f.Size)(b.Open(t.Context(), f))
 	}
 	expect.Equal(t, b.Counts.Unread.Load(), 4, "readings that failed")
 }

@@ -125,9 +125,7 @@ func TestUploads(t *testing.T) {
 			b.has(t, f.ID, "content")
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
-		}
+		expect.Says(t, err, c.want, "%s", c.name)
 		if now, err := b.Get(t.Context(), f.ID); err != nil || now != f || len(b.memory.blobs) > 0 {
 			t.Errorf("%s: got %+v, %v and %d blobs, want the file as it was", c.name, now, err, len(b.memory.blobs))
 		}

@@ -238,9 +238,7 @@ func TestDrawingFailsAtEachStep(t *testing.T) {
 			b := newBench()
 			f := b.add(t, image, true)
 			b.memory.fails(operation, failure)
-			if err := b.drawOne(t.Context(), &painter{do: works}, f.ID); err == nil {
-				t.Errorf("%s fails: got no error", operation)
-			}
+			expect.Fails(t, b.drawOne(t.Context(), &painter{do: works}, f.ID), "%s fails", operation)
 			b.memory.step = func(string) error { return nil }
 			if b.Counts.Drawn.Load()+b.Counts.Undrawn.Load() != 0 {
 				t.Errorf("%s fails: got the file counted, want it counted when it is done", operation)

@@ -458,9 +458,7 @@ func TestNoCredentials(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
-	if _, err := Open(Address{host: "s3.example", bucket: "files"}, "", timeout); err == nil {
-		t.Error("got no error, want one")
-	}
+	expect.FailsOf(t, "")(Open(Address{host: "s3.example", bucket: "files"}, "", timeout))
 }
 
 // TestAStoreThatTakesNothing uploads to an object store that never answers an upload, and to one that takes the bytes

@@ -42,9 +42,7 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 		{"a port in use", append(good, "--addr", busy.Addr().String()), "in use"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := run(done, c.args); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want %q in it", err, c.says)
-			}
+			expect.Says(t, run(done, c.args), c.says, "")
 		})
 	}
 }
@@ -94,16 +92,12 @@ func TestCheckTellsAllThatIsWrongWithAFile(t *testing.T) {
 	for _, want := range []string{
 		"nowhere", "asset service", "negative", "both the certificate and its key", "no version", "must look like",
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q in it", err, want)
-		}
+		expect.Says(t, err, want, "")
 	}
 	for _, c := range []struct{ text, want string }{
 		{"colour: blue", "colour"}, {"limits: [", "config file"}, {"timeout: soon\n", "timeout"},
 	} {
 		err := run(t.Context(), []string{"check", write(c.text)})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q in it", c.text, err, c.want)
-		}
+		expect.Says(t, err, c.want, "%s", c.text)
 	}
 }

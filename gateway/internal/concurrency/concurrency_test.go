@@ -15,9 +15,7 @@ func TestTheLeastImportantAreRefusedFirst(t *testing.T) {
 	}{{AnonymousRead, 7}, {KeyedRead, 8}, {Write, 10}} {
 		for l.Enter(c.priority) {
 		}
-		if got := l.Current(); got != int64(c.admitted) {
-			t.Errorf("priority of %d %%: got %d admitted, want %d", c.priority, got, c.admitted)
-		}
+		expect.Equal(t, l.Current(), int64(c.admitted), "priority of %d %%: admitted", c.priority)
 	}
 	for range 10 {
 		l.Leave()

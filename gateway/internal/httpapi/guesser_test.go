@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestEverNewOriginsAreFewGuessers sends wrong keys from many pages at two addresses. The pages of an address must be
@@ -18,9 +19,7 @@ func TestEverNewOriginsAreFewGuessers(t *testing.T) {
 	a := &API{config: Config{Secrets: keyring.Ring{bytes.Repeat([]byte{1}, keyring.MinLength)}}}
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
-	if got := a.guesserOf(r, one); got != one {
-		t.Errorf("without an origin: got %v, want the address", got)
-	}
+	expect.Equal(t, a.guesserOf(r, one), one, "without an origin")
 	networks, prefixes := map[netip.Addr]bool{}, map[netip.Prefix]int{}
 	for n := range 10_000 {
 		r.Header.Set("Origin", fmt.Sprintf("https://%d.example", n))

@@ -112,9 +112,7 @@ func TestANameMayBeANumber(t *testing.T) {
 		}
 	}
 	for _, written := range []string{`true`, `["a"]`, `{}`} {
-		if err := new(Table).UnmarshalJSON([]byte(`[{"name": ` + written + `}]`)); err == nil {
-			t.Errorf("%s: got no error, want one", written)
-		}
+		expect.Fails(t, new(Table).UnmarshalJSON([]byte(`[{"name": `+written+`}]`)), "%s", written)
 	}
 }
 

@@ -126,9 +126,7 @@ func TestALockoutLastsUntilItsEnd(t *testing.T) {
 	must("a longer lockout", a, 0, 20*time.Second)
 	must("just before its end", a, 20*time.Second-1, 1)
 	must("at its end", a, 20*time.Second, 0)
-	if len(l.until) != 1 {
-		t.Errorf("got %d addresses after an end, want the other one alone", len(l.until))
-	}
+	expect.Equal(t, len(l.until), 1, "addresses after an end")
 	must("another address after that end", b, 20*time.Second, 40*time.Second)
 	must("its end", b, time.Minute, 0)
 	if len(l.until) > 0 || l.some.Load() {

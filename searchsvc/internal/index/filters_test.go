@@ -55,13 +55,10 @@ func TestWebhooksMeanWhatASearchFinds(t *testing.T) {
 	for n := range assets {
 		a := randomFiltered(r, n)
 		text, err := a.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		change.Entries = append(change.Entries, replica.Entry{ID: a.ID, Position: int64(n + 1), JSON: text})
-		if terms[a.ID], err = assetfilter.Terms(text); err != nil {
-			t.Fatal(err)
-		}
+		terms[a.ID], err = assetfilter.Terms(text)
+		expect.OK(t, err)
 	}
 	expect.OK(t, x.Apply(change))
 	some := 0

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestTheSampleHasEveryField fails if the sample lacks a new field, because the format would then not depend on
@@ -29,9 +30,7 @@ func TestTheSampleHasEveryField(t *testing.T) {
 // TestEveryPropertyIsInTheIndex checks that the sample has terms and names of each property of the table.
 func TestEveryPropertyIsInTheIndex(t *testing.T) {
 	terms, _, err := sample().fields(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	fields := map[string]bool{wordField: true, titleField: true, positionField: true, publishedField: true, quantityField: true}
 	for _, p := range search.Properties {
 		for _, field := range []string{p.Field, p.Names} {

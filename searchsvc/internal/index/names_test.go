@@ -109,9 +109,7 @@ func TestNamesOfRecordsFollowTheRecords(t *testing.T) {
 			change.Entries = append(change.Entries, d.entry(t, 1e15))
 		}
 		expect.OK(t, x.Apply(change))
-		if got := namesOf(t, x, "0412"); got != code+"=Склад" {
-			t.Errorf("%d others: got %s, want %s=Склад", others, got, code)
-		}
+		expect.Equal(t, namesOf(t, x, "0412"), code+"=Склад", "%d others", others)
 		found, err := x.Suggest(t.Context(), "0412")
 		if want := code + " Склад"; err != nil || len(found) != 1 || found[0] != want {
 			t.Errorf("%d others: got the suggestions %q, %v, want %s", others, found, err, want)
@@ -119,9 +117,7 @@ func TestNamesOfRecordsFollowTheRecords(t *testing.T) {
 		renamed := described{0, "0", code, "Інше", false}
 		expect.OK(t, x.Apply(replica.Change{State: stateAt(1e15 + 1), Entries: []replica.Entry{renamed.entry(t,
 			1e15+1)}}))
-		if got := namesOf(t, x, "0412"); got != code+"=" {
-			t.Errorf("%d others: got %s after a change, want no name", others, got)
-		}
+		expect.Equal(t, namesOf(t, x, "0412"), code+"=", "%d others: after a change", others)
 		if found, err = x.Suggest(t.Context(), "0412"); err != nil || len(found) != 1 || found[0] != code {
 			t.Errorf("%d others: got the suggestions %q, %v, want the code alone", others, found, err)
 		}

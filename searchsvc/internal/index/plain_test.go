@@ -90,9 +90,7 @@ func plainIndex(tb testing.TB) bleve.Index {
 			err = x.Batch(batch)
 			batch.Reset()
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		expect.OK(tb, err)
 	}
 	return x
 }

@@ -42,9 +42,7 @@ func TestSearchesFindTheWordsOfTheFieldsThatSayIt(t *testing.T) {
 			return // a field of a type that the index reads otherwise, such as size
 		}
 		terms, _, err := read.fields(1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if got := slices.Contains(terms[wordField], wanted[0]); got != searched {
 			t.Errorf("%s: searches find its words: got %t, want %t, as the list of fields says", assetfields.Path(rows), got, searched)
 		}

@@ -47,9 +47,7 @@ func TestNoTextHoldsUpAnAsset(t *testing.T) {
 			}))(t)
 			a := expect.Get(parse(replica.Entry{ID: idOf(1), Position: 1, JSON: written}))(t)
 			terms, hit, err := a.fields(1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			verifyHit(t, hit)
 			for field, list := range terms {
 				if len(list) > maxTerms {
@@ -73,9 +71,7 @@ func TestNoTextHoldsUpAnAsset(t *testing.T) {
 func TestTheWordsOfAnAssetAreBounded(t *testing.T) {
 	a := &asset{ID: idOf(1), Title: "перше", Description: strings.Repeat("слово ", maxWords) + "останнє"}
 	terms, _, err := a.fields(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	all := strings.Join(terms[wordField], " ")
 	if !strings.Contains(all, "перш") || !strings.Contains(all, "слов") || strings.Contains(all, "останн") {
 		t.Errorf("got the words %q, want the first and the second one only", all)
@@ -160,9 +156,7 @@ func TestHitsShowNoLongNumber(t *testing.T) {
 			"items":[{"quantity":%s},{"quantity":%s},{"quantity":5.5}]}`, idOf(1), long, long, c.id, c.id, `"`+long+`"`)
 		a := expect.Get(parse(replica.Entry{ID: idOf(1), Position: 1, JSON: []byte(text)}))(t)
 		_, hit, err := a.fields(1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		verifyHit(t, hit)
 		var got struct {
 			AssetCustodian struct{ Identifier struct{ ID json.RawMessage } }

@@ -78,9 +78,7 @@ func read(t *testing.T, text string) (search.Reading, bool) {
 		}
 		return !r.Unknown, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return r, ok
 }
 
@@ -180,9 +178,7 @@ func TestACursorTakesEachReading(t *testing.T) {
 			}
 			return false, nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 }
 

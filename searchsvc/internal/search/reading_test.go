@@ -29,9 +29,7 @@ func TestACursorCarriesTheWeights(t *testing.T) {
 		}
 	}
 	for _, weights := range [][]int64{{0}, {-1}, {66}, slices.Repeat([]int64{1}, MaxWords+1)} {
-		if _, err := ParseCursor(Cursor{Sort: ByRelevance, Weights: weights}.String()); err == nil {
-			t.Errorf("the weights %v: got no error, want one", weights)
-		}
+		expect.FailsOf(t, "the weights %v", weights)(ParseCursor(Cursor{Sort: ByRelevance, Weights: weights}.String()))
 	}
 }
 
@@ -81,8 +79,6 @@ func TestACursorOfOthersIsRefused(t *testing.T) {
 		"a sign of a key": encoded(string(ByRelevance) + ",+1,1"),
 		"a leading zero":  encoded(string(ByRelevance) + ",1,01"),
 	} {
-		if _, err := ParseCursor(text); err == nil {
-			t.Errorf("%s: got no error, want one", name)
-		}
+		expect.FailsOf(t, "%s", name)(ParseCursor(text))
 	}
 }

@@ -337,9 +337,7 @@ func TestConditionalRequests(t *testing.T) {
 	first, _ := get(t, s, "/uk/")
 	f.result.Position.Offset = "2026-11-22T13:00:00.000002+00:00"
 	second, _ := get(t, s, "/uk/", "If-None-Match", first.Header.Get("ETag"))
-	if second.StatusCode != http.StatusOK {
-		t.Errorf("got %d at another position of the index, want 200", second.StatusCode)
-	}
+	expect.Equal(t, second.StatusCode, http.StatusOK, "at another position of the index")
 }
 
 func TestFailures(t *testing.T) {

@@ -252,9 +252,7 @@ func TestShutdown(t *testing.T) {
 		}
 	}
 	expect.Err(t, <-shut, nil, "shutdown")
-	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
-		t.Error("after the shutdown: got a connection, want none")
-	}
+	expect.FailsOf(t, "after the shutdown")(net.Dial("tcp", l.Addr().String()))
 }
 
 func TestShutdownCutsOffAtItsEnd(t *testing.T) {
@@ -308,9 +306,7 @@ func TestHijack(t *testing.T) {
 				}
 				return
 			}
-			if h.rest.Reader.Buffered() != len("more") {
-				t.Errorf("got %d bytes buffered, want 4", h.rest.Reader.Buffered())
-			}
+			expect.Equal(t, h.rest.Reader.Buffered(), len("more"), "bytes buffered")
 			expect.Get(io.WriteString(conn, "!"))(t)
 			var read [5]byte
 			if _, err := io.ReadFull(h.rest, read[:]); err != nil || string(read[:]) != "more!" {

@@ -4,6 +4,7 @@ package expect
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"asset-registry/shared/fault"
@@ -131,6 +132,33 @@ func FaultOf(t testing.TB, want fault.Kind, format string, args ...any) func(got
 	return func(_ any, err error) {
 		t.Helper()
 		Fault(t, err, want, format, args...)
+	}
+}
+
+// Fails reports a missing error. The format and its arguments name the case.
+func Fails(t testing.TB, err error, format string, args ...any) {
+	t.Helper()
+	Says(t, err, "", format, args...)
+}
+
+// FailsOf returns a function that is like Fails, for the results of a call with a value and an error.
+func FailsOf(t testing.TB, format string, args ...any) func(got any, err error) {
+	return SaysOf(t, "", format, args...)
+}
+
+// Says reports a missing error, or one whose text has no `want` in it. The format and its arguments name the case.
+func Says(t testing.TB, err error, want, format string, args ...any) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%sgot %v, want an error with %q", label(format, args), err, want)
+	}
+}
+
+// SaysOf returns a function that is like Says, for the results of a call with a value and an error.
+func SaysOf(t testing.TB, want, format string, args ...any) func(got any, err error) {
+	return func(_ any, err error) {
+		t.Helper()
+		Says(t, err, want, format, args...)
 	}
 }
 

@@ -56,6 +56,12 @@ func TestEachCheckFails(t *testing.T) {
 		{"a: got one of kind 0, want kind " + fmt.Sprint(int(fault.Gone)), func(t testing.TB, wrong bool) {
 			expect.FaultOf(t, fault.Gone, "a")(7, gone[wrong])
 		}},
+		{`a: got <nil>, want an error with ""`, func(t testing.TB, wrong bool) {
+			expect.FailsOf(t, "a")(7, map[bool]error{false: one}[wrong])
+		}},
+		{`a: got other, want an error with "ne"`, func(t testing.TB, wrong bool) {
+			expect.SaysOf(t, "ne", "a")(7, map[bool]error{true: other, false: one}[wrong])
+		}},
 	} {
 		right, wrong := &told{}, &told{}
 		c.check(right, false)

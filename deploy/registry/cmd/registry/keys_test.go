@@ -1,7 +1,7 @@
 package main
 
 import (
-	"strings"
+	"asset-registry/shared/testing/expect"
 	"testing"
 )
 
@@ -13,8 +13,6 @@ func TestAKeyThatNoGatewayTakesIsNotMade(t *testing.T) {
 		{"no broker", "k", "", "1", "broker is missing"},
 	} {
 		n := newKey{Broker: c.broker, Role: "broker", Levels: c.levels, ID: c.id}
-		if err := n.run(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.says)
-		}
+		expect.Says(t, n.run(t.Context()), c.says, "%s", c.name)
 	}
 }

@@ -71,9 +71,7 @@ func TestNoCommandWritesOverAnotherFile(t *testing.T) {
 		{"restore --from SECRET --data DATA --former DATA", "is not empty"},
 	} {
 		args := strings.Fields(strings.NewReplacer("DATA", data, "SECRET", secret, "LINK", link).Replace(c.args))
-		if err := run(t.Context(), args); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: got %v, want an error with %q", c.args, err, c.says)
-		}
+		expect.Says(t, run(t.Context(), args), c.says, "%s", c.args)
 		entries, err := os.ReadDir(data)
 		if text, failed := os.ReadFile(secret); err != nil || failed != nil || len(entries) != 1 || string(text) != "held" {
 			t.Errorf("%s: got the secret %q, %v among %d files, %v; want it alone", c.args, text, failed, len(entries), err)

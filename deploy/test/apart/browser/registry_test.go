@@ -46,9 +46,8 @@ func startRegistry(t *testing.T) *registry {
 	expect.OK(t, err)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	r := &registry{console: "http://" + listener.Addr().String() + "/console"}
-	if _, r.port, err = net.SplitHostPort(listener.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
+	_, r.port, err = net.SplitHostPort(listener.Addr().String())
+	expect.OK(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.gateway.ServeHTTP(w, req) // gateway is set before a test sends a request
 	}))

@@ -262,15 +262,11 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 	b.run(chromedp.Click(chromedp.CSS("#check-run summary")))
 	other := "registry.example/log+952bc5e7+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"
 	b.run(chromedp.SetValue(chromedp.CSS("#check-key"), other))
-	if result := b.check(); result != "failed" {
-		t.Errorf("got %q with the key of another log, want failed", result)
-	}
+	expect.Equal(t, b.check(), "failed", "with the key of another log")
 	b.goTo("/en/assets/" + s.asset)
 	s.send(t, "PATCH", "/assets/"+s.asset, "concierge", `{"data":{"status":"complete"}}`)
 	s.awaitLog(t)
-	if result := b.check(); result != "newer" {
-		t.Errorf("got %q for a record that has changed meanwhile, want newer", result)
-	}
+	expect.Equal(t, b.check(), "newer", "for a record that has changed meanwhile")
 	b.mustBeContent()
 }
 

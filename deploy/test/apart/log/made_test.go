@@ -181,9 +181,8 @@ func leafAt(t testing.TB, i int64) []byte {
 	leaf := translog.Leaf{Position: positionOf(i), Asset: idOf(i), Revision: i + 1, Kind: kindOf(i)}
 	if leaf.Kind != translog.Withdraw {
 		var err error
-		if leaf.Commitment, err = translog.Commit(saltOf(i), assetAt(i)); err != nil {
-			t.Fatal(err)
-		}
+		leaf.Commitment, err = translog.Commit(saltOf(i), assetAt(i))
+		expect.OK(t, err)
 	}
 	return leaf.Encode()
 }

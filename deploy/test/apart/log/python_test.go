@@ -86,9 +86,7 @@ func TestPythonRemembers(t *testing.T) {
 		want string
 	}{{shorter, "shorter"}, {fork, "at size 5000 the log is not what it was"}} {
 		arguments[len(arguments)-1] = c.log.dir
-		if _, err := python(t, arguments...); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want %q", err, c.want)
-		}
+		expect.SaysOf(t, c.want, "")(python(t, arguments...))
 	}
 }
 
@@ -129,9 +127,8 @@ func TestPythonVerifiesProofs(t *testing.T) {
 	}
 	erased := m.proof(t, 7)
 	var err error
-	if erased.Extra, err = (translog.Evidence{Leaf: leafAt(t, 7)}).Encode(); err != nil {
-		t.Fatal(err)
-	}
+	erased.Extra, err = (translog.Evidence{Leaf: leafAt(t, 7)}).Encode()
+	expect.OK(t, err)
 	got, err := python(t, "--policy", policy, "--proof", file(t, "x.tlog-proof", erased.Encode()))
 	if err != nil || !strings.HasSuffix(got, ", its content is erased\n") {
 		t.Errorf("got %q, %v, want an erased content", got, err)

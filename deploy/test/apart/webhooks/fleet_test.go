@@ -58,9 +58,8 @@ func startFleet(t *testing.T, services, assets int) *fleet {
 	f.program(f.addr, "gateway", "--secret-file", secret, "--auth-url", "http://"+auth,
 		"--assets-url", strings.Join(urls, ","), "--no-limits", "--timeout", "55s", "--read-timeout", "55s")
 	var err error
-	if f.body, err = os.ReadFile("../../../bench/live/asset.json"); err != nil {
-		t.Fatal(err)
-	}
+	f.body, err = os.ReadFile("../../../bench/live/asset.json")
+	expect.OK(t, err)
 	for range assets {
 		expect.OK(t, f.add())
 	}

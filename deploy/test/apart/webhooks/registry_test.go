@@ -47,9 +47,8 @@ func startRegistry(t *testing.T, assets int, flags ...string) *registry {
 	r.flags = append([]string{"serve", "--sandbox", "--addr", addr, "--data", r.data, "--log-level", "error",
 		"--webhook-networks", "127.0.0.0/8", "--webhook-http", "--snapshot-interval", "0",
 		"--no-limits"}, flags...)
-	if r.body, err = os.ReadFile("../../../bench/live/asset.json"); err != nil {
-		t.Fatal(err)
-	}
+	r.body, err = os.ReadFile("../../../bench/live/asset.json")
+	expect.OK(t, err)
 	r.start()
 	t.Cleanup(func() {
 		if err := r.process.Stop(); err != nil {
