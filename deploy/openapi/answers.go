@@ -163,13 +163,13 @@ func (w *writer) responses(o operation, r routes.Route) object {
 		names = append(names, "X-Accel-Buffering")
 	}
 	names = append(names, o.headers...)
-	all := object{{strconv.Itoa(status), w.reply(o, o.replyName(status), successText[status], names, o.content())}}
-	if o.again != "" {
-		again := o
-		again.answer = o.again
-		reply := w.reply(again, again.replyName(http.StatusOK), "The asset with this reference, as it is now.", names,
-			again.content())
-		all = append(object{{"200", reply}}, all...)
+	text := successText[status]
+	if o.again {
+		text = "The new asset and its tokens. With 200: the asset with this reference, as it is now, without tokens."
+	}
+	all := object{{strconv.Itoa(status), w.reply(o, o.replyName(status), text, names, o.content())}}
+	if o.again {
+		all = append(object{{"200", all[0].value}}, all...)
 	}
 	if slices.Contains(o.statuses, http.StatusNoContent) {
 		all = all.with("204", w.reply(o, o.replyName(http.StatusNoContent), "The bytes have not come.", nil, nil))
@@ -361,11 +361,6 @@ func stamp(text string) object {
 	return object{{"type", "string"}, {"format", "date-time"}, {"description", text}, {"examples", []string{timeExample}}}
 }
 
-// bothTokens returns the schema of an access block that has both tokens, in all versions of the API.
-func bothTokens(text string) object {
-	return closed(text, object{{"token", str("Owner token.")}, {"transfer", str("Transfer token.")}})
-}
-
 // answerSchemas returns the schemas of whole answers.
 func (w *writer) answerSchemas() object {
 	data := func(text string, value object) object { return closed(text, object{{"data", value}}) }
@@ -374,16 +369,21 @@ func (w *writer) answerSchemas() object {
 		{"path", str("Path and query of the page.")},
 		{"uri", str("Address of the page.")},
 	})
+	listed := walk(w.shownProperties("Asset"), "", func(_ string, o object) object { // Asset has the examples
+		return slices.DeleteFunc(o, func(m member) bool { return m.name == "examples" })
+	}).(object)
 	all := object{
 		{"AssetAnswer", data("An asset.", reference("schemas", "Asset"))},
-		{"Created", closed("A new asset and its tokens.", object{
+		{"Created", closed("An asset and its tokens. 200, the answer to a repeat under its reference, has "+
+			"no tokens.", object{
 			{"access", reference("schemas", "Access")}, {"data", reference("schemas", "Asset")},
-		})},
+		}, "access")},
 		{"Recovered", closed("An asset and its new tokens.", object{
-			{"access", bothTokens("The new tokens of the asset.")}, {"data", reference("schemas", "Asset")},
+			{"access", reference("schemas", "Tokens").with("description", "The new tokens of the asset.")},
+			{"data", reference("schemas", "Asset")},
 		})},
-		{"Entry", entry("An asset in a listing", w.shownProperties("Asset"))},
-		{"OwnEntry", entry("An asset in the list of its owner", append(w.shownProperties("Asset"), member{"reference", object{
+		{"Entry", entry("An asset in a listing", listed)},
+		{"OwnEntry", entry("An asset in the list of its owner", append(listed, member{"reference", object{
 			{"type", "string"}, {"description", "The broker's own name for the asset, if it has one."},
 			{"examples", []string{"lot-2026-000117"}},
 		}}))},
@@ -472,8 +472,13 @@ func otherSchemas() object {
 		{"Transfer", transfer},
 		{"TransferAnswer", closed("A transfer.", object{{"data", reference("schemas", "Transfer")}})},
 		{"CreatedTransfer", closed("A new transfer and its tokens.", object{
-			{"access", bothTokens("The tokens that the asset gets when the transfer is used.")},
+			{"access", reference("schemas", "Tokens").with("description",
+				"The tokens that the asset gets when the transfer is used.")},
 			{"data", reference("schemas", "Transfer")},
+		})},
+		{"Tokens", closed("Both tokens.", object{{"token", str("Owner token.")}, {"transfer", str("Transfer token.")}})},
+		{"Author", closed("The caller.", object{
+			{"broker", str("Broker of the key.")}, {"key", str("Id of the key.")}, {"role", str("Role of the caller.")},
 		})},
 		{"Revision", revisionSchema()},
 		{"RevisionAnswer", closed("One change of an asset.", object{{"data", reference("schemas", "Revision")}})},
@@ -539,7 +544,7 @@ func revisionSchema() object {
 	return closed("One change of an asset.", object{
 		{"revision", integer("Number of the change; 1 is the creation.", member{"minimum", 1})},
 		{"date", stamp("The dateModified that the change made.")},
-		{"author", authorSchema()},
+		{"author", reference("schemas", "Author")},
 		{"changes", listOf(object{
 			{"type", "object"}, {"description", "One operation of a JSON Patch (RFC 6902)."},
 			{"required", []string{"op", "path"}},
@@ -551,15 +556,9 @@ func revisionSchema() object {
 		})},
 		{"changesSize", integer("Bytes of a patch that was too large to keep.")},
 		{"erased", closed("The content was erased.", object{
-			{"date", stamp("When it was erased.")}, {"author", authorSchema()},
+			{"date", stamp("When it was erased.")}, {"author", reference("schemas", "Author")},
 		})},
 	}, "changes", "changesSize", "erased")
-}
-
-func authorSchema() object {
-	return closed("The caller.", object{
-		{"broker", str("Broker of the key.")}, {"key", str("Id of the key.")}, {"role", str("Role of the caller.")},
-	})
 }
 
 // proofExample is a proof whose values look like real ones.

@@ -179,9 +179,7 @@ func fileSchemas() object {
 		{"removed_by", str("Key of the administrator. Only administrators see it.")},
 		{"reason", str("Reason of the removal. Only administrators see it.")},
 	}, "hash", "sha256", "title", "format", "removed_by", "reason")
-	page := closed("The page after this one.", object{
-		{"after", str("Id of the last file that this page has looked at.")}, {"path", str("Path and query of the page.")},
-	})
+	page := reference("schemas", "FileLink")
 	return object{
 		{"FileRegistration", object{
 			{"type", "object"}, {"description", "A file to come. Other members come back in the answer."},
@@ -207,6 +205,9 @@ func fileSchemas() object {
 			{"get_url", str("Address of the bytes for 300 seconds.")},
 		})},
 		{"ListedFile", known},
+		{"FileLink", closed("The page after this one.", object{
+			{"after", str("Id of the last file that this page has looked at.")}, {"path", str("Path and query of the page.")},
+		})},
 		{"FileList", closed("Files.", object{
 			{"data", listOf(reference("schemas", "ListedFile"))}, {"next_page", page},
 		}, "next_page")},

@@ -90,6 +90,8 @@ func Public(version string) ([]byte, error) {
 		own = own.with("Registry-Total", totalHeader)
 	}
 	params, commonParams := parameters(version)
+	schemas, params := share(w.schemas(), params)
+	schemas = goTypes(schemas)
 	return encode(object{
 		{"openapi", "3.1.1"},
 		{"info", object{
@@ -103,11 +105,11 @@ func Public(version string) ([]byte, error) {
 		{"security", anyone},
 		{"tags", tags},
 		{"paths", paths},
-		{"webhooks", webhookMessages()},
+		{"webhooks", walk(webhookMessages(), "", constType)},
 		{"x-common-headers", common},
 		{"x-common-parameters", commonParams},
 		{"components", object{
-			{"schemas", w.schemas()},
+			{"schemas", schemas},
 			{"parameters", components("parameters", params)},
 			{"headers", components("headers", own)},
 			{"responses", append(w.replies, responses()...)},

@@ -22,7 +22,7 @@ type operation struct {
 	file       string   // media type of an answer that is a file; "": the answer is not a file
 	media      string   // media type of an answer that is not JSON and is read in parts; "": JSON or YAML
 	status     int      // status of success; 0: 200
-	again      string   // name of the schema of the answer (200) to a repeated creation; "": no answer
+	again      bool     // a repeated creation has the same answer with 200, without tokens
 	location   bool     // the header Location of a creation has the address of the new object
 	tagged     bool     // the answer has an ETag
 	headers    []string // more headers of the answer
@@ -70,7 +70,7 @@ var operations = map[string]operation{
 			"token, which are shown this once. `Registry-Reference` gives the asset a name of your own: a repeat under the " +
 			"same name answers 200 with the asset, without tokens.",
 		params: []string{"Idempotency-Key", "Registry-Reference", "opt_pretty"}, body: "AssetInput", answer: "Created",
-		status: http.StatusCreated, again: "AssetAnswer", location: true, tagged: true,
+		status: http.StatusCreated, again: true, location: true, tagged: true,
 		statuses: []int{http.StatusForbidden, http.StatusConflict, http.StatusGone},
 	},
 	"DELETE /assets/:id": {

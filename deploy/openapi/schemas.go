@@ -56,6 +56,9 @@ func (w *writer) schemas() object {
 	var all object
 	for _, d := range w.objects {
 		for _, v := range variantsOf(d.Name) {
+			if v == patch && w.changedAsSent(d.Name) {
+				continue
+			}
 			all = all.with(d.Name+string(v), w.schema(d, v))
 		}
 	}
@@ -80,7 +83,11 @@ func variantsOf(object string) []variant {
 // schema returns the schema of an object in a variant.
 func (w *writer) schema(d assetsvc.Description, v variant) object {
 	properties, required := w.properties(d, v)
-	o := object{{"type", "object"}, {"description", d.About + variantText[v]}}
+	text := variantText[v]
+	if v == sent && w.changedAsSent(d.Name) {
+		text = " As a client sends it."
+	}
+	o := object{{"type", "object"}, {"description", d.About + text}}
 	if len(required) > 0 {
 		o = o.with("required", required)
 	}
@@ -100,6 +107,14 @@ func (w *writer) properties(d assetsvc.Description, v variant) (properties objec
 		}
 	}
 	return properties, required
+}
+
+// changedAsSent reports whether a creation need not have any field of a part. Then a creation and a change have one
+// schema.
+func (w *writer) changedAsSent(name string) bool {
+	return slices.ContainsFunc(w.objects, func(d assetsvc.Description) bool {
+		return d.Name == name && !slices.ContainsFunc(d.Fields, mustSend)
+	})
 }
 
 // shownProperties returns the properties that objects of this type have in answers.
@@ -124,7 +139,7 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 	text := f.About
 	ignored := v != shown && isIgnored(parent, f, v)
 	if ignored {
-		text = strings.TrimSpace(text + ignoredText(f))
+		text = strings.TrimSpace(text + ignoredText(f, v))
 	}
 	if parent == "Asset" && len(f.Writers) > 0 {
 		text += " Written by: " + strings.Join(inStates(f.Writers), "; ") + "."
@@ -133,7 +148,7 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 		text += " An operator may hide it from callers without an API key."
 	}
 	if f.Default != "" && v == sent { // the keyword "default" would make generators require the field
-		text += " Default: " + f.Default + "."
+		text += " Default of a creation: " + f.Default + "."
 	}
 	o := w.value(f, v, ignored)
 	text = strings.TrimSpace(text + alsoText(o))
@@ -144,7 +159,7 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 		o = nullable(o)
 	}
 	o = o.with("description", text)
-	if f.Example != nil && !f.Hidden {
+	if f.Example != nil && !f.Hidden && v != patch { // a change has the examples of a creation
 		o = o.with("examples", []any{exampleOf(f, v)})
 	}
 	if f.Since != "" {
@@ -187,11 +202,13 @@ func inStates(writers []string) (all []string) {
 
 // ignoredText returns a sentence which says that the registry ignores the field. It returns "" for a hidden field,
 // because the prose of the field already says this.
-func ignoredText(f assetsvc.Field) string {
+func ignoredText(f assetsvc.Field, v variant) string {
 	if f.Hidden {
 		return ""
 	}
-	return " Ignored here."
+	return map[variant]string{
+		sent: " A creation ignores it.", patch: " A change ignores it.", replacement: " A replacement ignores it.",
+	}[v]
 }
 
 // lasting maps the name of a part's type to the fields that a PATCH does not change (docs/contract.md, "Document
@@ -221,7 +238,7 @@ func (w *writer) value(f assetsvc.Field, v variant, ignored bool) object {
 	case f.Of != "" && ignored:
 		return object{{"type", "object"}}
 	case f.Of != "":
-		if v == replacement { // objects inside a replacement are sent whole
+		if v == replacement || v == patch && w.changedAsSent(f.Of) { // objects inside a replacement are sent whole
 			v = sent
 		}
 		return object{{"$ref", "#/components/schemas/" + f.Of + string(v)}}

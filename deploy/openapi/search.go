@@ -178,7 +178,7 @@ func searchSchemas() object {
 		{"id", str("Id of the asset.", digits(32))},
 		{"dateModified", stamp("The last change.")},
 		{"assetID", text("Readable id.")}, {"assetType", text("Type.")},
-		{"status", str("State.", member{"enum", search.Statuses})},
+		{"status", str("State.", member{"enum", search.Statuses}, member{goType, "AssetStatus"})},
 		{"date", stamp("The last step between states.")},
 		{"title", text("Title.")}, {"title_en", text("English title.")},
 		{"description", text("Beginning of the description.")},

@@ -225,12 +225,20 @@ func field(name string) object {
 	panic("openapi: webhooks have no field " + name) // a mistake in this file
 }
 
+// webhookTypes names the types in Go of fields that one body has and another ignores. All bodies have one type in Go.
+var webhookTypes = map[string]string{
+	"mode": "WebhookMode", "opt_fields": "WebhookOptFields", "filters": "WebhookFilters", "offset": "string",
+}
+
 // webhookInput returns the schema of a body. The last argument has the fields that a client may set. Other
 // fields of a webhook are permitted, but the registry ignores them.
 func webhookInput(text string, required []string, written object) object {
 	var properties object
 	for _, f := range webhookFields() {
-		schema := object{{"description", "Ignored here."}}
+		schema := object{}
+		if of := webhookTypes[f.name]; of != "" {
+			schema = schema.with(goType, of)
+		}
 		for _, w := range written {
 			if w.name == f.name {
 				schema = w.value.(object)
@@ -238,7 +246,7 @@ func webhookInput(text string, required []string, written object) object {
 		}
 		properties = properties.with(f.name, schema)
 	}
-	o := object{{"type", "object"}, {"description", text}}
+	o := object{{"type", "object"}, {"description", text + " Fields without a description are ignored."}}
 	if len(required) > 0 {
 		o = o.with("required", required)
 	}

@@ -1057,15 +1057,13 @@ export interface components {
             /**
              * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
              * @example draft
-             * @enum {string}
              */
-            status: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
+            status: components["schemas"]["AssetStatus"];
             /**
              * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
              * @example test
-             * @enum {string}
              */
-            mode?: "test";
+            mode?: components["schemas"]["AssetMode"];
             /**
              * @description Title. Written by: creation; owner (draft, pending).
              * @example Нежитлове приміщення, 240 м²
@@ -1124,12 +1122,12 @@ export interface components {
         /** @description One object of state or municipal property. As a client sends it to create one. */
         AssetInput: {
             /**
-             * @description Id of the asset. It never changes. Ignored here. Also taken: an integer, a boolean.
+             * @description Id of the asset. It never changes. A creation ignores it. Also taken: an integer, a boolean.
              * @example 0a1b2c3d4e5f40718293a4b5c6d7e8f9
              */
             id?: string | null | number | boolean;
             /**
-             * @description Readable number of the asset. It never changes and is unique. Ignored here. Also taken: an integer, a boolean.
+             * @description Readable number of the asset. It never changes and is unique. A creation ignores it. Also taken: an integer, a boolean.
              * @example UA-AR-DGF-2026-11-22-000001
              */
             assetID?: string | null | number | boolean;
@@ -1141,15 +1139,13 @@ export interface components {
             /**
              * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
              * @example draft
-             * @enum {string}
              */
-            status?: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
+            status?: components["schemas"]["AssetStatus"];
             /**
              * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
              * @example test
-             * @enum {string|null}
              */
-            mode?: "test" | null;
+            mode?: components["schemas"]["AssetMode"] | null;
             /**
              * @description Title. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
              * @example Нежитлове приміщення, 240 м²
@@ -1172,7 +1168,7 @@ export interface components {
             items?: components["schemas"]["ItemInput"][] | null;
             /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
             decisions?: components["schemas"]["DecisionInput"][] | null;
-            /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. Ignored here. */
+            /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. A creation ignores it. */
             documents?: Record<string, never>[] | null;
             /** @description The process that sells the asset. At most one, and an active asset has one of type lot. Written by: creation; owner (draft, pending). */
             relatedProcesses?: components["schemas"]["RelatedProcessInput"][] | null;
@@ -1181,11 +1177,11 @@ export interface components {
             /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["HolderInput"] | null;
             /**
-             * @description Name of the broker that owns the asset. Ignored here. Also taken: an integer, a boolean.
+             * @description Name of the broker that owns the asset. A creation ignores it. Also taken: an integer, a boolean.
              * @example broker
              */
             owner?: string | null | number | boolean;
-            /** @description Time in which the asset may be corrected. The steps between states set it. Ignored here. Written by: administrator (draft, pending, verification, active). */
+            /** @description Time in which the asset may be corrected. The steps between states set it. A creation ignores it. Written by: administrator (draft, pending, verification, active). */
             rectificationPeriod?: Record<string, never> | null;
             /**
              * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
@@ -1193,12 +1189,12 @@ export interface components {
              */
             sandboxParameters?: string | null | number | boolean;
             /**
-             * @description Time of the creation, then of the last step between states. Ignored here.
+             * @description Time of the creation, then of the last step between states. A creation ignores it.
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             date?: string | null;
             /**
-             * @description Time of the last effective change. It is unique in the registry, and the asset's place in the feed. Ignored here.
+             * @description Time of the last effective change. It is unique in the registry, and the asset's place in the feed. A creation ignores it.
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             dateModified?: string | null;
@@ -1211,46 +1207,23 @@ export interface components {
         };
         /** @description One object of state or municipal property. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         AssetPatch: {
-            /**
-             * @description Id of the asset. It never changes. Ignored here. Also taken: an integer, a boolean.
-             * @example 0a1b2c3d4e5f40718293a4b5c6d7e8f9
-             */
+            /** @description Id of the asset. It never changes. A change ignores it. Also taken: an integer, a boolean. */
             id?: string | null | number | boolean;
-            /**
-             * @description Readable number of the asset. It never changes and is unique. Ignored here. Also taken: an integer, a boolean.
-             * @example UA-AR-DGF-2026-11-22-000001
-             */
+            /** @description Readable number of the asset. It never changes and is unique. A change ignores it. Also taken: an integer, a boolean. */
             assetID?: string | null | number | boolean;
-            /**
-             * @description Type of the asset. The operator may add types to bounce. Ignored here. Written by: creation. Also taken: an integer, a boolean.
-             * @example bounce
-             */
+            /** @description Type of the asset. The operator may add types to bounce. A change ignores it. Written by: creation. Also taken: an integer, a boolean. */
             assetType?: string | null | number | boolean;
-            /**
-             * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
-             * @example draft
-             * @enum {string}
-             */
-            status?: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
-            /**
-             * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
-             * @example test
-             * @enum {string|null}
-             */
-            mode?: "test" | null;
-            /**
-             * @description Title. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
-             * @example Нежитлове приміщення, 240 м²
-             */
+            /** @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active). */
+            status?: components["schemas"]["AssetStatus"];
+            /** @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active). */
+            mode?: components["schemas"]["AssetMode"] | null;
+            /** @description Title. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
             title?: string | number | boolean;
             /** @description Title. In English. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
             title_en?: string | null | number | boolean;
             /** @description Title. In Russian. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
             title_ru?: string | null | number | boolean;
-            /**
-             * @description Description. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
-             * @example Перший поверх, окремий вхід
-             */
+            /** @description Description. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
             description?: string | number | boolean;
             /** @description Description. In English. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
             description_en?: string | null | number | boolean;
@@ -1260,7 +1233,7 @@ export interface components {
             items?: components["schemas"]["ItemPatch"][] | null;
             /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
             decisions?: components["schemas"]["DecisionPatch"][] | null;
-            /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. Ignored here. */
+            /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. A change ignores it. */
             documents?: Record<string, never>[] | null;
             /** @description The process that sells the asset. At most one, and an active asset has one of type lot. Written by: creation; owner (draft, pending). */
             relatedProcesses?: components["schemas"]["RelatedProcessPatch"][] | null;
@@ -1268,27 +1241,15 @@ export interface components {
             assetCustodian?: components["schemas"]["OrganizationPatch"];
             /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["HolderPatch"] | null;
-            /**
-             * @description Name of the broker that owns the asset. Ignored here. Also taken: an integer, a boolean.
-             * @example broker
-             */
+            /** @description Name of the broker that owns the asset. A change ignores it. Also taken: an integer, a boolean. */
             owner?: string | null | number | boolean;
             /** @description Time in which the asset may be corrected. The steps between states set it. Written by: administrator (draft, pending, verification, active). */
-            rectificationPeriod?: components["schemas"]["PeriodPatch"] | null;
-            /**
-             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
-             * @example quick
-             */
+            rectificationPeriod?: components["schemas"]["PeriodInput"] | null;
+            /** @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
             sandboxParameters?: string | null | number | boolean;
-            /**
-             * @description Time of the creation, then of the last step between states. Ignored here.
-             * @example 2026-11-22T00:32:46.881553+00:00
-             */
+            /** @description Time of the creation, then of the last step between states. A change ignores it. */
             date?: string | null;
-            /**
-             * @description Time of the last effective change. It is unique in the registry, and the asset's place in the feed. Ignored here.
-             * @example 2026-11-22T00:32:46.881553+00:00
-             */
+            /** @description Time of the last effective change. It is unique in the registry, and the asset's place in the feed. A change ignores it. */
             dateModified?: string | null;
             /** @description Ignored, so that a client may send back what it was given. Also taken: an integer, a boolean. */
             owner_token?: string | null | number | boolean;
@@ -1300,32 +1261,30 @@ export interface components {
         /** @description One object of state or municipal property. As a client sends it to replace what it may write. */
         AssetReplacement: {
             /**
-             * @description Id of the asset. It never changes. Ignored here. Also taken: an integer, a boolean.
+             * @description Id of the asset. It never changes. A replacement ignores it. Also taken: an integer, a boolean.
              * @example 0a1b2c3d4e5f40718293a4b5c6d7e8f9
              */
             id?: string | null | number | boolean;
             /**
-             * @description Readable number of the asset. It never changes and is unique. Ignored here. Also taken: an integer, a boolean.
+             * @description Readable number of the asset. It never changes and is unique. A replacement ignores it. Also taken: an integer, a boolean.
              * @example UA-AR-DGF-2026-11-22-000001
              */
             assetID?: string | null | number | boolean;
             /**
-             * @description Type of the asset. The operator may add types to bounce. Ignored here. Written by: creation. Also taken: an integer, a boolean.
+             * @description Type of the asset. The operator may add types to bounce. A replacement ignores it. Written by: creation. Also taken: an integer, a boolean.
              * @example bounce
              */
             assetType?: string | null | number | boolean;
             /**
              * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
              * @example draft
-             * @enum {string}
              */
-            status?: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
+            status?: components["schemas"]["AssetStatus"];
             /**
              * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
              * @example test
-             * @enum {string|null}
              */
-            mode?: "test" | null;
+            mode?: components["schemas"]["AssetMode"] | null;
             /**
              * @description Title. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
              * @example Нежитлове приміщення, 240 м²
@@ -1348,7 +1307,7 @@ export interface components {
             items?: components["schemas"]["ItemInput"][] | null;
             /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
             decisions?: components["schemas"]["DecisionInput"][] | null;
-            /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. Ignored here. */
+            /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. A replacement ignores it. */
             documents?: Record<string, never>[] | null;
             /** @description The process that sells the asset. At most one, and an active asset has one of type lot. Written by: creation; owner (draft, pending). */
             relatedProcesses?: components["schemas"]["RelatedProcessInput"][] | null;
@@ -1357,7 +1316,7 @@ export interface components {
             /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["HolderInput"] | null;
             /**
-             * @description Name of the broker that owns the asset. Ignored here. Also taken: an integer, a boolean.
+             * @description Name of the broker that owns the asset. A replacement ignores it. Also taken: an integer, a boolean.
              * @example broker
              */
             owner?: string | null | number | boolean;
@@ -1369,12 +1328,12 @@ export interface components {
              */
             sandboxParameters?: string | null | number | boolean;
             /**
-             * @description Time of the creation, then of the last step between states. Ignored here.
+             * @description Time of the creation, then of the last step between states. A replacement ignores it.
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             date?: string | null;
             /**
-             * @description Time of the last effective change. It is unique in the registry, and the asset's place in the feed. Ignored here.
+             * @description Time of the last effective change. It is unique in the registry, and the asset's place in the feed. A replacement ignores it.
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             dateModified?: string | null;
@@ -1459,15 +1418,9 @@ export interface components {
         };
         /** @description One thing that an asset consists of. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         ItemPatch: {
-            /**
-             * @description Id of the item. The registry keeps 32 lowercase hexadecimal characters and replaces anything else. Also taken: an integer, a boolean.
-             * @example 7c9e6679742540de944be07fc1f90ae7
-             */
+            /** @description Id of the item. The registry keeps 32 lowercase hexadecimal characters and replaces anything else. Also taken: an integer, a boolean. */
             id?: string | null | number | boolean;
-            /**
-             * @description Description. Also taken: an integer, a boolean.
-             * @example Приміщення
-             */
+            /** @description Description. Also taken: an integer, a boolean. */
             description?: string | number | boolean;
             /** @description Description. In English. Also taken: an integer, a boolean. */
             description_en?: string | null | number | boolean;
@@ -1482,7 +1435,6 @@ export interface components {
             /**
              * Format: decimal
              * @description Exact decimal with up to 34 digits, rounded half up to four fraction digits. Do not read it as a floating-point number, which would round it again. Also taken: a number.
-             * @example 240.5
              */
             quantity?: string | Decimal;
             /** @description Address. */
@@ -1490,7 +1442,7 @@ export interface components {
             /** @description Coordinates. */
             location?: components["schemas"]["LocationPatch"] | null;
             /** @description State of the entry in the register of property rights. */
-            registrationDetails?: components["schemas"]["RegistrationDetailsPatch"];
+            registrationDetails?: components["schemas"]["RegistrationDetailsInput"];
             /** @description Must be empty. Also taken: an empty list. */
             schema_properties?: Record<string, never> | null | unknown[];
         };
@@ -1499,9 +1451,8 @@ export interface components {
             /**
              * @description Name of the classification.
              * @example CAV-PS
-             * @enum {string}
              */
-            scheme: "CAV-PS" | "CPV";
+            scheme: components["schemas"]["ClassificationScheme"];
             /**
              * @description Code in the classification. Codes of CAV-PS are in the list data/cav-ps.txt of the registry's sources; codes of a division or group are too coarse. The operator may supply a list for CPV.
              * @example 04121000-2
@@ -1525,11 +1476,10 @@ export interface components {
         /** @description Class of an item in a public classification. As a client sends it to create one. */
         ClassificationInput: {
             /**
-             * @description Name of the classification. Default: CAV-PS.
+             * @description Name of the classification. Default of a creation: CAV-PS.
              * @example CAV-PS
-             * @enum {string|null}
              */
-            scheme?: "CAV-PS" | "CPV" | null;
+            scheme?: components["schemas"]["ClassificationScheme"] | null;
             /**
              * @description Code in the classification. Codes of CAV-PS are in the list data/cav-ps.txt of the registry's sources; codes of a division or group are too coarse. The operator may supply a list for CPV. Also taken: an integer, a boolean.
              * @example 04121000-2
@@ -1552,30 +1502,17 @@ export interface components {
         };
         /** @description Class of an item in a public classification. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         ClassificationPatch: {
-            /**
-             * @description Name of the classification.
-             * @example CAV-PS
-             * @enum {string|null}
-             */
-            scheme?: "CAV-PS" | "CPV" | null;
-            /**
-             * @description Code in the classification. Codes of CAV-PS are in the list data/cav-ps.txt of the registry's sources; codes of a division or group are too coarse. The operator may supply a list for CPV. Also taken: an integer, a boolean.
-             * @example 04121000-2
-             */
+            /** @description Name of the classification. */
+            scheme?: components["schemas"]["ClassificationScheme"] | null;
+            /** @description Code in the classification. Codes of CAV-PS are in the list data/cav-ps.txt of the registry's sources; codes of a division or group are too coarse. The operator may supply a list for CPV. Also taken: an integer, a boolean. */
             id?: string | number | boolean;
-            /**
-             * @description Name of the class. Also taken: an integer, a boolean.
-             * @example Приміщення
-             */
+            /** @description Name of the class. Also taken: an integer, a boolean. */
             description?: string | number | boolean;
             /** @description Name of the class. In English. Also taken: an integer, a boolean. */
             description_en?: string | null | number | boolean;
             /** @description Name of the class. In Russian. Also taken: an integer, a boolean. */
             description_ru?: string | null | number | boolean;
-            /**
-             * @description Address of a description of the class.
-             * @example https://example.org/classes/04121000-2
-             */
+            /** @description Address of a description of the class. */
             uri?: string | null;
         };
         /** @description Class of an item in a further classification. */
@@ -1583,9 +1520,8 @@ export interface components {
             /**
              * @description Name of the classification.
              * @example UA-EDR
-             * @enum {string}
              */
-            scheme: "CPVS" | "UA-EDR" | "cadastralNumber" | "dk018" | "kvtspz";
+            scheme: components["schemas"]["AdditionalClassificationScheme"];
             /**
              * @description Code in the classification. Its form depends on the scheme, as in data/additional-classification-schemes.txt of the registry's sources. The operator may supply lists.
              * @example 00032945
@@ -1609,11 +1545,10 @@ export interface components {
         /** @description Class of an item in a further classification. As a client sends it to create one. */
         AdditionalClassificationInput: {
             /**
-             * @description Name of the classification. Default: UA-EDR.
+             * @description Name of the classification. Default of a creation: UA-EDR.
              * @example UA-EDR
-             * @enum {string|null}
              */
-            scheme?: "CPVS" | "UA-EDR" | "cadastralNumber" | "dk018" | "kvtspz" | null;
+            scheme?: components["schemas"]["AdditionalClassificationScheme"] | null;
             /**
              * @description Code in the classification. Its form depends on the scheme, as in data/additional-classification-schemes.txt of the registry's sources. The operator may supply lists. Also taken: an integer, a boolean.
              * @example 00032945
@@ -1636,30 +1571,17 @@ export interface components {
         };
         /** @description Class of an item in a further classification. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         AdditionalClassificationPatch: {
-            /**
-             * @description Name of the classification.
-             * @example UA-EDR
-             * @enum {string|null}
-             */
-            scheme?: "CPVS" | "UA-EDR" | "cadastralNumber" | "dk018" | "kvtspz" | null;
-            /**
-             * @description Code in the classification. Its form depends on the scheme, as in data/additional-classification-schemes.txt of the registry's sources. The operator may supply lists. Also taken: an integer, a boolean.
-             * @example 00032945
-             */
+            /** @description Name of the classification. */
+            scheme?: components["schemas"]["AdditionalClassificationScheme"] | null;
+            /** @description Code in the classification. Its form depends on the scheme, as in data/additional-classification-schemes.txt of the registry's sources. The operator may supply lists. Also taken: an integer, a boolean. */
             id?: string | number | boolean;
-            /**
-             * @description Name of the class. Also taken: an integer, a boolean.
-             * @example Папір
-             */
+            /** @description Name of the class. Also taken: an integer, a boolean. */
             description?: string | number | boolean;
             /** @description Name of the class. In English. Also taken: an integer, a boolean. */
             description_en?: string | null | number | boolean;
             /** @description Name of the class. In Russian. Also taken: an integer, a boolean. */
             description_ru?: string | null | number | boolean;
-            /**
-             * @description Address of a description of the class.
-             * @example https://example.org/classes/1
-             */
+            /** @description Address of a description of the class. */
             uri?: string | null;
         };
         /** @description Unit of a quantity. */
@@ -1698,15 +1620,9 @@ export interface components {
         };
         /** @description Unit of a quantity. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         UnitPatch: {
-            /**
-             * @description Code of the unit, for example of UN/CEFACT recommendation 20. Also taken: an integer, a boolean.
-             * @example MTK
-             */
+            /** @description Code of the unit, for example of UN/CEFACT recommendation 20. Also taken: an integer, a boolean. */
             code?: string | number | boolean;
-            /**
-             * @description Name of the unit. Also taken: an integer, a boolean.
-             * @example квадратний метр
-             */
+            /** @description Name of the unit. Also taken: an integer, a boolean. */
             name?: string | null | number | boolean;
             /** @description Name of the unit. In English. Also taken: an integer, a boolean. */
             name_en?: string | null | number | boolean;
@@ -1779,30 +1695,15 @@ export interface components {
         };
         /** @description Postal address. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         AddressPatch: {
-            /**
-             * @description Street and number. Also taken: an integer, a boolean.
-             * @example вул. Банкова, 11
-             */
+            /** @description Street and number. Also taken: an integer, a boolean. */
             streetAddress?: string | null | number | boolean;
-            /**
-             * @description City or village. Also taken: an integer, a boolean.
-             * @example Київ
-             */
+            /** @description City or village. Also taken: an integer, a boolean. */
             locality?: string | null | number | boolean;
-            /**
-             * @description Region. Also taken: an integer, a boolean.
-             * @example м. Київ
-             */
+            /** @description Region. Also taken: an integer, a boolean. */
             region?: string | null | number | boolean;
-            /**
-             * @description Postal code. Also taken: an integer, a boolean.
-             * @example 01220
-             */
+            /** @description Postal code. Also taken: an integer, a boolean. */
             postalCode?: string | null | number | boolean;
-            /**
-             * @description Country. Also taken: an integer, a boolean.
-             * @example Україна
-             */
+            /** @description Country. Also taken: an integer, a boolean. */
             countryName?: string | number | boolean;
             /** @description Country. In English. Also taken: an integer, a boolean. */
             countryName_en?: string | null | number | boolean;
@@ -1815,17 +1716,17 @@ export interface components {
              * @description Latitude in degrees.
              * @example 50.4501
              */
-            latitude: string | (number | Decimal);
+            latitude: components["schemas"]["TextOrNumber"];
             /**
              * @description Longitude in degrees.
              * @example 30.5234
              */
-            longitude: string | (number | Decimal);
+            longitude: components["schemas"]["TextOrNumber"];
             /**
              * @description Elevation above the sea.
              * @example 170 m
              */
-            elevation?: string | (number | Decimal);
+            elevation?: components["schemas"]["TextOrNumber"];
         };
         /** @description Coordinates of a place. The registry keeps them as sent and checks no ranges. As a client sends it to create one. */
         LocationInput: {
@@ -1852,19 +1753,14 @@ export interface components {
             /**
              * Format: double
              * @description Latitude in degrees. Also taken: a text.
-             * @example 50.4501
              */
             latitude?: string | number | Decimal;
             /**
              * Format: double
              * @description Longitude in degrees. Also taken: a text.
-             * @example 30.5234
              */
             longitude?: string | number | Decimal;
-            /**
-             * @description Elevation above the sea. Also taken: a number.
-             * @example 170 m
-             */
+            /** @description Elevation above the sea. Also taken: a number. */
             elevation?: string | number | Decimal | null;
         };
         /** @description State of the entry in the register of property rights. */
@@ -1872,9 +1768,8 @@ export interface components {
             /**
              * @description State of the registration.
              * @example complete
-             * @enum {string}
              */
-            status: "unknown" | "registering" | "complete";
+            status: components["schemas"]["RegistrationDetailsStatus"];
             /**
              * @description Number of the entry. It goes with the status complete only.
              * @example 1047632
@@ -1887,33 +1782,13 @@ export interface components {
              */
             registrationDate?: string;
         };
-        /** @description State of the entry in the register of property rights. As a client sends it to create one. */
+        /** @description State of the entry in the register of property rights. As a client sends it. */
         RegistrationDetailsInput: {
             /**
-             * @description State of the registration. Default: unknown.
+             * @description State of the registration. Default of a creation: unknown.
              * @example complete
-             * @enum {string|null}
              */
-            status?: "unknown" | "registering" | "complete" | null;
-            /**
-             * @description Number of the entry. It goes with the status complete only. Also taken: an integer, a boolean.
-             * @example 1047632
-             */
-            registrationID?: string | null | number | boolean;
-            /**
-             * @description Date of the entry. It goes with the status complete only.
-             * @example 2026-11-20T12:00:00.000000+02:00
-             */
-            registrationDate?: string | null;
-        };
-        /** @description State of the entry in the register of property rights. As a client sends it to change one. It merges into what is stored; lists merge by index. */
-        RegistrationDetailsPatch: {
-            /**
-             * @description State of the registration.
-             * @example complete
-             * @enum {string|null}
-             */
-            status?: "unknown" | "registering" | "complete" | null;
+            status?: components["schemas"]["RegistrationDetailsStatus"] | null;
             /**
              * @description Number of the entry. It goes with the status complete only. Also taken: an integer, a boolean.
              * @example 1047632
@@ -1986,7 +1861,7 @@ export interface components {
              */
             decisionID: string | number | boolean;
             /**
-             * @description Always asset. Default: asset. Also taken: an integer, a boolean.
+             * @description Always asset. Default of a creation: asset. Also taken: an integer, a boolean.
              * @example asset
              */
             decisionOf?: string | null | number | boolean;
@@ -1995,34 +1870,19 @@ export interface components {
         };
         /** @description Decision to privatise an asset. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         DecisionPatch: {
-            /**
-             * @description Id of the decision. The registry keeps 32 lowercase hexadecimal characters and replaces anything else. Also taken: an integer, a boolean.
-             * @example 5a3b9c1d2e4f46718a9b0c1d2e3f4a5b
-             */
+            /** @description Id of the decision. The registry keeps 32 lowercase hexadecimal characters and replaces anything else. Also taken: an integer, a boolean. */
             id?: string | null | number | boolean;
-            /**
-             * @description Title. Also taken: an integer, a boolean.
-             * @example Наказ про приватизацію
-             */
+            /** @description Title. Also taken: an integer, a boolean. */
             title?: string | null | number | boolean;
             /** @description Title. In English. Also taken: an integer, a boolean. */
             title_en?: string | null | number | boolean;
             /** @description Title. In Russian. Also taken: an integer, a boolean. */
             title_ru?: string | null | number | boolean;
-            /**
-             * @description Date of the decision.
-             * @example 2026-11-20T12:00:00.000000+02:00
-             */
+            /** @description Date of the decision. */
             decisionDate?: string;
-            /**
-             * @description Number of the decision. Also taken: an integer, a boolean.
-             * @example 1637-10
-             */
+            /** @description Number of the decision. Also taken: an integer, a boolean. */
             decisionID?: string | number | boolean;
-            /**
-             * @description Always asset. Also taken: an integer, a boolean.
-             * @example asset
-             */
+            /** @description Always asset. Also taken: an integer, a boolean. */
             decisionOf?: string | null | number | boolean;
             /** @description Accepted and dropped. Also taken: an integer, a boolean. */
             relatedItem?: string | null | number | boolean;
@@ -2037,9 +1897,8 @@ export interface components {
             /**
              * @description Type of the document.
              * @example technicalSpecifications
-             * @enum {string}
              */
-            documentType: "notice" | "technicalSpecifications" | "illustration" | "x_presentation" | "informationDetails" | "cancellationDetails" | "x_dgfAssetFamiliarization" | "evaluationCriteria" | "clarifications";
+            documentType: components["schemas"]["DocumentDocumentType"];
             /**
              * @description Title.
              * @example Технічний паспорт
@@ -2103,9 +1962,8 @@ export interface components {
             /**
              * @description Object that the document belongs to.
              * @example asset
-             * @enum {string}
              */
-            documentOf: "asset" | "item";
+            documentOf: components["schemas"]["DocumentDocumentOf"];
             /**
              * @description Id of the object that the document belongs to.
              * @example 7c9e6679742540de944be07fc1f90ae7
@@ -2132,16 +1990,15 @@ export interface components {
         /** @description A document of an asset. The registry stores its address, not the file. As a client sends it to create one. */
         DocumentInput: {
             /**
-             * @description Id of the document. All versions share it. Ignored here. Also taken: an integer, a boolean.
+             * @description Id of the document. All versions share it. A creation ignores it. Also taken: an integer, a boolean.
              * @example 1f0e2d3c4b5a49688796a5b4c3d2e1f0
              */
             id?: string | null | number | boolean;
             /**
              * @description Type of the document.
              * @example technicalSpecifications
-             * @enum {string}
              */
-            documentType: "notice" | "technicalSpecifications" | "illustration" | "x_presentation" | "informationDetails" | "cancellationDetails" | "x_dgfAssetFamiliarization" | "evaluationCriteria" | "clarifications";
+            documentType: components["schemas"]["DocumentDocumentType"];
             /**
              * @description Title. Also taken: an integer, a boolean.
              * @example Технічний паспорт
@@ -2176,12 +2033,12 @@ export interface components {
              */
             hash?: string | null;
             /**
-             * @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps. Ignored here. Also taken: an integer, a boolean.
+             * @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps. A creation ignores it. Also taken: an integer, a boolean.
              * @example ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
              */
             sha256?: string | null | number | boolean;
             /**
-             * @description Bytes of the file. The registry sets it for a file that it keeps. Ignored here. Also taken: a text.
+             * @description Bytes of the file. The registry sets it for a file that it keeps. A creation ignores it. Also taken: a text.
              * @example 3
              */
             size?: number | null | string;
@@ -2202,129 +2059,77 @@ export interface components {
              */
             index?: number | Decimal | string | null;
             /**
-             * @description Object that the document belongs to. Default: asset.
+             * @description Object that the document belongs to. Default of a creation: asset.
              * @example asset
-             * @enum {string|null}
              */
-            documentOf?: "asset" | "item" | null;
+            documentOf?: components["schemas"]["DocumentDocumentOf"] | null;
             /**
              * @description Id of the object that the document belongs to. Also taken: an integer.
              * @example 7c9e6679742540de944be07fc1f90ae7
              */
             relatedItem?: string | null | number;
             /**
-             * @description asset_owner, except for the document that the registry adds to each new asset. Ignored here. Also taken: an integer, a boolean.
+             * @description asset_owner, except for the document that the registry adds to each new asset. A creation ignores it. Also taken: an integer, a boolean.
              * @example asset_owner
              */
             author?: string | null | number | boolean;
             /**
-             * @description Time of the first version. Ignored here.
+             * @description Time of the first version. A creation ignores it.
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             datePublished?: string | null;
             /**
-             * @description Time of this version. Ignored here.
+             * @description Time of this version. A creation ignores it.
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             dateModified?: string | null;
         };
         /** @description A document of an asset. The registry stores its address, not the file. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         DocumentPatch: {
-            /**
-             * @description Id of the document. All versions share it. Ignored here. Also taken: an integer, a boolean.
-             * @example 1f0e2d3c4b5a49688796a5b4c3d2e1f0
-             */
+            /** @description Id of the document. All versions share it. A change ignores it. Also taken: an integer, a boolean. */
             id?: string | null | number | boolean;
-            /**
-             * @description Type of the document.
-             * @example technicalSpecifications
-             * @enum {string}
-             */
-            documentType?: "notice" | "technicalSpecifications" | "illustration" | "x_presentation" | "informationDetails" | "cancellationDetails" | "x_dgfAssetFamiliarization" | "evaluationCriteria" | "clarifications";
-            /**
-             * @description Title. Also taken: an integer, a boolean.
-             * @example Технічний паспорт
-             */
+            /** @description Type of the document. */
+            documentType?: components["schemas"]["DocumentDocumentType"];
+            /** @description Title. Also taken: an integer, a boolean. */
             title?: string | number | boolean;
             /** @description Title. In English. Also taken: an integer, a boolean. */
             title_en?: string | null | number | boolean;
             /** @description Title. In Russian. Also taken: an integer, a boolean. */
             title_ru?: string | null | number | boolean;
-            /**
-             * @description Description. Also taken: an integer, a boolean.
-             * @example Скан-копія
-             */
+            /** @description Description. Also taken: an integer, a boolean. */
             description?: string | null | number | boolean;
             /** @description Description. In English. Also taken: an integer, a boolean. */
             description_en?: string | null | number | boolean;
             /** @description Description. In Russian. Also taken: an integer, a boolean. */
             description_ru?: string | null | number | boolean;
-            /**
-             * @description Media type of the file.
-             * @example application/pdf
-             */
+            /** @description Media type of the file. */
             format?: string | null;
-            /**
-             * @description Address of the file. Required, except for x_dgfAssetFamiliarization, which refuses it. Ignored here. Also taken: an integer, a boolean.
-             * @example https://docs.example.org/get/9f1c
-             */
+            /** @description Address of the file. Required, except for x_dgfAssetFamiliarization, which refuses it. A change ignores it. Also taken: an integer, a boolean. */
             url?: string | null | number | boolean;
-            /**
-             * @description Hash of the file. Ignored here. Also taken: an integer, a boolean.
-             * @example md5:900150983cd24fb0d6963f7d28e17f72
-             */
+            /** @description Hash of the file. A change ignores it. Also taken: an integer, a boolean. */
             hash?: string | null | number | boolean;
-            /**
-             * @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps. Ignored here. Also taken: an integer, a boolean.
-             * @example ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
-             */
+            /** @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps. A change ignores it. Also taken: an integer, a boolean. */
             sha256?: string | null | number | boolean;
-            /**
-             * @description Bytes of the file. The registry sets it for a file that it keeps. Ignored here. Also taken: a text.
-             * @example 3
-             */
+            /** @description Bytes of the file. The registry sets it for a file that it keeps. A change ignores it. Also taken: a text. */
             size?: number | null | string;
-            /**
-             * @description How to see the asset. Required for x_dgfAssetFamiliarization. Also taken: an integer, a boolean.
-             * @example За попереднім записом
-             */
+            /** @description How to see the asset. Required for x_dgfAssetFamiliarization. Also taken: an integer, a boolean. */
             accessDetails?: string | null | number | boolean;
-            /**
-             * @description Language of the file. Also taken: an integer, a boolean.
-             * @example uk
-             */
+            /** @description Language of the file. Also taken: an integer, a boolean. */
             language?: string | null | number | boolean;
             /**
              * Format: int64
              * @description Place in a list. Also taken: a text.
-             * @example 1
              */
             index?: number | Decimal | string | null;
-            /**
-             * @description Object that the document belongs to.
-             * @example asset
-             * @enum {string|null}
-             */
-            documentOf?: "asset" | "item" | null;
-            /**
-             * @description Id of the object that the document belongs to. Also taken: an integer.
-             * @example 7c9e6679742540de944be07fc1f90ae7
-             */
+            /** @description Object that the document belongs to. */
+            documentOf?: components["schemas"]["DocumentDocumentOf"] | null;
+            /** @description Id of the object that the document belongs to. Also taken: an integer. */
             relatedItem?: string | null | number;
-            /**
-             * @description asset_owner, except for the document that the registry adds to each new asset. Ignored here. Also taken: an integer, a boolean.
-             * @example asset_owner
-             */
+            /** @description asset_owner, except for the document that the registry adds to each new asset. A change ignores it. Also taken: an integer, a boolean. */
             author?: string | null | number | boolean;
-            /**
-             * @description Time of the first version. Ignored here.
-             * @example 2026-11-22T00:32:46.881553+00:00
-             */
+            /** @description Time of the first version. A change ignores it. */
             datePublished?: string | null;
-            /**
-             * @description Time of this version. Ignored here.
-             * @example 2026-11-22T00:32:46.881553+00:00
-             */
+            /** @description Time of this version. A change ignores it. */
             dateModified?: string | null;
         };
         /** @description Process that sells an asset. */
@@ -2337,9 +2142,8 @@ export interface components {
             /**
              * @description Type of the process.
              * @example lot
-             * @enum {string}
              */
-            type?: "asset" | "auction" | "lot";
+            type?: components["schemas"]["RelatedProcessType"];
             /**
              * @description Id of the process.
              * @example 9e8d7c6b5a4f43218765f0e1d2c3b4a5
@@ -2366,9 +2170,8 @@ export interface components {
             /**
              * @description Type of the process.
              * @example lot
-             * @enum {string|null}
              */
-            type?: "asset" | "auction" | "lot" | null;
+            type?: components["schemas"]["RelatedProcessType"] | null;
             /**
              * @description Id of the process. Also taken: an integer.
              * @example 9e8d7c6b5a4f43218765f0e1d2c3b4a5
@@ -2387,31 +2190,15 @@ export interface components {
         };
         /** @description Process that sells an asset. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         RelatedProcessPatch: {
-            /**
-             * @description Id of the related process. The registry chooses it. Also taken: an integer, a boolean.
-             * @example 3d2c1b0a9f8e4d7c6b5a4938271605f4
-             */
+            /** @description Id of the related process. The registry chooses it. Also taken: an integer, a boolean. */
             id?: string | null | number | boolean;
-            /**
-             * @description Type of the process.
-             * @example lot
-             * @enum {string|null}
-             */
-            type?: "asset" | "auction" | "lot" | null;
-            /**
-             * @description Id of the process. Also taken: an integer.
-             * @example 9e8d7c6b5a4f43218765f0e1d2c3b4a5
-             */
+            /** @description Type of the process. */
+            type?: components["schemas"]["RelatedProcessType"] | null;
+            /** @description Id of the process. Also taken: an integer. */
             relatedProcessID?: string | number;
-            /**
-             * @description Readable number of the process. Also taken: an integer, a boolean.
-             * @example UA-LR-2026-11-22-000001
-             */
+            /** @description Readable number of the process. Also taken: an integer, a boolean. */
             identifier?: string | null | number | boolean;
-            /**
-             * @description Id of the process above. Also taken: an integer, a boolean.
-             * @example 17
-             */
+            /** @description Id of the process above. Also taken: an integer, a boolean. */
             parentID?: string | null | number | boolean;
         };
         /** @description Organisation that administers an asset. */
@@ -2428,9 +2215,8 @@ export interface components {
             /**
              * @description Kind of the organisation.
              * @example general
-             * @enum {string}
              */
-            kind?: "general" | "special" | "other";
+            kind?: components["schemas"]["OrganizationKind"];
             /** @description Main identifier. */
             identifier: components["schemas"]["Identifier"];
             /** @description Further identifiers. */
@@ -2456,9 +2242,8 @@ export interface components {
             /**
              * @description Kind of the organisation.
              * @example general
-             * @enum {string|null}
              */
-            kind?: "general" | "special" | "other" | null;
+            kind?: components["schemas"]["OrganizationKind"] | null;
             /** @description Main identifier. */
             identifier: components["schemas"]["IdentifierInput"];
             /** @description Further identifiers. */
@@ -2472,21 +2257,14 @@ export interface components {
         };
         /** @description Organisation that administers an asset. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         OrganizationPatch: {
-            /**
-             * @description Name. Also taken: an integer, a boolean.
-             * @example Фонд державного майна
-             */
+            /** @description Name. Also taken: an integer, a boolean. */
             name?: string | number | boolean;
             /** @description Name. In English. Also taken: an integer, a boolean. */
             name_en?: string | null | number | boolean;
             /** @description Name. In Russian. Also taken: an integer, a boolean. */
             name_ru?: string | null | number | boolean;
-            /**
-             * @description Kind of the organisation.
-             * @example general
-             * @enum {string|null}
-             */
-            kind?: "general" | "special" | "other" | null;
+            /** @description Kind of the organisation. */
+            kind?: components["schemas"]["OrganizationKind"] | null;
             /** @description Main identifier. */
             identifier?: components["schemas"]["IdentifierPatch"];
             /** @description Further identifiers. */
@@ -2503,9 +2281,8 @@ export interface components {
             /**
              * @description Register, as in the IATI list of organisation registration agencies.
              * @example UA-EDR
-             * @enum {string}
              */
-            scheme: "AE-ACCI" | "AE-ADCD" | "AE-AFZ" | "AE-DCCI" | "AE-DFSA" | "AE-DIFC" | "AE-DMCC" | "AE-FFZ" | "AE-FUJCCI" | "AE-HFZA" | "AE-RAKIA" | "AE-SAIF" | "AE-SCCI" | "AE-UAQCCI" | "AF-CBR" | "AF-MOE" | "AL-QKB" | "AM-SRLE" | "AR-CENOC" | "AR-CUIT" | "AT-FN" | "AU-ABN" | "AU-ACNC" | "AZ-IVI" | "BA-SRP" | "BD-NAB" | "BE-BCE_KBO" | "BE-GTCF" | "BG-EIK" | "BR-CNPJ" | "BY-UNP" | "CA-CRA_ACR" | "CH-ZEFIX" | "CL-RUT" | "CN-SAIC" | "CO-CCB" | "CY-DRCOR" | "CZ-ICO" | "DE-CRP" | "DK-CVR" | "EE-RIK" | "EG-MOSS" | "ES-DIR3" | "ES-RMS" | "ET-MFA" | "FI-PRO" | "FR-INSEE" | "FR-RCS" | "GB-CHC" | "GB-COH" | "GB-EDU" | "GB-GOV" | "GB-GOVUK" | "GB-NIC" | "GB-REV" | "GB-SC" | "GB-UKPRN" | "GE-NAPR" | "GG-RCE" | "GH-DSW" | "GR-GECR" | "HR-MBS" | "HR-OIB" | "HU-VAT" | "ID-KDN" | "ID-KHH" | "ID-KLN" | "ID-PRO" | "IE-CHY" | "IE-CRO" | "IL-ROC" | "IM-CR" | "IM-GR" | "IN-MCA" | "IT-CF" | "IT-RI" | "JE-CR" | "JE-OAC" | "JO-CCD" | "JO-MSD" | "JP-JCN" | "KE-NCB" | "KE-RCO" | "KE-RSO" | "KG-ID" | "KR-BIZID" | "KZ-BIN" | "LS-LCN" | "LT-PVM" | "LT-RC" | "LUX" | "LV-RE" | "MD-IDNO" | "MK-CR" | "MM-MHA" | "MT-MFSA" | "MU-CR" | "MW-CNM" | "MW-MRA" | "MW-NBM" | "MW-RG" | "MX-RFC" | "MY-SSM" | "MZ-MOJ" | "NG-CAC" | "NL-KVK" | "NO-BRC" | "NP-CRO" | "NP-SWC" | "PA-RPP" | "PK-PCP" | "PK-VSWA" | "PL-KRS" | "PL-NIP" | "PL-REGON" | "PT-NIPPC" | "RO-CUI" | "RS-APR" | "RU-INN" | "RU-OGRN" | "SA-CRS" | "SE-BLV" | "SG-ACRA" | "SI-PRS" | "SI-TIN" | "SK-ZRSR" | "TH-MOI" | "TR-MERSIS" | "TR-MOI" | "TR-VAT" | "TW-COA" | "TZ-BRLA" | "UA-EDR" | "UA-FIN" | "UA-IPN" | "UG-NGB" | "UG-RSB" | "US-DOS" | "US-EIN" | "US-USAGOV" | "UY-DGR" | "UZ-KTUT" | "VG-COA" | "XI-IATI" | "XI-PB" | "XM-DAC" | "XM-EORI" | "XM-OCHA" | "ZA-CIP" | "ZA-NPO" | "ZA-PBO" | "ZM-NRB" | "ZM-PCR" | "ZW-PVO" | "ZW-ROD";
+            scheme: components["schemas"]["IdentifierScheme"];
             /**
              * @description Number in the register, a string or an integer of at most 15 digits. It comes back as sent.
              * @example 00032945
@@ -2531,9 +2308,8 @@ export interface components {
             /**
              * @description Register, as in the IATI list of organisation registration agencies.
              * @example UA-EDR
-             * @enum {string}
              */
-            scheme: "AE-ACCI" | "AE-ADCD" | "AE-AFZ" | "AE-DCCI" | "AE-DFSA" | "AE-DIFC" | "AE-DMCC" | "AE-FFZ" | "AE-FUJCCI" | "AE-HFZA" | "AE-RAKIA" | "AE-SAIF" | "AE-SCCI" | "AE-UAQCCI" | "AF-CBR" | "AF-MOE" | "AL-QKB" | "AM-SRLE" | "AR-CENOC" | "AR-CUIT" | "AT-FN" | "AU-ABN" | "AU-ACNC" | "AZ-IVI" | "BA-SRP" | "BD-NAB" | "BE-BCE_KBO" | "BE-GTCF" | "BG-EIK" | "BR-CNPJ" | "BY-UNP" | "CA-CRA_ACR" | "CH-ZEFIX" | "CL-RUT" | "CN-SAIC" | "CO-CCB" | "CY-DRCOR" | "CZ-ICO" | "DE-CRP" | "DK-CVR" | "EE-RIK" | "EG-MOSS" | "ES-DIR3" | "ES-RMS" | "ET-MFA" | "FI-PRO" | "FR-INSEE" | "FR-RCS" | "GB-CHC" | "GB-COH" | "GB-EDU" | "GB-GOV" | "GB-GOVUK" | "GB-NIC" | "GB-REV" | "GB-SC" | "GB-UKPRN" | "GE-NAPR" | "GG-RCE" | "GH-DSW" | "GR-GECR" | "HR-MBS" | "HR-OIB" | "HU-VAT" | "ID-KDN" | "ID-KHH" | "ID-KLN" | "ID-PRO" | "IE-CHY" | "IE-CRO" | "IL-ROC" | "IM-CR" | "IM-GR" | "IN-MCA" | "IT-CF" | "IT-RI" | "JE-CR" | "JE-OAC" | "JO-CCD" | "JO-MSD" | "JP-JCN" | "KE-NCB" | "KE-RCO" | "KE-RSO" | "KG-ID" | "KR-BIZID" | "KZ-BIN" | "LS-LCN" | "LT-PVM" | "LT-RC" | "LUX" | "LV-RE" | "MD-IDNO" | "MK-CR" | "MM-MHA" | "MT-MFSA" | "MU-CR" | "MW-CNM" | "MW-MRA" | "MW-NBM" | "MW-RG" | "MX-RFC" | "MY-SSM" | "MZ-MOJ" | "NG-CAC" | "NL-KVK" | "NO-BRC" | "NP-CRO" | "NP-SWC" | "PA-RPP" | "PK-PCP" | "PK-VSWA" | "PL-KRS" | "PL-NIP" | "PL-REGON" | "PT-NIPPC" | "RO-CUI" | "RS-APR" | "RU-INN" | "RU-OGRN" | "SA-CRS" | "SE-BLV" | "SG-ACRA" | "SI-PRS" | "SI-TIN" | "SK-ZRSR" | "TH-MOI" | "TR-MERSIS" | "TR-MOI" | "TR-VAT" | "TW-COA" | "TZ-BRLA" | "UA-EDR" | "UA-FIN" | "UA-IPN" | "UG-NGB" | "UG-RSB" | "US-DOS" | "US-EIN" | "US-USAGOV" | "UY-DGR" | "UZ-KTUT" | "VG-COA" | "XI-IATI" | "XI-PB" | "XM-DAC" | "XM-EORI" | "XM-OCHA" | "ZA-CIP" | "ZA-NPO" | "ZA-PBO" | "ZM-NRB" | "ZM-PCR" | "ZW-PVO" | "ZW-ROD";
+            scheme: components["schemas"]["IdentifierScheme"];
             /**
              * @description Number in the register, a string or an integer of at most 15 digits. It comes back as sent. Also taken: an integer.
              * @example 00032945
@@ -2556,30 +2332,17 @@ export interface components {
         };
         /** @description Identifier of an organisation in a public register. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         IdentifierPatch: {
-            /**
-             * @description Register, as in the IATI list of organisation registration agencies.
-             * @example UA-EDR
-             * @enum {string}
-             */
-            scheme?: "AE-ACCI" | "AE-ADCD" | "AE-AFZ" | "AE-DCCI" | "AE-DFSA" | "AE-DIFC" | "AE-DMCC" | "AE-FFZ" | "AE-FUJCCI" | "AE-HFZA" | "AE-RAKIA" | "AE-SAIF" | "AE-SCCI" | "AE-UAQCCI" | "AF-CBR" | "AF-MOE" | "AL-QKB" | "AM-SRLE" | "AR-CENOC" | "AR-CUIT" | "AT-FN" | "AU-ABN" | "AU-ACNC" | "AZ-IVI" | "BA-SRP" | "BD-NAB" | "BE-BCE_KBO" | "BE-GTCF" | "BG-EIK" | "BR-CNPJ" | "BY-UNP" | "CA-CRA_ACR" | "CH-ZEFIX" | "CL-RUT" | "CN-SAIC" | "CO-CCB" | "CY-DRCOR" | "CZ-ICO" | "DE-CRP" | "DK-CVR" | "EE-RIK" | "EG-MOSS" | "ES-DIR3" | "ES-RMS" | "ET-MFA" | "FI-PRO" | "FR-INSEE" | "FR-RCS" | "GB-CHC" | "GB-COH" | "GB-EDU" | "GB-GOV" | "GB-GOVUK" | "GB-NIC" | "GB-REV" | "GB-SC" | "GB-UKPRN" | "GE-NAPR" | "GG-RCE" | "GH-DSW" | "GR-GECR" | "HR-MBS" | "HR-OIB" | "HU-VAT" | "ID-KDN" | "ID-KHH" | "ID-KLN" | "ID-PRO" | "IE-CHY" | "IE-CRO" | "IL-ROC" | "IM-CR" | "IM-GR" | "IN-MCA" | "IT-CF" | "IT-RI" | "JE-CR" | "JE-OAC" | "JO-CCD" | "JO-MSD" | "JP-JCN" | "KE-NCB" | "KE-RCO" | "KE-RSO" | "KG-ID" | "KR-BIZID" | "KZ-BIN" | "LS-LCN" | "LT-PVM" | "LT-RC" | "LUX" | "LV-RE" | "MD-IDNO" | "MK-CR" | "MM-MHA" | "MT-MFSA" | "MU-CR" | "MW-CNM" | "MW-MRA" | "MW-NBM" | "MW-RG" | "MX-RFC" | "MY-SSM" | "MZ-MOJ" | "NG-CAC" | "NL-KVK" | "NO-BRC" | "NP-CRO" | "NP-SWC" | "PA-RPP" | "PK-PCP" | "PK-VSWA" | "PL-KRS" | "PL-NIP" | "PL-REGON" | "PT-NIPPC" | "RO-CUI" | "RS-APR" | "RU-INN" | "RU-OGRN" | "SA-CRS" | "SE-BLV" | "SG-ACRA" | "SI-PRS" | "SI-TIN" | "SK-ZRSR" | "TH-MOI" | "TR-MERSIS" | "TR-MOI" | "TR-VAT" | "TW-COA" | "TZ-BRLA" | "UA-EDR" | "UA-FIN" | "UA-IPN" | "UG-NGB" | "UG-RSB" | "US-DOS" | "US-EIN" | "US-USAGOV" | "UY-DGR" | "UZ-KTUT" | "VG-COA" | "XI-IATI" | "XI-PB" | "XM-DAC" | "XM-EORI" | "XM-OCHA" | "ZA-CIP" | "ZA-NPO" | "ZA-PBO" | "ZM-NRB" | "ZM-PCR" | "ZW-PVO" | "ZW-ROD";
-            /**
-             * @description Number in the register, a string or an integer of at most 15 digits. It comes back as sent. Also taken: an integer.
-             * @example 00032945
-             */
+            /** @description Register, as in the IATI list of organisation registration agencies. */
+            scheme?: components["schemas"]["IdentifierScheme"];
+            /** @description Number in the register, a string or an integer of at most 15 digits. It comes back as sent. Also taken: an integer. */
             id?: string | number;
-            /**
-             * @description Name in the register. Also taken: an integer, a boolean.
-             * @example Фонд державного майна України
-             */
+            /** @description Name in the register. Also taken: an integer, a boolean. */
             legalName?: string | null | number | boolean;
             /** @description Name in the register. In English. Also taken: an integer, a boolean. */
             legalName_en?: string | null | number | boolean;
             /** @description Name in the register. In Russian. Also taken: an integer, a boolean. */
             legalName_ru?: string | null | number | boolean;
-            /**
-             * @description Address of the entry in the register.
-             * @example https://example.org/register/00032945
-             */
+            /** @description Address of the entry in the register. */
             uri?: string | null;
         };
         /** @description Contact of an organisation. It has an email address, a telephone number, or both. */
@@ -2648,34 +2411,19 @@ export interface components {
         };
         /** @description Contact of an organisation. It has an email address, a telephone number, or both. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         ContactPointPatch: {
-            /**
-             * @description Name. Also taken: an integer, a boolean.
-             * @example Реєстратор
-             */
+            /** @description Name. Also taken: an integer, a boolean. */
             name?: string | number | boolean;
             /** @description Name. In English. Also taken: an integer, a boolean. */
             name_en?: string | null | number | boolean;
             /** @description Name. In Russian. Also taken: an integer, a boolean. */
             name_ru?: string | null | number | boolean;
-            /**
-             * @description Email address.
-             * @example office@example.org
-             */
+            /** @description Email address. */
             email?: string | null;
-            /**
-             * @description Telephone number. Also taken: an integer, a boolean.
-             * @example +380440000000
-             */
+            /** @description Telephone number. Also taken: an integer, a boolean. */
             telephone?: string | null | number | boolean;
-            /**
-             * @description Fax number. Also taken: an integer, a boolean.
-             * @example +380440000001
-             */
+            /** @description Fax number. Also taken: an integer, a boolean. */
             faxNumber?: string | null | number | boolean;
-            /**
-             * @description Address of a web page.
-             * @example https://example.org
-             */
+            /** @description Address of a web page. */
             url?: string | null;
         };
         /** @description Organisation that holds an asset. Its address and its contact are optional. */
@@ -2692,9 +2440,8 @@ export interface components {
             /**
              * @description Kind of the organisation.
              * @example general
-             * @enum {string}
              */
-            kind?: "general" | "special" | "other";
+            kind?: components["schemas"]["OrganizationKind"];
             /** @description Main identifier. */
             identifier: components["schemas"]["Identifier"];
             /** @description Further identifiers. */
@@ -2720,9 +2467,8 @@ export interface components {
             /**
              * @description Kind of the organisation.
              * @example general
-             * @enum {string|null}
              */
-            kind?: "general" | "special" | "other" | null;
+            kind?: components["schemas"]["OrganizationKind"] | null;
             /** @description Main identifier. */
             identifier: components["schemas"]["IdentifierInput"];
             /** @description Further identifiers. */
@@ -2736,21 +2482,14 @@ export interface components {
         };
         /** @description Organisation that holds an asset. Its address and its contact are optional. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         HolderPatch: {
-            /**
-             * @description Name. Also taken: an integer, a boolean.
-             * @example Державне підприємство
-             */
+            /** @description Name. Also taken: an integer, a boolean. */
             name?: string | number | boolean;
             /** @description Name. In English. Also taken: an integer, a boolean. */
             name_en?: string | null | number | boolean;
             /** @description Name. In Russian. Also taken: an integer, a boolean. */
             name_ru?: string | null | number | boolean;
-            /**
-             * @description Kind of the organisation.
-             * @example general
-             * @enum {string|null}
-             */
-            kind?: "general" | "special" | "other" | null;
+            /** @description Kind of the organisation. */
+            kind?: components["schemas"]["OrganizationKind"] | null;
             /** @description Main identifier. */
             identifier?: components["schemas"]["IdentifierPatch"];
             /** @description Further identifiers. */
@@ -2777,21 +2516,8 @@ export interface components {
              */
             endDate?: string;
         };
-        /** @description Time between two moments. The start is not after the end. As a client sends it to create one. */
+        /** @description Time between two moments. The start is not after the end. As a client sends it. */
         PeriodInput: {
-            /**
-             * @description Start.
-             * @example 2026-11-22T00:32:46.881553+00:00
-             */
-            startDate?: string | null;
-            /**
-             * @description End.
-             * @example 2026-12-22T00:32:46.881553+00:00
-             */
-            endDate?: string | null;
-        };
-        /** @description Time between two moments. The start is not after the end. As a client sends it to change one. It merges into what is stored; lists merge by index. */
-        PeriodPatch: {
             /**
              * @description Start.
              * @example 2026-11-22T00:32:46.881553+00:00
@@ -2837,7 +2563,7 @@ export interface components {
              */
             reason: string;
         };
-        /** @description A transfer as clients send it back. All fields are ignored. As a client sends it to create one. */
+        /** @description A transfer as clients send it back. All fields are ignored. As a client sends it. */
         TransferInput: {
             /** @description Ignored. Also taken: an integer, a boolean. */
             id?: string | null | number | boolean;
@@ -2984,64 +2710,36 @@ export interface components {
         AssetAnswer: {
             data: components["schemas"]["Asset"];
         };
-        /** @description A new asset and its tokens. */
+        /** @description An asset and its tokens. 200, the answer to a repeat under its reference, has no tokens. */
         Created: {
-            access: components["schemas"]["Access"];
+            access?: components["schemas"]["Access"];
             data: components["schemas"]["Asset"];
         };
         /** @description An asset and its new tokens. */
         Recovered: {
             /** @description The new tokens of the asset. */
-            access: {
-                /** @description Owner token. */
-                token: string;
-                /** @description Transfer token. */
-                transfer: string;
-            };
+            access: components["schemas"]["Tokens"];
             data: components["schemas"]["Asset"];
         };
         /** @description An asset in a listing: id, dateModified, and the fields that `opt_fields` names. */
         Entry: {
-            /**
-             * @description Id of the asset. It never changes.
-             * @example 0a1b2c3d4e5f40718293a4b5c6d7e8f9
-             */
+            /** @description Id of the asset. It never changes. */
             id: string;
-            /**
-             * @description Readable number of the asset. It never changes and is unique.
-             * @example UA-AR-DGF-2026-11-22-000001
-             */
+            /** @description Readable number of the asset. It never changes and is unique. */
             assetID?: string;
-            /**
-             * @description Type of the asset. The operator may add types to bounce. Written by: creation.
-             * @example bounce
-             */
+            /** @description Type of the asset. The operator may add types to bounce. Written by: creation. */
             assetType?: string;
-            /**
-             * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
-             * @example draft
-             * @enum {string}
-             */
-            status?: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
-            /**
-             * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
-             * @example test
-             * @enum {string}
-             */
-            mode?: "test";
-            /**
-             * @description Title. Written by: creation; owner (draft, pending).
-             * @example Нежитлове приміщення, 240 м²
-             */
+            /** @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active). */
+            status?: components["schemas"]["AssetStatus"];
+            /** @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active). */
+            mode?: components["schemas"]["AssetMode"];
+            /** @description Title. Written by: creation; owner (draft, pending). */
             title?: string;
             /** @description Title. In English. Written by: creation; owner (draft, pending). */
             title_en?: string;
             /** @description Title. In Russian. Written by: creation; owner (draft, pending). */
             title_ru?: string;
-            /**
-             * @description Description. Written by: creation; owner (draft, pending).
-             * @example Перший поверх, окремий вхід
-             */
+            /** @description Description. Written by: creation; owner (draft, pending). */
             description?: string;
             /** @description Description. In English. Written by: creation; owner (draft, pending). */
             description_en?: string;
@@ -3059,73 +2757,42 @@ export interface components {
             assetCustodian?: components["schemas"]["Organization"];
             /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["Holder"];
-            /**
-             * @description Name of the broker that owns the asset.
-             * @example broker
-             */
+            /** @description Name of the broker that owns the asset. */
             owner?: string;
             /** @description Time in which the asset may be corrected. The steps between states set it. Written by: administrator (draft, pending, verification, active). */
             rectificationPeriod?: components["schemas"]["Period"];
-            /**
-             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending).
-             * @example quick
-             */
+            /** @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending). */
             sandboxParameters?: string;
             /**
              * Format: date-time
              * @description Time of the creation, then of the last step between states.
-             * @example 2026-11-22T00:32:46.881553+00:00
              */
             date?: string;
             /**
              * Format: date-time
              * @description Time of the last effective change. It is unique in the registry, and the asset's place in the feed.
-             * @example 2026-11-22T00:32:46.881553+00:00
              */
             dateModified: string;
         };
         /** @description An asset in the list of its owner: id, dateModified, and the fields that `opt_fields` names. */
         OwnEntry: {
-            /**
-             * @description Id of the asset. It never changes.
-             * @example 0a1b2c3d4e5f40718293a4b5c6d7e8f9
-             */
+            /** @description Id of the asset. It never changes. */
             id: string;
-            /**
-             * @description Readable number of the asset. It never changes and is unique.
-             * @example UA-AR-DGF-2026-11-22-000001
-             */
+            /** @description Readable number of the asset. It never changes and is unique. */
             assetID?: string;
-            /**
-             * @description Type of the asset. The operator may add types to bounce. Written by: creation.
-             * @example bounce
-             */
+            /** @description Type of the asset. The operator may add types to bounce. Written by: creation. */
             assetType?: string;
-            /**
-             * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
-             * @example draft
-             * @enum {string}
-             */
-            status?: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
-            /**
-             * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
-             * @example test
-             * @enum {string}
-             */
-            mode?: "test";
-            /**
-             * @description Title. Written by: creation; owner (draft, pending).
-             * @example Нежитлове приміщення, 240 м²
-             */
+            /** @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active). */
+            status?: components["schemas"]["AssetStatus"];
+            /** @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active). */
+            mode?: components["schemas"]["AssetMode"];
+            /** @description Title. Written by: creation; owner (draft, pending). */
             title?: string;
             /** @description Title. In English. Written by: creation; owner (draft, pending). */
             title_en?: string;
             /** @description Title. In Russian. Written by: creation; owner (draft, pending). */
             title_ru?: string;
-            /**
-             * @description Description. Written by: creation; owner (draft, pending).
-             * @example Перший поверх, окремий вхід
-             */
+            /** @description Description. Written by: creation; owner (draft, pending). */
             description?: string;
             /** @description Description. In English. Written by: creation; owner (draft, pending). */
             description_en?: string;
@@ -3143,28 +2810,20 @@ export interface components {
             assetCustodian?: components["schemas"]["Organization"];
             /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["Holder"];
-            /**
-             * @description Name of the broker that owns the asset.
-             * @example broker
-             */
+            /** @description Name of the broker that owns the asset. */
             owner?: string;
             /** @description Time in which the asset may be corrected. The steps between states set it. Written by: administrator (draft, pending, verification, active). */
             rectificationPeriod?: components["schemas"]["Period"];
-            /**
-             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending).
-             * @example quick
-             */
+            /** @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending). */
             sandboxParameters?: string;
             /**
              * Format: date-time
              * @description Time of the creation, then of the last step between states.
-             * @example 2026-11-22T00:32:46.881553+00:00
              */
             date?: string;
             /**
              * Format: date-time
              * @description Time of the last effective change. It is unique in the registry, and the asset's place in the feed.
-             * @example 2026-11-22T00:32:46.881553+00:00
              */
             dateModified: string;
             /**
@@ -3230,11 +2889,8 @@ export interface components {
         Thumbnail: {
             /** @description Address. 404: no picture could be made, or not yet. 410: the file was removed. */
             url: string;
-            /**
-             * @description Pixels of the longer side, or fewer if the picture has fewer.
-             * @enum {integer}
-             */
-            side: 320 | 1200;
+            /** @description Pixels of the longer side, or fewer if the picture has fewer. */
+            side: components["schemas"]["ThumbnailSide"];
         };
         /** @description A document with its former versions. */
         VersionedDocument: {
@@ -3246,9 +2902,8 @@ export interface components {
             /**
              * @description Type of the document.
              * @example technicalSpecifications
-             * @enum {string}
              */
-            documentType: "notice" | "technicalSpecifications" | "illustration" | "x_presentation" | "informationDetails" | "cancellationDetails" | "x_dgfAssetFamiliarization" | "evaluationCriteria" | "clarifications";
+            documentType: components["schemas"]["DocumentDocumentType"];
             /**
              * @description Title.
              * @example Технічний паспорт
@@ -3312,9 +2967,8 @@ export interface components {
             /**
              * @description Object that the document belongs to.
              * @example asset
-             * @enum {string}
              */
-            documentOf: "asset" | "item";
+            documentOf: components["schemas"]["DocumentDocumentOf"];
             /**
              * @description Id of the object that the document belongs to.
              * @example 7c9e6679742540de944be07fc1f90ae7
@@ -3371,13 +3025,24 @@ export interface components {
         /** @description A new transfer and its tokens. */
         CreatedTransfer: {
             /** @description The tokens that the asset gets when the transfer is used. */
-            access: {
-                /** @description Owner token. */
-                token: string;
-                /** @description Transfer token. */
-                transfer: string;
-            };
+            access: components["schemas"]["Tokens"];
             data: components["schemas"]["Transfer"];
+        };
+        /** @description Both tokens. */
+        Tokens: {
+            /** @description Owner token. */
+            token: string;
+            /** @description Transfer token. */
+            transfer: string;
+        };
+        /** @description The caller. */
+        Author: {
+            /** @description Broker of the key. */
+            broker: string;
+            /** @description Id of the key. */
+            key: string;
+            /** @description Role of the caller. */
+            role: string;
         };
         /** @description One change of an asset. */
         Revision: {
@@ -3389,15 +3054,7 @@ export interface components {
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             date: string;
-            /** @description The caller. */
-            author: {
-                /** @description Broker of the key. */
-                broker: string;
-                /** @description Id of the key. */
-                key: string;
-                /** @description Role of the caller. */
-                role: string;
-            };
+            author: components["schemas"]["Author"];
             changes?: {
                 /** @enum {unknown} */
                 op: "add" | "remove" | "replace";
@@ -3416,15 +3073,7 @@ export interface components {
                  * @example 2026-11-22T00:32:46.881553+00:00
                  */
                 date: string;
-                /** @description The caller. */
-                author: {
-                    /** @description Broker of the key. */
-                    broker: string;
-                    /** @description Id of the key. */
-                    key: string;
-                    /** @description Role of the caller. */
-                    role: string;
-                };
+                author: components["schemas"]["Author"];
             };
         };
         /** @description One change of an asset. */
@@ -3645,11 +3294,8 @@ export interface components {
             assetID?: string;
             /** @description Type. */
             assetType?: string;
-            /**
-             * @description State.
-             * @enum {string}
-             */
-            status: "pending" | "verification" | "active" | "complete";
+            /** @description State. */
+            status: components["schemas"]["SearchHitStatus"];
             /**
              * Format: date-time
              * @description The last step between states.
@@ -3682,7 +3328,7 @@ export interface components {
                     /** @description Scheme. */
                     scheme?: string;
                     /** @description Id. */
-                    id?: string | (number | Decimal);
+                    id?: components["schemas"]["TextOrNumber"];
                 };
             };
             /** @description The first items. */
@@ -3820,7 +3466,7 @@ export interface components {
         /** @description Filters of the search. Entries are assets that a search with the filters finds. An asset meets all filters, each by any of its values, which together have 2000 characters at most. */
         WebhookFilters: {
             /** @description State of the asset. */
-            status?: ("pending" | "verification" | "active" | "complete")[];
+            status?: components["schemas"]["SearchHitStatus"][];
             /** @description `assetType` of the asset. */
             type?: string[];
             /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
@@ -3861,22 +3507,13 @@ export interface components {
              * @example 2.5
              */
             version: string;
-            /**
-             * @description `test`: changes of test assets; `_all_`: of all assets; empty: of real ones.
-             * @enum {string}
-             */
-            mode: "" | "test" | "_all_";
-            /**
-             * @description `*`: entries have whole assets; empty: id and dateModified.
-             * @enum {string}
-             */
-            opt_fields: "" | "*";
+            /** @description `test`: changes of test assets; `_all_`: of all assets; empty: of real ones. */
+            mode: components["schemas"]["WebhookMode"];
+            /** @description `*`: entries have whole assets; empty: id and dateModified. */
+            opt_fields: components["schemas"]["WebhookOptFields"];
             filters?: components["schemas"]["WebhookFilters"];
-            /**
-             * @description `unverified`: the address has not answered the challenge yet. `active`: changes are sent. `disabled`: nothing is sent.
-             * @enum {string}
-             */
-            state: "unverified" | "active" | "disabled";
+            /** @description `unverified`: the address has not answered the challenge yet. `active`: changes are sent. `disabled`: nothing is sent. */
+            state: components["schemas"]["WebhookState"];
             /**
              * @description Why it is disabled: its owner has paused it, an administrator has stopped it, the receiver has answered 410, messages have failed for three days, or the challenge was not answered for a day.
              * @enum {string}
@@ -3935,183 +3572,108 @@ export interface components {
                 uri: string;
             };
         };
-        /** @description A webhook as a client sends it to create one. */
+        /** @description A webhook as a client sends it to create one. Fields without a description are ignored. */
         WebhookInput: {
-            /** @description Ignored here. */
             id?: unknown;
-            /** @description Ignored here. */
             dateCreated?: unknown;
-            /** @description Ignored here. */
             broker?: unknown;
-            /** @description Ignored here. */
             byAdministrator?: unknown;
             /**
              * @description Address that messages are sent to: `https`, of a public host, without a user name and a password, of at most 2,000 characters.
              * @example https://broker.example/registry
              */
             url: string;
-            /** @description Ignored here. */
             version?: unknown;
-            /**
-             * @description `test`: changes of test assets; `_all_`: of all assets; empty: of real ones.
-             * @enum {string|null}
-             */
-            mode?: "" | "test" | "_all_" | null;
-            /**
-             * @description `*`: entries have whole assets; empty: id and dateModified.
-             * @enum {string|null}
-             */
-            opt_fields?: "" | "*" | null;
+            /** @description `test`: changes of test assets; `_all_`: of all assets; empty: of real ones. */
+            mode?: components["schemas"]["WebhookMode"] | null;
+            /** @description `*`: entries have whole assets; empty: id and dateModified. */
+            opt_fields?: components["schemas"]["WebhookOptFields"] | null;
             filters?: components["schemas"]["WebhookFilters"];
-            /**
-             * @description `disabled` creates a paused webhook. Anything else: a challenge is sent at once.
-             * @enum {string|null}
-             */
-            state?: "unverified" | "active" | "disabled" | null;
-            /** @description Ignored here. */
+            /** @description `disabled` creates a paused webhook. Anything else: a challenge is sent at once. */
+            state?: components["schemas"]["WebhookState"] | null;
             reason?: unknown;
             /**
              * @description Changes after this time are sent. Without it: those after now.
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             offset?: string | null;
-            /** @description Ignored here. */
             behind?: unknown;
-            /** @description Ignored here. */
             failures?: unknown;
-            /** @description Ignored here. */
             lastError?: unknown;
-            /** @description Ignored here. */
             next?: unknown;
-            /** @description Ignored here. */
             succeeded?: unknown;
-            /** @description Ignored here. */
             publicKey?: unknown;
         };
-        /** @description A webhook as a client sends it to change one. */
+        /** @description A webhook as a client sends it to change one. Fields without a description are ignored. */
         WebhookPatch: {
-            /** @description Ignored here. */
             id?: unknown;
-            /** @description Ignored here. */
             dateCreated?: unknown;
-            /** @description Ignored here. */
             broker?: unknown;
-            /** @description Ignored here. */
             byAdministrator?: unknown;
             /**
              * @description Another address, which has to answer a challenge.
              * @example https://broker.example/registry
              */
             url?: string | null;
-            /** @description Ignored here. */
             version?: unknown;
-            /** @description Ignored here. */
             mode?: unknown;
-            /** @description Ignored here. */
             opt_fields?: unknown;
-            /** @description Ignored here. */
             filters?: unknown;
-            /**
-             * @description `disabled` pauses, `active` resumes. `unverified` changes nothing.
-             * @enum {string|null}
-             */
-            state?: "unverified" | "active" | "disabled" | null;
-            /** @description Ignored here. */
+            /** @description `disabled` pauses, `active` resumes. `unverified` changes nothing. */
+            state?: components["schemas"]["WebhookState"] | null;
             reason?: unknown;
-            /** @description Ignored here. */
             offset?: unknown;
-            /** @description Ignored here. */
             behind?: unknown;
-            /** @description Ignored here. */
             failures?: unknown;
-            /** @description Ignored here. */
             lastError?: unknown;
-            /** @description Ignored here. */
             next?: unknown;
-            /** @description Ignored here. */
             succeeded?: unknown;
-            /** @description Ignored here. */
             publicKey?: unknown;
         };
-        /** @description Where to begin again. */
+        /** @description Where to begin again. Fields without a description are ignored. */
         WebhookReplay: {
-            /** @description Ignored here. */
             id?: unknown;
-            /** @description Ignored here. */
             dateCreated?: unknown;
-            /** @description Ignored here. */
             broker?: unknown;
-            /** @description Ignored here. */
             byAdministrator?: unknown;
-            /** @description Ignored here. */
             url?: unknown;
-            /** @description Ignored here. */
             version?: unknown;
-            /** @description Ignored here. */
             mode?: unknown;
-            /** @description Ignored here. */
             opt_fields?: unknown;
-            /** @description Ignored here. */
             filters?: unknown;
-            /** @description Ignored here. */
             state?: unknown;
-            /** @description Ignored here. */
             reason?: unknown;
             /**
              * @description Changes after this time are sent again. Without it: those after the webhook's offset.
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             offset?: string | null;
-            /** @description Ignored here. */
             behind?: unknown;
-            /** @description Ignored here. */
             failures?: unknown;
-            /** @description Ignored here. */
             lastError?: unknown;
-            /** @description Ignored here. */
             next?: unknown;
-            /** @description Ignored here. */
             succeeded?: unknown;
-            /** @description Ignored here. */
             publicKey?: unknown;
         };
-        /** @description Nothing is needed. */
+        /** @description Nothing is needed. Fields without a description are ignored. */
         WebhookRotation: {
-            /** @description Ignored here. */
             id?: unknown;
-            /** @description Ignored here. */
             dateCreated?: unknown;
-            /** @description Ignored here. */
             broker?: unknown;
-            /** @description Ignored here. */
             byAdministrator?: unknown;
-            /** @description Ignored here. */
             url?: unknown;
-            /** @description Ignored here. */
             version?: unknown;
-            /** @description Ignored here. */
             mode?: unknown;
-            /** @description Ignored here. */
             opt_fields?: unknown;
-            /** @description Ignored here. */
             filters?: unknown;
-            /** @description Ignored here. */
             state?: unknown;
-            /** @description Ignored here. */
             reason?: unknown;
-            /** @description Ignored here. */
             offset?: unknown;
-            /** @description Ignored here. */
             behind?: unknown;
-            /** @description Ignored here. */
             failures?: unknown;
-            /** @description Ignored here. */
             lastError?: unknown;
-            /** @description Ignored here. */
             next?: unknown;
-            /** @description Ignored here. */
             succeeded?: unknown;
-            /** @description Ignored here. */
             publicKey?: unknown;
         };
         /** @description A file to come. Other members come back in the answer. */
@@ -4200,16 +3762,17 @@ export interface components {
             /** @description Reason of the removal. Only administrators see it. */
             reason?: string;
         };
+        /** @description The page after this one. */
+        FileLink: {
+            /** @description Id of the last file that this page has looked at. */
+            after: string;
+            /** @description Path and query of the page. */
+            path: string;
+        };
         /** @description Files. */
         FileList: {
             data: components["schemas"]["ListedFile"][];
-            /** @description The page after this one. */
-            next_page?: {
-                /** @description Id of the last file that this page has looked at. */
-                after: string;
-                /** @description Path and query of the page. */
-                path: string;
-            };
+            next_page?: components["schemas"]["FileLink"];
         };
         /** @description Files that were taken down. */
         RemovedFiles: {
@@ -4217,13 +3780,7 @@ export interface components {
                 /** @description Id of the file, the end of its address. */
                 id: string;
             }[];
-            /** @description The page after this one. */
-            next_page?: {
-                /** @description Id of the last file that this page has looked at. */
-                after: string;
-                /** @description Path and query of the page. */
-                path: string;
-            };
+            next_page?: components["schemas"]["FileLink"];
         };
         /** @description A file that was taken down. */
         FileRemoved: {
@@ -4241,6 +3798,45 @@ export interface components {
                 reason: string;
             };
         };
+        /** @enum {string} */
+        AssetStatus: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
+        /** @enum {string} */
+        AssetMode: "test";
+        /** @enum {string} */
+        ClassificationScheme: "CAV-PS" | "CPV";
+        /** @enum {string} */
+        AdditionalClassificationScheme: "CPVS" | "UA-EDR" | "cadastralNumber" | "dk018" | "kvtspz";
+        TextOrNumber: string | (number | Decimal);
+        /** @enum {string} */
+        RegistrationDetailsStatus: "unknown" | "registering" | "complete";
+        /** @enum {string} */
+        DocumentDocumentType: "notice" | "technicalSpecifications" | "illustration" | "x_presentation" | "informationDetails" | "cancellationDetails" | "x_dgfAssetFamiliarization" | "evaluationCriteria" | "clarifications";
+        /** @enum {string} */
+        DocumentDocumentOf: "asset" | "item";
+        /** @enum {string} */
+        RelatedProcessType: "asset" | "auction" | "lot";
+        /** @enum {string} */
+        OrganizationKind: "general" | "special" | "other";
+        /** @enum {string} */
+        IdentifierScheme: "AE-ACCI" | "AE-ADCD" | "AE-AFZ" | "AE-DCCI" | "AE-DFSA" | "AE-DIFC" | "AE-DMCC" | "AE-FFZ" | "AE-FUJCCI" | "AE-HFZA" | "AE-RAKIA" | "AE-SAIF" | "AE-SCCI" | "AE-UAQCCI" | "AF-CBR" | "AF-MOE" | "AL-QKB" | "AM-SRLE" | "AR-CENOC" | "AR-CUIT" | "AT-FN" | "AU-ABN" | "AU-ACNC" | "AZ-IVI" | "BA-SRP" | "BD-NAB" | "BE-BCE_KBO" | "BE-GTCF" | "BG-EIK" | "BR-CNPJ" | "BY-UNP" | "CA-CRA_ACR" | "CH-ZEFIX" | "CL-RUT" | "CN-SAIC" | "CO-CCB" | "CY-DRCOR" | "CZ-ICO" | "DE-CRP" | "DK-CVR" | "EE-RIK" | "EG-MOSS" | "ES-DIR3" | "ES-RMS" | "ET-MFA" | "FI-PRO" | "FR-INSEE" | "FR-RCS" | "GB-CHC" | "GB-COH" | "GB-EDU" | "GB-GOV" | "GB-GOVUK" | "GB-NIC" | "GB-REV" | "GB-SC" | "GB-UKPRN" | "GE-NAPR" | "GG-RCE" | "GH-DSW" | "GR-GECR" | "HR-MBS" | "HR-OIB" | "HU-VAT" | "ID-KDN" | "ID-KHH" | "ID-KLN" | "ID-PRO" | "IE-CHY" | "IE-CRO" | "IL-ROC" | "IM-CR" | "IM-GR" | "IN-MCA" | "IT-CF" | "IT-RI" | "JE-CR" | "JE-OAC" | "JO-CCD" | "JO-MSD" | "JP-JCN" | "KE-NCB" | "KE-RCO" | "KE-RSO" | "KG-ID" | "KR-BIZID" | "KZ-BIN" | "LS-LCN" | "LT-PVM" | "LT-RC" | "LUX" | "LV-RE" | "MD-IDNO" | "MK-CR" | "MM-MHA" | "MT-MFSA" | "MU-CR" | "MW-CNM" | "MW-MRA" | "MW-NBM" | "MW-RG" | "MX-RFC" | "MY-SSM" | "MZ-MOJ" | "NG-CAC" | "NL-KVK" | "NO-BRC" | "NP-CRO" | "NP-SWC" | "PA-RPP" | "PK-PCP" | "PK-VSWA" | "PL-KRS" | "PL-NIP" | "PL-REGON" | "PT-NIPPC" | "RO-CUI" | "RS-APR" | "RU-INN" | "RU-OGRN" | "SA-CRS" | "SE-BLV" | "SG-ACRA" | "SI-PRS" | "SI-TIN" | "SK-ZRSR" | "TH-MOI" | "TR-MERSIS" | "TR-MOI" | "TR-VAT" | "TW-COA" | "TZ-BRLA" | "UA-EDR" | "UA-FIN" | "UA-IPN" | "UG-NGB" | "UG-RSB" | "US-DOS" | "US-EIN" | "US-USAGOV" | "UY-DGR" | "UZ-KTUT" | "VG-COA" | "XI-IATI" | "XI-PB" | "XM-DAC" | "XM-EORI" | "XM-OCHA" | "ZA-CIP" | "ZA-NPO" | "ZA-PBO" | "ZM-NRB" | "ZM-PCR" | "ZW-PVO" | "ZW-ROD";
+        /** @enum {integer} */
+        ThumbnailSide: 320 | 1200;
+        /** @enum {string} */
+        SearchHitStatus: "pending" | "verification" | "active" | "complete";
+        /** @enum {string} */
+        WebhookMode: "" | "test" | "_all_";
+        /** @enum {string} */
+        WebhookOptFields: "" | "*";
+        /** @enum {string} */
+        WebhookState: "unverified" | "active" | "disabled";
+        /** @enum {string} */
+        ParameterExact: "0" | "1";
+        /** @enum {string} */
+        ParameterQuantityUnit: "m2" | "ha" | "pieces";
+        /** @enum {string} */
+        ParameterSort: "relevance" | "-modified" | "modified" | "-published" | "published" | "-area" | "area";
+        /** @enum {string} */
+        ParameterFacets: "status" | "type" | "classification" | "region" | "locality" | "custodian" | "owner" | "month";
     };
     responses: {
         /** @description The whole object as it is after the request. */
@@ -4318,7 +3914,7 @@ export interface components {
                 "application/json": components["schemas"]["Page"];
             };
         };
-        /** @description The new object. */
+        /** @description The new asset and its tokens. With 200: the asset with this reference, as it is now, without tokens. */
         Creation: {
             headers: {
                 ETag: components["headers"]["ETagHeader"];
@@ -4327,17 +3923,6 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Created"];
-            };
-        };
-        /** @description The asset with this reference, as it is now. */
-        AssetReply: {
-            headers: {
-                ETag: components["headers"]["ETagHeader"];
-                Location: components["headers"]["LocationHeader"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["AssetAnswer"];
             };
         };
         /** @description The whole object as it is after the request. */
@@ -4351,17 +3936,7 @@ export interface components {
             };
         };
         /** @description The whole object as it is after the request. */
-        AssetReplyOfChangeAsset: {
-            headers: {
-                ETag: components["headers"]["ETagHeader"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["AssetAnswer"];
-            };
-        };
-        /** @description The whole object as it is after the request. */
-        AssetReplyOfReplaceAsset: {
+        AssetReply: {
             headers: {
                 ETag: components["headers"]["ETagHeader"];
                 [name: string]: unknown;
@@ -4376,16 +3951,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content?: never;
-        };
-        /** @description The whole object as it is after the request. */
-        AssetReplyOfTakeOver: {
-            headers: {
-                ETag: components["headers"]["ETagHeader"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["AssetAnswer"];
-            };
         };
         /** @description The whole object as it is after the request. */
         RecoveredReply: {
@@ -5086,7 +4651,7 @@ export interface components {
         /** @description `test` lists test assets. Else all, or test assets only for a test-only key. */
         ownModeParameter: string;
         /** @description Lists assets in this state only. */
-        ownStatusParameter: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
+        ownStatusParameter: components["schemas"]["AssetStatus"];
         /** @description Names of fields to show, separated by commas; `*` for all. */
         opt_fieldsParameter: string;
         /** @description Ignored. Links repeat it. */
@@ -5108,9 +4673,9 @@ export interface components {
         /** @description Words, all of which the asset has. */
         qParameter: string;
         /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
-        exactParameter: "0" | "1";
+        exactParameter: components["schemas"]["ParameterExact"];
         /** @description State of the asset. */
-        statusParameter: ("pending" | "verification" | "active" | "complete")[];
+        statusParameter: components["schemas"]["SearchHitStatus"][];
         /** @description `assetType` of the asset. */
         typeParameter: string[];
         /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
@@ -5136,19 +4701,19 @@ export interface components {
         /** @description An item has at most this quantity. */
         quantity_toParameter: number | Decimal;
         /** @description An item is measured by area (`m2`, `ha`) or counted in pieces. `quantity_from` and `quantity_to` are in this unit, and items in other units of area are converted. Without it, units do not count. */
-        quantity_unitParameter: "m2" | "ha" | "pieces";
+        quantity_unitParameter: components["schemas"]["ParameterQuantityUnit"];
         /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. `-area` has the largest area of all items first, `area` the smallest; assets without an area come last. */
-        sortParameter: "relevance" | "-modified" | "modified" | "-published" | "published" | "-area" | "area";
+        sortParameter: components["schemas"]["ParameterSort"];
         /** @description Assets of a page. */
         search_limitParameter: number;
         /** @description The page after this one: the value that `next_page` has. */
         search_afterParameter: string;
         /** @description Counts of the found assets by these properties, at most 5. */
-        facetsParameter: ("status" | "type" | "classification" | "region" | "locality" | "custodian" | "owner" | "month")[];
+        facetsParameter: components["schemas"]["ParameterFacets"][];
         /** @description Values of each facet. */
         facet_limitParameter: number;
         /** @description Pixels of the longer side. */
-        pictureSideParameter: 320 | 1200;
+        pictureSideParameter: components["schemas"]["ThumbnailSide"];
         /** @description Id of the file, the end of its address. */
         storedFileParameter: string;
         /** @description Files of a page. More than 1000 counts as 1000. */
@@ -5404,7 +4969,7 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["AssetReply"];
+            200: components["responses"]["Creation"];
             201: components["responses"]["Creation"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
@@ -5478,7 +5043,7 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["AssetReplyOfReplaceAsset"];
+            200: components["responses"]["AssetReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -5552,7 +5117,7 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["AssetReplyOfChangeAsset"];
+            200: components["responses"]["AssetReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -5589,7 +5154,7 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["AssetReplyOfTakeOver"];
+            200: components["responses"]["AssetReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];

@@ -163,7 +163,7 @@ func (c *comparison) sent(at string, old, new any) {
 	if again {
 		return
 	}
-	was, now = plain(was), plain(now)
+	was, now = plain(c.old, was), plain(c.new, now)
 	c.narrower(at, was, now, "no longer accepts")
 	for name, property := range inOrder(object(was["properties"])) {
 		after, there := object(now["properties"])[name]
@@ -186,7 +186,7 @@ func (c *comparison) shown(at string, old, new any) {
 	if again {
 		return
 	}
-	was, now = plain(was), plain(now)
+	was, now = plain(c.old, was), plain(c.new, now)
 	c.narrower(at, now, was, "may now be")
 	for name, property := range inOrder(object(was["properties"])) {
 		after, there := object(now["properties"])[name]
@@ -202,23 +202,34 @@ func (c *comparison) shown(at string, old, new any) {
 	c.inner(at, was, now, c.shown)
 }
 
-// plain returns a schema whose anyOf is replaced by a list of types. If anyOf contains more than types, it returns
-// the schema unchanged.
-func plain(schema tree) tree {
+// plain returns a schema whose anyOf is replaced by a list of types, and by a list of values if a choice has one. If
+// anyOf contains more than these, it returns the schema unchanged.
+func plain(document, schema tree) tree {
 	choices, _ := schema["anyOf"].([]any)
-	var types []any
+	var types, values []any
+	limited := false
 	for _, choice := range choices {
-		if len(object(choice)) != 1 || object(choice)["type"] == nil {
+		o := maps.Clone(follow(document, choice))
+		delete(o, "x-go-type")
+		enum, has := o["enum"].([]any)
+		if o["type"] == nil || len(o) > 2 || len(o) == 2 && !has {
 			return schema
 		}
-		types = append(types, asList(object(choice)["type"])...)
+		if o["type"] == "null" {
+			enum = []any{nil}
+		}
+		limited = limited || has
+		types, values = append(types, asList(o["type"])...), append(values, enum...)
 	}
-	if len(types) == 0 {
+	if len(types) == 0 || limited && len(values) < len(types) {
 		return schema
 	}
 	schema = maps.Clone(schema)
 	delete(schema, "anyOf")
 	schema["type"] = types
+	if limited {
+		schema["enum"] = values
+	}
 	return schema
 }
 

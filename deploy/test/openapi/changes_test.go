@@ -98,6 +98,11 @@ func TestBreaks(t *testing.T) {
 		{"elements change", `"items": {"type": "string"}`, `"items": {"type": "integer"}`,
 			[]string{"POST /x: 200.l[]: may now be integer"}},
 		{"types become choices", `"a": {"type": ["string", "null"]`, `"a": {"anyOf": [{"type": "string"}, {"type": "null"}]`, nil},
+		{"a list becomes shared", `"a": {"type": ["string", "null"], "enum": ["x", "y"]}`,
+			`"a": {"anyOf": [{"type": "string", "enum": ["x", "y"]}, {"type": "null"}]}`, nil},
+		{"a shared list loses a choice", `"a": {"type": ["string", "null"], "enum": ["x", "y"]}`,
+			`"a": {"anyOf": [{"type": "string", "enum": ["x"]}, {"type": "null"}]}`,
+			[]string{"POST /x: body.a: no longer accepts y"}},
 		{"a status goes", `"200"`, `"201"`, []string{"POST /x: no longer answers 200"}},
 		{"a header goes", `"ETag"`, `"X"`, []string{"POST /x: 200 lost the header ETag"}},
 	} {

@@ -97,6 +97,9 @@ func newReference(text []byte) (Reference, error) {
 	schemas := sub(sub(d.root, "components"), "schemas")
 	for _, name := range sortedKeys(schemas) {
 		schema := d.follow(schemas[name])
+		if isValue(schema) {
+			continue
+		}
 		r.Types = append(r.Types, object{
 			ID: typeID(name), Name: name, Description: str(schema, "description"),
 			Type: first(d.typeOf(schema)), Rule: rule(schema), Fields: d.fields(schema),
@@ -239,6 +242,11 @@ func (d document) collect(schema node, into map[string]field, depth int) {
 
 func (d document) field(name string, property any, required bool) field {
 	schema := d.follow(property)
+	for _, choice := range each(schema["anyOf"]) { // a value or null
+		if of := d.follow(choice); isValue(of) {
+			schema = of
+		}
+	}
 	kind, ref := d.typeOf(property)
 	description := cmp.Or(str(asNode(property), "description"), str(schema, "description"))
 	return field{Name: name, Type: kind, Ref: ref, Rule: rule(schema), Description: description, Required: required}
@@ -249,8 +257,8 @@ func (d document) typeOf(schema any) (name, ref string) {
 	n := asNode(schema)
 	if target := str(n, "$ref"); target != "" {
 		name, named := strings.CutPrefix(target, "#/components/schemas/")
-		if !named || strings.Contains(name, "/") { // the schema refers to a part of a type
-			return d.typeOf(d.follow(n))
+		if of := d.follow(n); !named || strings.Contains(name, "/") || isValue(of) { // a part of a type, or no object
+			return d.typeOf(of)
 		}
 		return name, typeID(name)
 	}
@@ -282,6 +290,9 @@ func (d document) typeOf(schema any) (name, ref string) {
 	}
 	return name, ""
 }
+
+// isValue reports whether a schema is a list of values, or a choice between types. The page shows it where it is used.
+func isValue(schema node) bool { return schema["enum"] != nil || schema["anyOf"] != nil }
 
 // rule returns the limits of a schema's values in words.
 func rule(schema node) string {

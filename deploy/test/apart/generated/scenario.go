@@ -40,22 +40,22 @@ func main() {
 
 // asset is the asset to create. The quantity is sent as text, so that no digit is lost.
 var asset = AssetInput{
-	AssetType: "bounce", Title: "Hall", Description: "one entrance",
+	AssetType: new("bounce"), Title: new("Hall"), Description: new("one entrance"),
 	Items: &[]ItemInput{{
-		Description:         "Hall",
-		Classification:      ClassificationInput{Id: "04121000-2", Description: "Hall"},
-		Unit:                UnitInput{Code: "MTK"},
-		Quantity:            "240.50010",
-		Address:             AddressInput{CountryName: "Україна"},
-		Location:            &LocationInput{Latitude: 50.4501, Longitude: 30.5234},
-		RegistrationDetails: RegistrationDetailsInput{},
+		Description:         new("Hall"),
+		Classification:      &ClassificationInput{Id: new("04121000-2"), Description: new("Hall")},
+		Unit:                &UnitInput{Code: new("MTK")},
+		Quantity:            new("240.50010"),
+		Address:             &AddressInput{CountryName: new("Україна")},
+		Location:            &LocationInput{Latitude: new(50.4501), Longitude: new(30.5234)},
+		RegistrationDetails: &RegistrationDetailsInput{},
 	}},
-	Decisions: &[]DecisionInput{{DecisionDate: "2026-11-20T12:00:00+02:00", DecisionID: "1637-10"}},
-	AssetCustodian: OrganizationInput{
-		Name:         "Fund",
-		Identifier:   IdentifierInput{Scheme: "UA-EDR", Id: "00032945"},
-		Address:      AddressInput{CountryName: "Україна"},
-		ContactPoint: ContactPointInput{Name: "Registrar", Telephone: new("+380440000000")},
+	Decisions: &[]DecisionInput{{DecisionDate: new("2026-11-20T12:00:00+02:00"), DecisionID: new("1637-10")}},
+	AssetCustodian: &OrganizationInput{
+		Name:         new("Fund"),
+		Identifier:   &IdentifierInput{Scheme: new("UA-EDR"), Id: new("00032945")},
+		Address:      &AddressInput{CountryName: new("Україна")},
+		ContactPoint: &ContactPointInput{Name: new("Registrar"), Telephone: new("+380440000000")},
 	},
 }
 
@@ -98,7 +98,7 @@ func scenario(ctx context.Context, registry string) (got outcome, err error) {
 		return got, err
 	}
 	made, err := broker.CreateAssetWithResponse(ctx, nil, AssetInputBody{Data: asset})
-	if err != nil || made.JSON201 == nil {
+	if err != nil || made.JSON201 == nil || made.JSON201.Access == nil {
 		return got, fmt.Errorf("create: %w: %s", err, made.Body)
 	}
 	id, access := made.JSON201.Data.Id, made.JSON201.Access
@@ -106,7 +106,7 @@ func scenario(ctx context.Context, registry string) (got outcome, err error) {
 	got.Quantity = (*made.JSON201.Data.Items)[0].Quantity.String()
 
 	owner := &ChangeAssetParams{XAccessToken: &access.Token, IfMatch: new(made.HTTPResponse.Header.Get("ETag"))}
-	publishing := AssetPatchBody{Data: AssetPatch{Status: new(AssetPatchStatus("pending"))}}
+	publishing := AssetPatchBody{Data: AssetPatch{Status: new(AssetStatus("pending"))}}
 	published, err1 := broker.ChangeAssetWithResponse(ctx, id, owner, publishing)
 	late := AssetPatchBody{Data: AssetPatch{Description: new("none")}}
 	stale, err2 := broker.ChangeAssetWithResponse(ctx, id, owner, late)
@@ -115,11 +115,12 @@ func scenario(ctx context.Context, registry string) (got outcome, err error) {
 		return got, err
 	}
 	plan := DocumentInput{
-		DocumentType: "illustration", Title: "Plan", Url: &address, Hash: &hash, Format: new("image/png"),
+		DocumentType: new(DocumentDocumentType("illustration")), Title: new("Plan"), Url: &address, Hash: &hash,
+		Format: new("image/png"),
 	}
 	token := &AddDocumentParams{XAccessToken: &access.Token}
 	added, err3 := broker.AddDocumentWithResponse(ctx, id, token, DocumentInputBody{Data: plan})
-	documents, err4 := broker.ListDocumentsWithResponse(ctx, id, nil)
+	documents, err4 := broker.ListDocumentsWithResponse(ctx, id, &ListDocumentsParams{OptPretty: new("1")})
 	transfer, err5 := other.CreateTransferWithResponse(ctx, nil, TransferInputBody{})
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return got, err
