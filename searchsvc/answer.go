@@ -42,6 +42,7 @@ type interpreted struct {
 	LeftOut  []string      `json:"left_out"`
 	Replaced []replaced    `json:"replaced"`
 	NotFound []string      `json:"not_found"` // words that no asset has; empty if something was found
+	Range    *search.Range `json:"range,omitempty"`
 }
 
 type replaced struct {
@@ -49,10 +50,10 @@ type replaced struct {
 	By   string `json:"by"`
 }
 
-// newInterpreted says how a question was read. It returns nil if the question was read as it is written and
-// found something.
+// newInterpreted says how a question was read. It returns nil if the question was read as it is written, has no range
+// in words, and found something.
 func newInterpreted(r search.Result) *interpreted {
-	if !r.Reading.IsAnother() && len(r.NotFound) == 0 {
+	if !r.Reading.IsAnother() && len(r.NotFound) == 0 && r.Range.Words == "" {
 		return nil
 	}
 	read := &interpreted{
@@ -62,6 +63,9 @@ func newInterpreted(r search.Result) *interpreted {
 	}
 	for _, w := range r.Reading.Replaced() {
 		read.Replaced = append(read.Replaced, replaced{w.Text, w.Said})
+	}
+	if r.Range.Words != "" {
+		read.Range = &r.Range
 	}
 	return read
 }

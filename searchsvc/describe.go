@@ -18,17 +18,9 @@ type Parameters struct {
 // Describe returns the parameters of a search.
 func Describe() Parameters {
 	return Parameters{
-		Statuses: texts(assetfilter.Statuses), Sorts: texts(search.Sorts), Facets: texts(search.FacetNames()),
-		Steps: texts(search.Steps), Units: texts(search.Units), MaxText: search.MaxText,
-		MaxLimit: search.MaxLimit, DefaultLimit: search.DefaultLimit,
+		Statuses: search.Texts(assetfilter.Statuses), Sorts: search.Texts(search.Sorts),
+		Facets: search.Texts(search.FacetNames()), Steps: search.Texts(search.Steps), Units: search.Texts(search.Units),
+		MaxText: search.MaxText, MaxLimit: search.MaxLimit, DefaultLimit: search.DefaultLimit,
 		MaxFacets: search.MaxFacets, MaxFacetLimit: search.MaxFacetLimit, DefaultFacetLimit: search.DefaultFacetLimit,
 	}
-}
-
-func texts[T ~string](values []T) []string {
-	var all []string
-	for _, v := range values {
-		all = append(all, string(v))
-	}
-	return all
 }

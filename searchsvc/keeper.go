@@ -259,14 +259,14 @@ func (k *keeper) search(ctx context.Context, q search.Query) (search.Result, err
 	return k.index.Search(ctx, q)
 }
 
-// suggest returns texts that continue the last word of a question, if the index is complete.
-func (k *keeper) suggest(ctx context.Context, text string) ([]string, error) {
+// suggest returns texts that continue the last words of a question, if the index is complete.
+func (k *keeper) suggest(ctx context.Context, q search.Query) ([]string, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if k.index == nil {
 		return nil, fault.New(fault.Unavailable, fault.URL, "search", "%s", k.saying())
 	}
-	return k.index.Suggest(ctx, text)
+	return k.index.Suggest(ctx, q)
 }
 
 func (k *keeper) state() search.State {

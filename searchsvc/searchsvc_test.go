@@ -229,6 +229,26 @@ func TestASearchTellsItsWork(t *testing.T) {
 	}
 }
 
+// TestSuggestionsTakeTheFiltersOfASearch sends filters to searches and to suggestions. Both must name the same faults.
+// Promises: suggestions
+func TestSuggestionsTakeTheFiltersOfASearch(t *testing.T) {
+	s := startWith(t, 1)
+	for query, want := range map[string]int{
+		"status=active&region=Київ&quantity_from=1&quantity_unit=m2&published_from=2026-11-01": 200, "": 200,
+		"quantity_from=x": 400, "quantity_unit=acre&published_from=x": 400, "published_from=2026-11-02&published_to=2026-11-01": 400,
+		"colour=red": 400, "q=б": 400, "classification=x&custodian=" + strings.Repeat("x", 300): 400,
+	} {
+		query = "?q=а&" + query
+		w, like := get(s, suggestPath+query), get(s, Path+query)
+		if w.Code != want || want != 200 && w.Body.String() != like.Body.String() {
+			t.Errorf("%s: got %d with %s, want %d, and the faults of a search: %s", query, w.Code, w.Body, want, like.Body)
+		}
+	}
+	if w := get(s, suggestPath+"?q=а&limit=5"); w.Code != 400 {
+		t.Errorf("got %d for a limit, want 400: it is no filter", w.Code)
+	}
+}
+
 // TestReadyzSaysHowFarTheIndexIsBehind sets the time at which the index was last as new as the registry.
 func TestReadyzSaysHowFarTheIndexIsBehind(t *testing.T) {
 	s := startWith(t, 1)

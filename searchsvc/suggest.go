@@ -4,37 +4,31 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
-	"asset-registry/shared/query"
 	"asset-registry/shared/routes"
 )
 
 // suggestPath is the path of suggestions as the gateway requests it.
 const suggestPath = "/api/" + routes.Current + routes.Suggest
 
-// suggest answers with texts that continue the last word of a question (docs/contract.md, "Search").
+// suggest answers with texts that continue the last words of a question (docs/contract.md, "Search").
 func (s *Server) suggest(c *gin.Context) error {
-	values, faults := readQuery(c, query.Params{Names: []string{"q"}})
-	text := values.Get("q")
-	if utf8.RuneCountInString(text) > search.MaxText {
-		faults = append(faults, fault.Detail{Location: fault.Query, Name: "q",
-			Description: fmt.Sprintf("The text may have %d characters.", search.MaxText)})
+	values, faults := readQuery(c, search.OfSuggestions)
+	q, err := search.Parse(values, nil, faults...)
+	if err != nil {
+		return err
 	}
-	if len(faults) > 0 {
-		return &fault.Error{Kind: fault.Invalid, Details: faults}
-	}
+	q.Text = strings.TrimLeft(values.Get("q"), " ") // a blank at its end ends its last word
 	end, err := s.Turn(c.Request.Context(), c.GetHeader(httpserver.CallerHeader))
 	if err != nil {
 		return err
 	}
 	defer end()
-	found, err := s.keeper.suggest(c.Request.Context(), strings.TrimLeft(text, " "))
+	found, err := s.keeper.suggest(c.Request.Context(), q)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 )
 
@@ -19,13 +20,23 @@ type Found struct {
 	Interpreted *Interpretation `json:"interpreted"`
 }
 
-// Interpretation says how the words of a question were read, if no asset has exactly these words.
+// Interpretation says how the words of a question were read, if no asset has exactly these words or they have a range.
 type Interpretation struct {
 	Steps    []string      `json:"steps"`
 	Used     []string      `json:"used"`
 	LeftOut  []string      `json:"left_out"`
 	Replaced []Replacement `json:"replaced"`
 	NotFound []string      `json:"not_found"` // if no asset was found: words that occur in no asset
+	Range    *WordRange    `json:"range"`     // nil: the words have no range
+}
+
+// WordRange is a range of areas in the words of a question. It is a filter by quantities. A nil bound means that the
+// range has none on this side.
+type WordRange struct {
+	Words string   `json:"words"`
+	From  *float64 `json:"quantity_from"`
+	To    *float64 `json:"quantity_to"`
+	Unit  string   `json:"quantity_unit"` // m2 or ha
 }
 
 // Replacement is a word of a question, and the word that was searched for in its place.
@@ -47,11 +58,17 @@ type FacetValue struct {
 	Count int64  `json:"count"`
 }
 
-// Suggest returns at most 10 texts to search for. Each of them begins with the words at the end of the given text. The
-// texts are sorted by the number of assets that have them, the largest number first. Suggest needs no key. IsNotFound
-// is true for the error of a registry without a search service.
-func (c *Client) Suggest(ctx context.Context, text string) ([]string, error) {
-	r := read(path("search", "suggest"), url.Values{"q": {text}})
+// Suggest returns at most 10 texts to search for. Each of them continues the given text, and finds an asset that meets
+// the filters, such as url.Values{"status": {"active"}}. The texts are sorted by the number of assets that have them,
+// the largest number first. Suggest needs no key. IsNotFound is true for the error of a registry without a search
+// service.
+func (c *Client) Suggest(ctx context.Context, text string, filters ...url.Values) ([]string, error) {
+	parameters := url.Values{}
+	for _, f := range filters {
+		maps.Copy(parameters, f)
+	}
+	parameters.Set("q", text)
+	r := read(path("search", "suggest"), parameters)
 	got, err := c.send(ctx, r)
 	if err != nil {
 		return nil, err

@@ -365,14 +365,24 @@ class SearchReplacement(TypedDict):
     by: str
 
 
-class SearchInterpretation(TypedDict):
-    """SearchInterpretation says how the words of a question were read, if they found nothing as they are."""
+class SearchRange(TypedDict, total=False):
+    """SearchRange is a range of areas in the words of a question. It is a filter by quantities."""
+
+    words: str
+    quantity_from: float
+    quantity_to: float
+    quantity_unit: str
+
+
+class SearchInterpretation(TypedDict, total=False):
+    """SearchInterpretation says how the words of a question were read, if they found nothing as they are or have a range."""
 
     steps: list[str]
     used: list[str]
     left_out: list[str]
     replaced: list[SearchReplacement]
     not_found: list[str]
+    range: SearchRange
 
 
 class SearchSuggestions(TypedDict):
@@ -1091,9 +1101,13 @@ class Client:
         query = urllib.parse.urlencode(parameters, doseq=True)
         return cast(SearchAnswer, self._send("GET", "/search" + ("?" + query if query else ""), repeatable=True)[1])
 
-    def suggest(self, text: str) -> list[str]:
-        """suggest returns at most 10 texts to search for that begin as a text ends, texts of the most assets first."""
-        answer = self._send("GET", "/search/suggest", query={"q": text}, repeatable=True)[1]
+    def suggest(self, text: str, **filters: str | Sequence[str]) -> list[str]:
+        """suggest returns at most 10 texts that continue a text, and find an asset that meets the filters of a search.
+
+        Texts of the most assets come first.
+        """
+        query = urllib.parse.urlencode({"q": text, **filters}, doseq=True)
+        answer = self._send("GET", "/search/suggest?" + query, repeatable=True)[1]
         return cast("list[str]", _at(answer, list, "data"))
 
     def snapshot(self) -> Snapshot:

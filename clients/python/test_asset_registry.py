@@ -147,8 +147,10 @@ class Numbers(Case):
         self.assertEqual([seen[0] for seen in server.seen], [path + "?revision=7", path + "?revision=7", path])
 
     def test_suggestions_are_texts(self) -> None:
-        server, client = self.serve(reply(200, {"data": ["екскаватор"]}))
+        server, client = self.serve(reply(200, {"data": ["екскаватор"]}), reply(200, {"data": []}))
         self.assertEqual(client.suggest("екс & x"), ["екскаватор"])
+        client.suggest("x", status=["active", "complete"])
+        self.assertEqual(server.seen[1][0], "GET /api/2.5/search/suggest?q=x&status=active&status=complete")
         self.assertEqual(server.seen[0][0], "GET /api/2.5/search/suggest?q=%D0%B5%D0%BA%D1%81+%26+x")
 
     def test_a_snapshot_lists_its_files(self) -> None:

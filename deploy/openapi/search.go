@@ -22,9 +22,10 @@ var searchOperations = map[string]operation{
 	},
 	"GET " + routes.Suggest: {
 		id: "suggestSearches", tag: "search", summary: "Suggest words while somebody types",
-		text: "At most 10 texts that begin as `q` ends: words of titles, names of places, codes with their " +
-			"names, and names of custodians. Those of the most assets come first.",
-		params: append([]string{"q", "If-None-Match"}, reading...), answer: "SearchSuggestions",
+		text: "At most 10 texts that continue `q`, and find an asset that meets the filters: words of titles, names of " +
+			"places, codes with their names, and names of custodians. Those of the most assets come first.",
+		params: append(append(searchParameterNames("exact", "sort", searchLimit, "search_after", "facets", "facet_limit"),
+			"If-None-Match"), reading...), answer: "SearchSuggestions",
 		tagged: true, javascript: true,
 	},
 	"GET " + routes.Search + ".csv":     exportOf("exportCSV", "a CSV file", "text/csv"),
@@ -54,9 +55,7 @@ func exportOf(id, file, media string) operation {
 		text: "The first 10,000 assets that the search finds, each as a row. Columns have the paths of fields as names. " +
 			"`Registry-Total` has the number of all. GeoJSON has the assets with coordinates only. A caller has one export " +
 			"at a time. A file that breaks off is not whole.",
-		params: slices.DeleteFunc(searchParameterNames(), func(name string) bool {
-			return slices.Contains([]string{searchLimit, "search_after", "facets", "facet_limit"}, name)
-		}),
+		params: searchParameterNames(searchLimit, "search_after", "facets", "facet_limit"),
 		file: media, headers: []string{"Content-Disposition", "Registry-Total"},
 	}
 }
@@ -131,9 +130,12 @@ func hasSearch(version string) bool {
 // parameter `limit`, with other rules.
 const searchLimit = "search_limit"
 
-func searchParameterNames() (all []string) {
+// searchParameterNames returns the names of the parameters of a search, but not those in the argument `but`.
+func searchParameterNames(but ...string) (all []string) {
 	for _, p := range searchParameters() {
-		all = append(all, p.name)
+		if !slices.Contains(but, p.name) {
+			all = append(all, p.name)
+		}
 	}
 	return all
 }
@@ -208,13 +210,21 @@ func searchSchemas() object {
 	replacement := closed("A word of a question and another one in its place.", object{
 		{"word", text("As it was asked.")}, {"by", text("As it was read.")},
 	})
-	interpretation := closed("How the words were read, if they found nothing as they are.", object{
+	number := func(says string) object { return object{{"type", "number"}, {"description", says}} }
+	inWords := closed("A range of areas in the words, which is a filter.", object{
+		{"words", text("The words that are read as a range.")},
+		{"quantity_from", number("Smallest quantity, if there is one.")},
+		{"quantity_to", number("Largest quantity, if there is one.")},
+		{"quantity_unit", str("Unit of the quantities.", member{"enum", search.Units})},
+	}, "quantity_from", "quantity_to")
+	interpretation := closed("How the words were read, if they found nothing as they are, or have a range.", object{
 		{"steps", listOf(str("A second try.", member{"enum", search.Steps}))},
 		{"used", words("Words that the assets have.")},
 		{"left_out", words("Words that were left out.")},
 		{"replaced", listOf(reference("schemas", "SearchReplacement"))},
 		{"not_found", words("Words that no asset has, if nothing was found.")},
-	})
+		{"range", reference("schemas", "SearchRange")},
+	}, "range")
 	return object{
 		{"SearchHit", hit},
 		{"SearchFacet", facet},
@@ -235,6 +245,7 @@ func searchSchemas() object {
 		})},
 		{"SearchReplacement", replacement},
 		{"SearchInterpretation", interpretation},
+		{"SearchRange", inWords},
 		{"SearchAnswer", closed("The answer to a search.", object{
 			{"data", listOf(reference("schemas", "SearchHit"))},
 			{"total", integer("Assets on all pages.", member{"minimum", 0})},

@@ -120,7 +120,7 @@ func codeKey(code string) string {
 		}
 		return -1
 	}, oneAlphabet(code))
-	return cut(key, maxCode)
+	return Cut(key, maxCode)
 }
 
 // Digits and letters that look alike.

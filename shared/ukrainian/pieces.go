@@ -85,11 +85,8 @@ func isRow(r rune) bool {
 		r > unicode.MaxASCII && !unicode.IsSpace(r) && !unicode.IsPunct(r)
 }
 
-// cutWord returns a word in its normal form with at most maxWord letters and marks.
-func cutWord(word string) string { return cut(word, maxWord) }
-
-// cut returns at most the given number of characters from the beginning of a text.
-func cut(text string, most int) string {
+// Cut returns at most the given number of characters from the beginning of a text.
+func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

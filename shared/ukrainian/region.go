@@ -1,6 +1,7 @@
 package ukrainian
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 )
@@ -8,40 +9,9 @@ import (
 // regionNames are the regions of Ukraine. Each line has the key, the Ukrainian and the English name, and further
 // spellings in Ukrainian, Russian and English, also colloquial ones. The spellings do not have words such as область,
 // because Place drops these words.
-var regionNames = `
-крим = Автономна Республіка Крим = Autonomous Republic of Crimea: автономна республіка крим, ар крим, арк,
-	республіка крим, автономная республика крым, ар крым, крым, crimea, autonomous republic of crimea, krym
-вінницька = Вінницька область = Vinnytsia Oblast: вінничина, винницкая, vinnytsia, vinnytska, vinnitsa
-волинська = Волинська область = Volyn Oblast: волинь, волынская, volyn, volynska
-дніпропетровська = Дніпропетровська область = Dnipropetrovsk Oblast: дніпропетровщина, днепропетровская,
-	dnipropetrovsk, dnipropetrovska
-донецька = Донецька область = Donetsk Oblast: донеччина, донецкая, donetsk, donetska
-житомирська = Житомирська область = Zhytomyr Oblast: житомирщина, житомирская, zhytomyr, zhytomyrska
-закарпатська = Закарпатська область = Zakarpattia Oblast: закарпаття, закарпатская, zakarpattia, zakarpatska,
-	transcarpathia
-запорізька = Запорізька область = Zaporizhzhia Oblast: запоріжжя, запорожская, zaporizhzhia, zaporizka
-івано франківська = Івано-Франківська область = Ivano-Frankivsk Oblast: івано-франківська, франківщина, прикарпаття,
-	ивано франковская, ivano frankivsk, ivano frankivska
-київська = Київська область = Kyivska Oblast: київщина, киевская, kyivska, kiev oblast
-кіровоградська = Кіровоградська область = Kirovohrad Oblast: кіровоградщина, кировоградская, kirovohrad,
-	kirovohradska
-луганська = Луганська область = Luhansk Oblast: луганщина, луганская, luhansk, luhanska
-львівська = Львівська область = Lviv Oblast: львівщина, львовская, lviv, lvivska
-миколаївська = Миколаївська область = Mykolaiv Oblast: миколаївщина, николаевская, mykolaiv, mykolaivska
-одеська = Одеська область = Odesa Oblast: одещина, одесская, odesa, odeska, odessa
-полтавська = Полтавська область = Poltava Oblast: полтавщина, полтавская, poltava, poltavska
-рівненська = Рівненська область = Rivne Oblast: рівненщина, ровенская, ровненская, rivne, rivnenska
-сумська = Сумська область = Sumy Oblast: сумщина, сумская, sumy, sumska
-тернопільська = Тернопільська область = Ternopil Oblast: тернопільщина, тернопольская, ternopil, ternopilska
-харківська = Харківська область = Kharkiv Oblast: харківщина, харьковская, kharkiv, kharkivska
-херсонська = Херсонська область = Kherson Oblast: херсонщина, херсонская, kherson, khersonska
-хмельницька = Хмельницька область = Khmelnytskyi Oblast: хмельниччина, хмельницкая, khmelnytskyi, khmelnytska
-черкаська = Черкаська область = Cherkasy Oblast: черкащина, черкасская, cherkasy, cherkaska
-чернівецька = Чернівецька область = Chernivtsi Oblast: буковина, черновицкая, chernivtsi, chernivetska
-чернігівська = Чернігівська область = Chernihiv Oblast: чернігівщина, черниговская, chernihiv, chernihivska
-київ = Київ = Kyiv: киев, kyiv, kiev, city of kyiv
-севастополь = Севастополь = Sevastopol: sevastopol, city of sevastopol
-`
+//
+//go:embed regions.txt
+var regionNames string
 
 // RegionName is a region of Ukraine with its names for people.
 type RegionName struct{ Key, Uk, En string }
@@ -82,7 +52,7 @@ const maxPlace = 200
 // Place returns the key of the name of a region or a locality. The key does not have the words
 // for a kind of place, such as область.
 func Place(name string) string {
-	name = cut(name, maxPlace)
+	name = Cut(name, maxPlace)
 	var kept []string
 	for w := range splitAll(name) {
 		parts := w.parts
@@ -96,9 +66,9 @@ func Place(name string) string {
 		}
 	}
 	if len(kept) == 0 {
-		return cut(strings.Join(strings.Fields(normal(name)), " "), maxPlace)
+		return Cut(strings.Join(strings.Fields(normal(name)), " "), maxPlace)
 	}
-	return cut(strings.Join(kept, " "), maxPlace)
+	return Cut(strings.Join(kept, " "), maxPlace)
 }
 
 var kindsOfPlaces = map[string]bool{

@@ -185,7 +185,7 @@ func thousandsRun(fields []string) (n int, key string) {
 	if n == 1 || needsDecimal {
 		return 0, ""
 	}
-	return n, numberKey(cut(key, maxCode))
+	return n, numberKey(Cut(key, maxCode))
 }
 
 // plotParts are the numbers of digits after which a cadastral number may have a sign or a blank.

@@ -135,18 +135,6 @@ func (w word) asked() Asked {
 	return a
 }
 
-// Count returns the number of words of a question, as Words returns them.
-func Count(text string) (words int) {
-	for w := range split(asking(text)) {
-		if w.isCode || w.run != nil {
-			words++
-			continue
-		}
-		words += len(w.parts)
-	}
-	return words
-}
-
 // Words returns the keys of each word of a question. A text must have one key of each word, or the words of a run apart
 // (Asked).
 func Words(text string) [][]string {
@@ -247,14 +235,14 @@ func newWord(field string) word {
 	if slices.Contains(squares, field) {
 		return word{text: squares[0], parts: squares[:1], written: field}
 	}
-	w := word{text: cut(field, maxCode), isCode: isCode(field), written: cut(field, maxCode)}
+	w := word{text: Cut(field, maxCode), isCode: isCode(field), written: Cut(field, maxCode)}
 	if w.isCode {
-		w.text = codeKey(cut(field, maxCode))
+		w.text = codeKey(Cut(field, maxCode))
 		field = oneAlphabet(field)
 	}
 	for part := range strings.FieldsFuncSeq(field, func(r rune) bool { return !isPart(r) && r != apostrophe }) {
 		if part = strings.Trim(part, string(apostrophe)); part != "" {
-			w.addPart(cutWord(part))
+			w.addPart(Cut(part, maxWord))
 		}
 	}
 	return w

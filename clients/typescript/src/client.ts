@@ -283,17 +283,17 @@ export class Client {
    * parameters, in "Search". For the next page, add `search_after` of `next_page`.
    */
   async search(parameters: Record<string, string | string[]>, call: Call = {}): Promise<SearchAnswer> {
-    const query = new URLSearchParams();
-    for (const [name, values] of Object.entries(parameters)) {
-      for (const value of [values].flat()) query.append(name, value);
-    }
-    const [, body] = await this.#send("GET", `/search?${query}`, { ...call, repeatable: true });
+    const [, body] = await this.#send("GET", `/search?${queryOf(parameters)}`, { ...call, repeatable: true });
     return body as unknown as SearchAnswer;
   }
 
-  /** suggest returns at most 10 texts to search for that begin as a text ends, texts of the most assets first. */
-  async suggest(text: string, call: Call = {}): Promise<string[]> {
-    const [, body] = await this.#send("GET", "/search/suggest", { ...call, query: { q: text }, repeatable: true });
+  /**
+   * suggest returns at most 10 texts that continue a text, and find an asset that meets the filters of a search. Texts of
+   * the most assets come first.
+   */
+  async suggest(text: string, call: Call = {}, filters: Record<string, string | string[]> = {}): Promise<string[]> {
+    const query = queryOf({ ...filters, q: text });
+    const [, body] = await this.#send("GET", `/search/suggest?${query}`, { ...call, repeatable: true });
     if (!Array.isArray(body.data)) throw new BadAnswer("the answer has no list");
     return (body as unknown as SearchSuggestions).data;
   }
@@ -467,6 +467,11 @@ const longestFollow = 3_600_000;
 
 /** slowest is the speed at which the registry ends an upload, in bytes a millisecond. */
 const slowest = (64 << 10) / 10_000;
+
+/** queryOf returns parameters as a query; a list is a repeated parameter. */
+function queryOf(parameters: Record<string, string | string[]>): URLSearchParams {
+  return new URLSearchParams(Object.entries(parameters).flatMap(([name, all]) => [all].flat().map((one) => [name, one])));
+}
 
 /** nameOf returns the name of a File; another Blob has none. */
 function nameOf(file: Blob): string {

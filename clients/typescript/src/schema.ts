@@ -299,7 +299,7 @@ export interface paths {
         };
         /**
          * Suggest words while somebody types
-         * @description At most 10 texts that begin as `q` ends: words of titles, names of places, codes with their names, and names of custodians. Those of the most assets come first.
+         * @description At most 10 texts that continue `q`, and find an asset that meets the filters: words of titles, names of places, codes with their names, and names of custodians. Those of the most assets come first.
          */
         get: operations["suggestSearches"];
         put?: never;
@@ -3419,7 +3419,7 @@ export interface components {
             /** @description As it was read. */
             by: string;
         };
-        /** @description How the words were read, if they found nothing as they are. */
+        /** @description How the words were read, if they found nothing as they are, or have a range. */
         SearchInterpretation: {
             steps: ("small" | "layout" | "code" | "spelling" | "synonym" | "prefix" | "nearest" | "known" | "missing" | "stopped")[];
             /** @description Words that the assets have. */
@@ -3429,6 +3429,18 @@ export interface components {
             replaced: components["schemas"]["SearchReplacement"][];
             /** @description Words that no asset has, if nothing was found. */
             not_found: string[];
+            range?: components["schemas"]["SearchRange"];
+        };
+        /** @description A range of areas in the words, which is a filter. */
+        SearchRange: {
+            /** @description The words that are read as a range. */
+            words: string;
+            /** @description Smallest quantity, if there is one. */
+            quantity_from?: number | Decimal;
+            /** @description Largest quantity, if there is one. */
+            quantity_to?: number | Decimal;
+            /** @description Unit of the quantities. */
+            quantity_unit: components["schemas"]["SearchRangeQuantityUnit"];
         };
         /** @description The answer to a search. */
         SearchAnswer: {
@@ -3824,6 +3836,8 @@ export interface components {
         /** @enum {string} */
         SearchHitStatus: "pending" | "verification" | "active" | "complete";
         /** @enum {string} */
+        SearchRangeQuantityUnit: "m2" | "ha" | "pieces";
+        /** @enum {string} */
         WebhookMode: "" | "test" | "_all_";
         /** @enum {string} */
         WebhookOptFields: "" | "*";
@@ -3831,8 +3845,6 @@ export interface components {
         WebhookState: "unverified" | "active" | "disabled";
         /** @enum {string} */
         ParameterExact: "0" | "1";
-        /** @enum {string} */
-        ParameterQuantityUnit: "m2" | "ha" | "pieces";
         /** @enum {string} */
         ParameterSort: "relevance" | "-modified" | "modified" | "-published" | "published" | "-area" | "area";
         /** @enum {string} */
@@ -4701,7 +4713,7 @@ export interface components {
         /** @description An item has at most this quantity. */
         quantity_toParameter: number | Decimal;
         /** @description An item is measured by area (`m2`, `ha`) or counted in pieces. `quantity_from` and `quantity_to` are in this unit, and items in other units of area are converted. Without it, units do not count. */
-        quantity_unitParameter: components["schemas"]["ParameterQuantityUnit"];
+        quantity_unitParameter: components["schemas"]["SearchRangeQuantityUnit"];
         /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. `-area` has the largest area of all items first, `area` the smallest; assets without an area come last. */
         sortParameter: components["schemas"]["ParameterSort"];
         /** @description Assets of a page. */
@@ -5341,6 +5353,34 @@ export interface operations {
             query?: {
                 /** @description Words, all of which the asset has. */
                 q?: components["parameters"]["qParameter"];
+                /** @description State of the asset. */
+                status?: components["parameters"]["statusParameter"];
+                /** @description `assetType` of the asset. */
+                type?: components["parameters"]["typeParameter"];
+                /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
+                classification?: components["parameters"]["classificationParameter"];
+                /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
+                region?: components["parameters"]["regionParameter"];
+                /** @description Locality of an item. Case and words such as місто do not count. */
+                locality?: components["parameters"]["localityParameter"];
+                /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
+                custodian?: components["parameters"]["custodianParameter"];
+                /** @description Broker that owns the asset. */
+                owner?: components["parameters"]["ownerParameter"];
+                /** @description The asset was published at this time or later. A date is its beginning in UTC. */
+                published_from?: components["parameters"]["published_fromParameter"];
+                /** @description The asset was published at this time or earlier. A date is its end in UTC. */
+                published_to?: components["parameters"]["published_toParameter"];
+                /** @description The last change is of this time or later. */
+                modified_from?: components["parameters"]["modified_fromParameter"];
+                /** @description The last change is of this time or earlier. */
+                modified_to?: components["parameters"]["modified_toParameter"];
+                /** @description An item has at least this quantity. */
+                quantity_from?: components["parameters"]["quantity_fromParameter"];
+                /** @description An item has at most this quantity. */
+                quantity_to?: components["parameters"]["quantity_toParameter"];
+                /** @description An item is measured by area (`m2`, `ha`) or counted in pieces. `quantity_from` and `quantity_to` are in this unit, and items in other units of area are converted. Without it, units do not count. */
+                quantity_unit?: components["parameters"]["quantity_unitParameter"];
                 /** @description Any value: the answer is indented. */
                 opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */

@@ -255,9 +255,11 @@ test("revisions end at the empty page", async (t) => {
 });
 
 test("suggestions are texts", async (t) => {
-  const { client, seen } = await serve(t, [reply(200, { data: ["екскаватор"] })]);
+  const { client, seen } = await serve(t, [reply(200, { data: ["екскаватор"] }), reply(200, { data: [] })]);
   assert.deepEqual(await client.suggest("екс & x"), ["екскаватор"]);
   assert.equal(seen[0].request, "GET /api/2.5/search/suggest?q=%D0%B5%D0%BA%D1%81+%26+x");
+  await client.suggest("x", {}, { status: ["active", "complete"] });
+  assert.equal(seen[1].request, "GET /api/2.5/search/suggest?status=active&status=complete&q=x");
 });
 
 test("a snapshot lists its files", async (t) => {

@@ -133,12 +133,25 @@ func question(r *rand.Rand) string {
 	return query
 }
 
+// beginning returns the path of suggestions for a random question whose last word is begun.
+func beginning(r *rand.Rand) string {
+	last := []rune(words[r.IntN(len(words))])
+	query := question(r)
+	text, filters, _ := strings.Cut(strings.TrimPrefix(query, "q="), "&")
+	if strings.Contains(filters, "sort=") {
+		filters = ""
+	}
+	text = strings.TrimPrefix(text+"+", "+") + url.QueryEscape(string(last[:2+r.IntN(len(last)-2)]))
+	return "/api/2.5/search/suggest?q=" + text + "&" + filters
+}
+
 // load runs searches, and then opens pages of the site. Meanwhile it publishes assets and measures when
 // searches find them.
 func (b *bench) load(ctx context.Context) error {
 	found := make(chan []time.Duration, 1)
 	go func() { found <- b.freshness(ctx) }()
 	b.ask(ctx, "searches with five facets", func(r *rand.Rand) string { return "/api/2.5/search?" + question(r) + facets })
+	b.ask(ctx, "suggestions", beginning)
 	if err := b.open(ctx); err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ var schemas = map[string][]string{
 
 	"SearchReplacement":    {"SearchReplacement"},
 	"SearchInterpretation": {"SearchInterpretation"},
+	"SearchRange":          {"SearchRange"},
 	"SearchSuggestions":    {"SearchSuggestions"},
 }
 

@@ -1,14 +1,17 @@
-// Package codenames reads and holds names for codes. An operator supplies the names (docs/search.md, "Names of
-// codes").
+// Package codenames reads and holds names for codes. Some are built in, and an operator supplies further ones
+// (docs/search.md, "Names of codes").
 package codenames
 
 import (
 	"cmp"
 	"crypto/sha256"
+	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -42,7 +45,8 @@ func (n Name) In(lang string) string {
 	return n.Uk
 }
 
-// Lists has the names from the operator's lists. The zero value has no names. Lists never change.
+// Lists has the names from the operator's lists, and those that are built in. The zero value has no names. Lists never
+// change.
 type Lists struct {
 	of  map[string]map[string]entry // the outer keys are schemes, the inner keys are results of keyOf
 	tag string
@@ -92,33 +96,46 @@ func keyOf(scheme, code string) string {
 	return prefix[:max(2, len(strings.TrimRight(prefix, "0")))]
 }
 
-// Read reads the lists in a directory: files SCHEME.txt and files of names. If dir is "", there are no lists.
-// The error names every fault.
+//go:embed builtin
+var builtin embed.FS
+
+// Read reads the lists in a directory: files SCHEME.txt and files of names. They replace the names that are built in.
+// If dir is "", only the latter are there. The error names every fault.
 func Read(dir string) (l Lists, err error) {
-	if dir == "" {
-		return l, nil
+	r := reader{left: MaxBytes, lists: Lists{of: map[string]map[string]entry{}}, hash: sha256.New()}
+	own, err := fs.Sub(builtin, "builtin")
+	if err == nil {
+		err = r.readAll(own, "builtin")
 	}
-	files, err := os.ReadDir(dir) // sorted by name
+	if dir != "" && err == nil {
+		r.left = MaxBytes
+		err = r.readAll(os.DirFS(dir), dir)
+	}
+	r.lists.tag = hex.EncodeToString(r.hash.Sum(nil)[:8])
+	return r.lists, err
+}
+
+// readAll reads the files of a directory with the given name. The error has at most one fault for each file of a known
+// kind.
+func (r *reader) readAll(dir fs.FS, name string) error {
+	files, err := fs.ReadDir(dir, ".") // sorted by name
 	if err != nil {
-		return l, fmt.Errorf("read names of codes: %w", err)
+		return fmt.Errorf("read names of codes: %w", err)
 	}
-	r := reader{left: MaxBytes, lists: Lists{of: map[string]map[string]entry{}}}
-	hash := sha256.New()
-	var faults []error // at most one for each file of a known kind
+	var faults []error
 	// JSON files come last, so that their names replace the names in the other files.
 	slices.SortStableFunc(files, func(a, b os.DirEntry) int { return cmp.Compare(kindOf(a.Name()), kindOf(b.Name())) })
 	for _, file := range files {
 		text, err := r.read(dir, file.Name())
 		if err == nil {
-			_, _ = fmt.Fprintf(hash, "%q %q", file.Name(), text) // writing to a hash never fails
+			_, _ = fmt.Fprintf(r.hash, "%q %q", file.Name(), text) // writing to a hash never fails
 			err = r.add(file.Name(), text)
 		}
 		if err != nil {
-			faults = append(faults, fmt.Errorf("names of codes %s: %w", filepath.Join(dir, file.Name()), err))
+			faults = append(faults, fmt.Errorf("names of codes %s: %w", filepath.Join(name, file.Name()), err))
 		}
 	}
-	r.lists.tag = hex.EncodeToString(hash.Sum(nil)[:8])
-	return r.lists, errors.Join(faults...)
+	return errors.Join(faults...)
 }
 
 // kindOf returns 0 for SCHEME.txt files, which have codes with names, 1 for JSON files of names, and 2 for other
@@ -136,19 +153,20 @@ func kindOf(file string) int {
 // reader reads lists.
 type reader struct {
 	lists Lists
-	left  int // bytes that may still be read
+	hash  hash.Hash // of all texts
+	left  int       // bytes that may still be read
 }
 
 // read returns the text of a file of names. It ignores files of other kinds, because the asset service refuses
 // them.
-func (r *reader) read(dir, name string) ([]byte, error) {
+func (r *reader) read(dir fs.FS, name string) ([]byte, error) {
 	if kindOf(name) > 1 {
 		return nil, nil
 	}
-	if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
+	if info, err := fs.Stat(dir, name); err != nil || !info.Mode().IsRegular() {
 		return nil, cmp.Or(err, errors.New("this is no file")) // not opened, because opening a named pipe would block
 	}
-	file, err := os.Open(filepath.Join(dir, name))
+	file, err := dir.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -226,11 +244,11 @@ func Tidy(text string, most int) string {
 		}
 		return r
 	}, text)
-	return cut(strings.Join(strings.Fields(text), " "), most)
+	return Cut(strings.Join(strings.Fields(text), " "), most)
 }
 
-// cut returns at most the given number of characters of a text. An ellipsis stands for the rest.
-func cut(text string, most int) string {
+// Cut returns at most the given number of characters of a text. An ellipsis stands for the rest.
+func Cut(text string, most int) string {
 	n := 0
 	for at := range text {
 		if n == most {

@@ -94,3 +94,53 @@ func TestAStoppedSearchSaysSo(t *testing.T) {
 		t.Errorf("got %d assets by %v, %+v, %v; want none, and that the search was stopped", r.Total, r.Reading.Steps, r.Facets, err)
 	}
 }
+
+// TestExportsAndFeedsOfDearQuestionsAreBounded asks the worst questions as an Atom feed and an export ask them, in their
+// orders and page by page. Such a question ends after one page, with the work of one search. If a second try finds
+// something, only the first page tries: further pages cost what they would without tries.
+// Promises: bounded-tries
+func TestExportsAndFeedsOfDearQuestionsAreBounded(t *testing.T) {
+	x := wordsIn(t, slices.Repeat([]string{"приміщення складу"}, 60)...)
+	v := x.acquire()
+	defer v.release()
+	for name, shape := range map[string]search.Query{
+		"Atom": {Sort: search.NewestFirst, Limit: search.DefaultLimit}, "export": {Sort: search.ByRelevance, Limit: search.DefaultLimit},
+	} {
+		ask := func(q search.Query) search.Result {
+			r, err := v.search(t.Context(), q, synonyms(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		for step, text := range worst(rand.New(rand.NewPCG(62, 10))) {
+			q := shape
+			q.Text = text
+			if r := ask(q); r.Next != nil || r.Work > mostWork/automatonWork*letterWork {
+				t.Errorf("%s, %s: got the next page %v and the work %d, want one page and at most %d",
+					name, step, r.Next, r.Work, mostWork/automatonWork*letterWork)
+			}
+		}
+		assets := v.assets
+		v.assets = 1e12 // so many assets that each try is too dear
+		q, plain := shape, shape
+		q.Text = "приміщення купити"
+		if r := ask(q); r.Total != 0 || !slices.Equal(r.Reading.Steps, []search.Step{search.Stopped}) {
+			t.Errorf("%s: got %d assets by %v, want none, and that the search was stopped", name, r.Total, r.Reading.Steps)
+		}
+		v.assets = assets
+		q.Text, plain.Text = "прміщення складу", "приміщення складу"
+		for page := 1; ; page++ {
+			r, want := ask(q), ask(plain)
+			if r.Total != 60 || page == 1 && r.Work <= want.Work || page > 1 && r.Work != want.Work {
+				t.Errorf("%s, page %d: got %d assets for the work %d, want 60, and the work %d from page 2 on", name, page, r.Total, r.Work, want.Work)
+			}
+			if q.After, plain.After = r.Next, want.Next; r.Next == nil || want.Next == nil {
+				if page != 3 {
+					t.Errorf("%s: got %d pages, want 3", name, page)
+				}
+				break
+			}
+		}
+	}
+}

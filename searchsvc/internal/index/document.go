@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/filelink"
@@ -291,8 +292,8 @@ func (a *asset) hit() (hit []byte, err error) {
 
 // summary returns the fields of a hit. It cuts each text to the given number of characters.
 func (a *asset) summary(most int) *asset {
-	text := func(text string) string { return begin(text, most) }
-	code := func(text string) string { return begin(text, min(most, maxCode)) }
+	text := func(text string) string { return codenames.Cut(text, most) }
+	code := func(text string) string { return codenames.Cut(text, min(most, maxCode)) }
 	s := &asset{
 		ID: a.ID, DateModified: client.Timestamp(code(string(a.DateModified))), AssetID: code(a.AssetID),
 		AssetType: code(a.AssetType), Status: a.Status, Date: code(a.Date), Title: text(a.Title),
@@ -339,20 +340,6 @@ func (a *asset) picture() string {
 func (i *item) number() (number float64, ok bool) {
 	number, err := strconv.ParseFloat(strings.Trim(string(i.Quantity), `"`), 64)
 	return number, err == nil && !math.IsInf(number, 0)
-}
-
-// begin returns the beginning of a text, with an ellipsis if the text is longer.
-func begin(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	n := 0
-	for i := range text {
-		if n++; n > most {
-			return text[:i] + "…"
-		}
-	}
-	return text
 }
 
 func (i *identifier) key() string { return assetfilter.OrganisationKey(i.Scheme, i.ID) }

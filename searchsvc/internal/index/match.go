@@ -25,6 +25,7 @@ const mostEndings = 64
 type asked struct {
 	phrases []phrase
 	isFixed bool   // the word must not be missing
+	isRange bool   // the word is one of a range, so it only has to stand in titles (plan.within)
 	exact   string // the word as the question spells it; "" if the search looks for other words instead
 }
 
@@ -32,6 +33,7 @@ type asked struct {
 type plan struct {
 	search.Query
 	reading search.Reading
+	within  search.Range // the range that the words have; zero: none
 	words   []asked
 	pairs   [][]string // for each pair of neighbouring words: the terms of the pair in pairField
 	filters []condition
@@ -41,12 +43,17 @@ type plan struct {
 // newPlan returns the plan of a question. If the reading has no words, it uses the words of the question's text.
 func newPlan(q search.Query, r search.Reading) plan {
 	p := plan{Query: q, reading: r}
+	if in, ok := q.Range(); ok {
+		p.within, p.Text = in, in.Rest
+	}
 	if len(r.Words) > 0 {
 		p.addReading(r)
 	} else {
-		words := ukrainian.Ask(q.Text)
+		words := ukrainian.Ask(p.Text)
+		rest := len(words)
+		words = append(words, ukrainian.Ask(p.within.Words)...)
 		for i, a := range words {
-			p.words = append(p.words, asked{phrases: phrasesOf(a), exact: a.Text})
+			p.words = append(p.words, asked{phrases: phrasesOf(a), exact: a.Text, isRange: i >= rest})
 			if i > 0 {
 				p.pairs = append(p.pairs, pairsOf(words[i-1].Keys, a.Keys))
 			}
@@ -114,10 +121,44 @@ func (p *part) match(ctx context.Context, q *plan) (match, error) {
 		m.words = append(m.words, set)
 	}
 	m.combine(q)
+	if err := m.within(ctx, q); err != nil {
+		return m, err
+	}
 	if err := m.addApart(ctx, q); err != nil {
 		return m, err
 	}
 	return m, m.filter(ctx, q, "")
+}
+
+// within keeps the assets in the range that the words of a question have. If the words are read as they are written, it
+// also keeps the assets whose titles have all of them.
+func (m *match) within(ctx context.Context, q *plan) error {
+	if q.within.Words == "" {
+		return nil
+	}
+	titled := match{part: m.part, found: roaring.New()}
+	if len(q.reading.Words) == 0 {
+		titled.found = nil
+		for _, w := range q.words {
+			set, err := m.meeting(w, titleField)
+			if err != nil {
+				return err
+			}
+			titled.and(set)
+		}
+	}
+	err := m.ranges(ctx, search.Filters{Quantity: q.within.Quantities})
+	m.found.Or(titled.found)
+	return err
+}
+
+// all returns the found assets. If no condition has been applied yet, these are all assets.
+func (m *match) all() *roaring.Bitmap {
+	if m.found == nil {
+		m.found = roaring.New()
+		m.found.AddRange(0, uint64(m.count))
+	}
+	return m.found
 }
 
 // addApart sets m.apart for each facet whose counts must ignore the filter by its own property (search.Query.Apart).
@@ -154,12 +195,8 @@ func (m *match) filter(ctx context.Context, q *plan, without search.FacetName) e
 		}
 		m.and(set)
 	}
-	if m.found == nil {
-		m.found = roaring.New()
-		m.found.AddRange(0, uint64(m.count))
-	}
 	if m.deleted != nil {
-		m.found.AndNot(m.deleted)
+		m.all().AndNot(m.deleted)
 	}
 	return m.ranges(ctx, q.Filters)
 }
@@ -197,6 +234,9 @@ const mayMiss = 5
 func (m *match) combine(q *plan) {
 	free := 0
 	for i, w := range q.words {
+		if w.isRange {
+			continue
+		}
 		if w.isFixed || !q.reading.Has(search.ByMissing) {
 			m.and(m.words[i])
 		} else {
@@ -206,11 +246,7 @@ func (m *match) combine(q *plan) {
 	if free == 0 {
 		return
 	}
-	all := m.found
-	if all == nil {
-		all = roaring.New()
-		all.AddRange(0, uint64(m.count))
-	}
+	all := m.all()
 	missing := make([]*roaring.Bitmap, 1+max(1, free/mayMiss)) // at index n: the assets that miss at most n words
 	for i := range missing {
 		missing[i] = all.Clone()
@@ -278,6 +314,7 @@ func (m *match) ranges(ctx context.Context, f search.Filters) error {
 			return err
 		}
 	}
+	m.all()
 	switch in := f.Quantity; {
 	case in.Unit != "":
 		amounts := in.Amounts()
@@ -291,7 +328,7 @@ func (m *match) ranges(ctx context.Context, f search.Filters) error {
 // keep removes the found assets for which the function `wanted` returns false.
 func (m *match) keep(ctx context.Context, wanted func(n uint32) bool) error {
 	kept := roaring.New()
-	err := each(ctx, m.found, func(numbers []uint32) {
+	err := each(ctx, m.all(), func(numbers []uint32) {
 		in := numbers[:0]
 		for _, n := range numbers {
 			if wanted(n) {

@@ -110,7 +110,7 @@ func TestNamesOfRecordsFollowTheRecords(t *testing.T) {
 		}
 		expect.OK(t, x.Apply(change))
 		expect.Equal(t, namesOf(t, x, "0412"), code+"=Склад", "%d others", others)
-		found, err := x.Suggest(t.Context(), "0412")
+		found, err := x.Suggest(t.Context(), search.Query{Text: "0412"})
 		if want := code + " Склад"; err != nil || len(found) != 1 || found[0] != want {
 			t.Errorf("%d others: got the suggestions %q, %v, want %s", others, found, err, want)
 		}
@@ -118,7 +118,7 @@ func TestNamesOfRecordsFollowTheRecords(t *testing.T) {
 		expect.OK(t, x.Apply(replica.Change{State: stateAt(1e15 + 1), Entries: []replica.Entry{renamed.entry(t,
 			1e15+1)}}))
 		expect.Equal(t, namesOf(t, x, "0412"), code+"=", "%d others: after a change", others)
-		if found, err = x.Suggest(t.Context(), "0412"); err != nil || len(found) != 1 || found[0] != code {
+		if found, err = x.Suggest(t.Context(), search.Query{Text: "0412"}); err != nil || len(found) != 1 || found[0] != code {
 			t.Errorf("%d others: got the suggestions %q, %v, want the code alone", others, found, err)
 		}
 	}
@@ -141,7 +141,9 @@ func TestNamesOfListsWin(t *testing.T) {
 		change.Entries = append(change.Entries, described{n, fmt.Sprint(n), "03111000-2", "Зерно", false}.entry(t, 1e15))
 	}
 	expect.OK(t, x.Apply(change))
-	for filter, want := range map[string]string{"0311": "03111000-2=Насіння/Seeds", "": "03=",
+	for filter, want := range map[string]string{"0311": "03111000-2=Насіння/Seeds",
+		"": "03=Сільськогосподарська, фермерська продукція, продукція рибальства, лісівництва та супутня продукція/" +
+			"Agricultural, farming, fishing, forestry and related products",
 		"031": "0311=Crops, products of market gardening and horticulture/Crops, products of market gardening and horticulture"} {
 		expect.Equal(t, namesOf(t, x, filter), want, "%s", filter)
 	}

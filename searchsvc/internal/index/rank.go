@@ -202,12 +202,14 @@ func (m *match) scores(ctx context.Context, q *plan) (scores []int64, free func(
 			return nil, nil, failed
 		}
 		add(titles, byTitle*q.weigh[w])
-		whole = roaring.And(whole, titles)
+		if !word.isRange {
+			whole = roaring.And(whole, titles)
+		}
 		if word.exact != "" {
 			m.addTerms(exactField, []string{word.exact}, byForm*q.weigh[w], add, &err)
 		}
 	}
-	if len(q.words) > 0 && !whole.IsEmpty() {
+	if q.Text != "" && !whole.IsEmpty() {
 		for _, terms := range q.pairs {
 			m.addTerms(pairField, terms, byPair, add, &err)
 		}

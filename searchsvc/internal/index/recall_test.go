@@ -253,13 +253,13 @@ func TestSuggestionsBeginAsTheQuestion(t *testing.T) {
 		"одес": "Одеська область", "авангард": "ФСТ «Авангард»",
 		"управління освіти рівн": "Управління освіти Рівненської міської ради", "ТОВ «Таврія-А": "ТОВ «Таврія-Агро»",
 	} {
-		got, err := x.Suggest(t.Context(), text)
+		got, err := x.Suggest(t.Context(), search.Query{Text: text})
 		if err != nil || !slices.Contains(got, want) || len(got) > search.MaxSuggestions {
 			t.Errorf("%q: got %q, %v; want %q among at most %d", text, got, err, want, search.MaxSuggestions)
 		}
 	}
 	for _, text := range []string{"", "е", "йцукен", "  ", "тов й"} {
-		if got, err := x.Suggest(t.Context(), text); err != nil || len(got) > 0 {
+		if got, err := x.Suggest(t.Context(), search.Query{Text: text}); err != nil || len(got) > 0 {
 			t.Errorf("%q: got %q, %v; want none", text, got, err)
 		}
 	}
@@ -281,7 +281,7 @@ func TestSuggestionsAreOfAssetsThatCanBeFound(t *testing.T) {
 	for text, want := range map[string][]string{
 		"канарк": nil, "синич": {"синичкознавство", "Музей «Синичкознавство»"}, "музей": {"Музей «Синичкознавство»"},
 	} {
-		got, err := x.Suggest(t.Context(), text)
+		got, err := x.Suggest(t.Context(), search.Query{Text: text})
 		if slices.Sort(got); err != nil || !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 			t.Errorf("%q: got %q, %v; want %q", text, got, err, want)
 		}

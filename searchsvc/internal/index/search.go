@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
@@ -22,19 +23,25 @@ const visitsAByte = 2
 // search answers a question from the view, on the goroutine of the caller, whose turn is for one processor. If the
 // question finds nothing as it is written, it tries other words.
 func (v *view) search(ctx context.Context, q search.Query, synonyms *meaning.Synonyms) (search.Result, error) {
+	return v.searchWith(ctx, q, synonyms, &vocabulary{view: v, left: mostWork})
+}
+
+// searchWith does what search does. It spends the work of the given vocabulary.
+func (v *view) searchWith(
+	ctx context.Context, q search.Query, synonyms *meaning.Synonyms, words *vocabulary,
+) (search.Result, error) {
 	var reading search.Reading
 	if q.After != nil {
 		reading = q.After.Reading
 	}
 	p := newPlan(q, reading)
-	result := search.Result{Position: v.position, Reading: reading}
+	result := search.Result{Position: v.position, Reading: reading, Range: p.within}
 	matches, total, err := v.match(ctx, &p)
 	if err != nil {
 		return search.Result{}, orLate(err)
 	}
-	if total == 0 && q.Text != "" && !q.Exact && q.After == nil {
-		words := &vocabulary{view: v, left: mostWork}
-		err := v.again(ctx, &p, &matches, &total, synonyms, words)
+	if total == 0 && p.Text != "" && !q.Exact && q.After == nil {
+		err := v.again(ctx, q, &p, &matches, &total, synonyms, words)
 		result.Work = words.work
 		if err != nil {
 			return search.Result{Work: result.Work}, orLate(err)
@@ -42,10 +49,14 @@ func (v *view) search(ctx context.Context, q search.Query, synonyms *meaning.Syn
 		result.Reading = p.reading
 	}
 	result.Work += total * int64(1+len(q.Facets)) / visitsAByte
-	if total == 0 && q.Text != "" {
-		result.NotFound = v.notFound(q.Text)
+	if total == 0 && p.Text != "" {
+		result.NotFound = v.notFound(p.Text)
 	}
-	result.Total = total
+	if result.Total = total; total == 0 && q.Others {
+		if result.Others, err = v.others(ctx, q, synonyms, words); err != nil {
+			return result, orLate(err)
+		}
+	}
 	if result.Facets, err = v.facets(ctx, &p, matches); err == nil {
 		err = v.page(ctx, &p, matches, &result)
 	}
@@ -67,10 +78,11 @@ func (v *view) match(ctx context.Context, p *plan) (matches []match, total int64
 // The method `again` is for a plan that finds nothing: it tries other words. The first try that finds something
 // replaces the plan and its result.
 func (v *view) again(
-	ctx context.Context, p *plan, matches *[]match, total *int64, synonyms *meaning.Synonyms, words *vocabulary,
+	ctx context.Context, q search.Query, p *plan, matches *[]match, total *int64, synonyms *meaning.Synonyms,
+	words *vocabulary,
 ) error {
 	last, _, err := meaning.Read(p.Text, synonyms, words, func(r search.Reading) (bool, error) {
-		tried := newPlan(p.Query, r)
+		tried := newPlan(q, r)
 		if !words.spend(v.cost(&tried)) {
 			return false, nil
 		}
@@ -84,6 +96,39 @@ func (v *view) again(
 		p.reading = last
 	}
 	return errors.Join(err, words.err)
+}
+
+// mostOthers is the largest number of words that v.others leaves out, one at a time.
+const mostOthers = 6
+
+// others returns other questions that find something: the same one, if it was exact, and this question without one of
+// its words. It spends the work that is left of the question's second tries.
+func (v *view) others(
+	ctx context.Context, q search.Query, synonyms *meaning.Synonyms, words *vocabulary,
+) (all []search.Query, err error) {
+	q.After, q.Others = nil, false
+	if q.Exact {
+		free := q
+		free.Exact = false
+		if found, err := v.searchWith(ctx, free, synonyms, words); err != nil {
+			return nil, err
+		} else if found.Total > 0 {
+			all = append(all, free)
+		}
+	}
+	texts := strings.Fields(q.Text)
+	for i := range min(len(texts), mostOthers) {
+		without := q
+		without.Text = strings.Join(slices.Delete(slices.Clone(texts), i, i+1), " ")
+		p, isGood := newPlan(without, search.Reading{}), false
+		if isGood, err = v.finds(ctx, &p, words); err != nil {
+			break
+		}
+		if isGood && without.Text != "" {
+			all = append(all, without)
+		}
+	}
+	return all, err
 }
 
 // notFound returns those words of a question that no asset has.

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	index "github.com/blevesearch/bleve_index_api"
+	"github.com/RoaringBitmap/roaring/v2"
 
+	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/ukrainian"
@@ -17,84 +18,113 @@ import (
 // Limits of one list of suggestions.
 const (
 	leastAsked = 2  // least letters of the last word
-	mostBegun  = 64 // maximum number of words of titles that are read, and of values of a property
+	mostBegun  = 64 // terms of a field that are kept in a segment
 	nameWords  = 12 // words of a name that are compared with a question
-	fromWords  = 4  // first words of a name with which a suggestion may begin
+	fromWords  = 4  // first words of a name with which a suggestion may begin, and last words that may begin a place
+
+	suggestWork = mostWork / 12 // the largest work of one list
 )
 
 // suggestion is a text, and the number of assets that have it.
 type suggestion struct {
 	text  string
 	count uint64
+	word  string // the last word of the text, if it comes from a title
 }
 
-// Suggest returns texts that continue the last word of a question, the most frequent first: words of titles,
-// names of regions and localities, codes with their names, and names of custodians. It counts only assets that
-// can be found.
-func (x *Index) Suggest(_ context.Context, text string) (all []string, err error) {
+// Suggest returns texts that continue the last words of a question, the most frequent first: words of titles,
+// names of regions and localities, codes with their names, and names of custodians. Each text finds an asset that meets
+// the filters, without second tries. Forms of one word are one suggestion. If nothing continues the question, Suggest
+// reads it in the other layout of the keyboard.
+func (x *Index) Suggest(ctx context.Context, q search.Query) (all []string, err error) {
 	v := x.acquire()
 	if v == nil {
 		return nil, nil
 	}
 	defer v.release()
-	found, err := v.completions(text)
-	if err != nil {
-		return nil, err
+	words := &vocabulary{view: v, left: suggestWork}
+	for _, q.Text = range meaning.Layouts(q.Text) {
+		if all, err = v.suggest(ctx, q, words); len(all) > 0 || err != nil {
+			break
+		}
 	}
+	return all, orLate(cmp.Or(err, words.err))
+}
+
+// suggest returns the suggestions for a question, which is read in one layout.
+func (v *view) suggest(ctx context.Context, q search.Query, words *vocabulary) (all []string, err error) {
+	found, err := v.completions(ctx, q, words)
 	slices.SortFunc(found, func(a, b suggestion) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.text, b.text))
 	})
+	var forms []string // keys of the words that are suggested
 	for _, s := range found {
-		if s.count > 0 && !slices.Contains(all, s.text) && len(all) < search.MaxSuggestions {
-			all = append(all, s.text)
+		keys := slices.Concat(ukrainian.Words(s.word)...)
+		isForm := slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(forms, key) })
+		if err != nil || len(all) == search.MaxSuggestions || isForm || slices.Contains(all, s.text) {
+			continue
+		}
+		q.Text = s.text
+		p, isGood := newPlan(q, search.Reading{}), false
+		if isGood, err = v.finds(ctx, &p, words); isGood {
+			all, forms = append(all, s.text), append(forms, keys...)
 		}
 	}
-	return all, nil
+	return all, err
+}
+
+// finds reports whether a plan finds an asset. It finds nothing if too little work is left.
+func (v *view) finds(ctx context.Context, p *plan, words *vocabulary) (bool, error) {
+	for i := range v.parts {
+		if !words.spend(v.cost(p) / int64(len(v.parts))) {
+			break
+		}
+		if m, err := v.parts[i].match(ctx, p); err != nil || !m.found.IsEmpty() {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // completions returns all texts that may be suggested, in no particular order.
-func (v *view) completions(text string) (found []suggestion, err error) {
-	add := func(field, beginning string, write func(term string) string) {
-		if err != nil || utf8.RuneCountInString(beginning) < leastAsked {
+func (v *view) completions(ctx context.Context, q search.Query, words *vocabulary) (found []suggestion, err error) {
+	text := q.Text
+	add := func(at int, field, beginning string, write func(term string) string) {
+		if err != nil || utf8.RuneCountInString(beginning) < leastAsked || len(words.begins(field, beginning, 1)) == 0 {
 			return
 		}
-		terms, failed := v.begun(field, beginning)
-		err = failed
-		for _, s := range terms {
-			found = append(found, suggestion{write(s.text), s.count})
+		q.Text = text[:at]
+		p := newPlan(q, search.Reading{})
+		if !words.spend(v.cost(&p)) {
+			return
+		}
+		within, _, failed := v.match(ctx, &p)
+		if err = failed; err == nil {
+			err = words.begun(&found, within, field, beginning, func(term string) string { return text[:at] + write(term) })
 		}
 	}
-	before, last := splitLast(text)
-	add(exactField, last, func(term string) string { return before + term })
-	add(custodianField, normalForm(text), nameIn)
-	if before == "" {
+	add(0, custodianField, normalForm(text), nameIn)
+	last := strings.LastIndexByte(text, ' ') + 1
+	for at, n := last, 0; n < fromWords; n++ { // a name of a place may have several words
 		for _, name := range []search.FacetName{search.ByRegion, search.ByLocality} {
-			add(search.PropertyOf(name).Names, last, nameIn)
+			add(at, search.PropertyOf(name).Names, normalForm(text[at:]), nameIn)
 		}
-		property := search.PropertyOf(search.ByClassification)
-		if utf8.RuneCountInString(last) < leastAsked {
-			return found, err
-		}
-		add(property.Field, assetfilter.WholeCode+last, func(term string) string {
+		at = strings.LastIndexByte(text[:max(at-1, 0)], ' ') + 1
+	}
+	asked := ukrainian.Ask(text[last:])
+	if len(asked) != 1 || utf8.RuneCountInString(asked[0].Text) < leastAsked {
+		return found, err
+	}
+	if property := search.PropertyOf(search.ByClassification); last == 0 {
+		add(0, property.Field, assetfilter.WholeCode+asked[0].Text, func(term string) string {
 			code := strings.TrimPrefix(term, assetfilter.WholeCode)
 			name, failed := v.saidName(property.Names, code) // searches do not find the names in the operator's lists
 			err = cmp.Or(err, failed)
 			return strings.TrimSpace(code + " " + name)
 		})
 	}
+	add(last, exactField, asked[0].Text, func(term string) string { return term })
 	return found, err
-}
-
-// splitLast splits a question before its last word. It returns the text before the last word, and the normal form of
-// the last word.
-func splitLast(text string) (before, last string) {
-	text = strings.TrimLeft(text, " ")
-	at := strings.LastIndexByte(text, ' ') + 1
-	asked := ukrainian.Ask(text[at:])
-	if len(asked) != 1 {
-		return "", ""
-	}
-	return text[:at], asked[0].Text
 }
 
 // nameTerms returns the terms from which suggestions take a name. Each term begins with the normal form of the name,
@@ -129,47 +159,42 @@ func nameIn(term string) string {
 	return name
 }
 
-// begun returns terms of a field that begin with a text. For each term, it also returns the number of assets that
-// have the term.
-func (v *view) begun(field, beginning string) (all []suggestion, err error) {
+// begun adds the texts of a field's terms that begin with a text, and that assets of the given matches have. Each
+// segment gets an equal share of the work that is left.
+func (v *vocabulary) begun(
+	found *[]suggestion, within []match, field, beginning string, write func(term string) string,
+) error {
 	from, until := beginningOf(cut(beginning, maxTerm))
-	for i := range v.parts {
-		r, err := newReader(v.parts[i].segment, field)
-		if err != nil {
-			return nil, err
-		}
-		terms := r.dictionary.AutomatonIterator(anything{}, from, until)
-		for range mostBegun {
+	first := len(*found)
+	for i, r := range v.readers(field) {
+		terms, kept := r.dictionary.AutomatonIterator(anything{}, from, until), 0
+		for least := v.left - v.left/int64(len(within)-i); kept < mostBegun && v.left > least; {
 			entry, err := terms.Next()
-			if err != nil {
-				return nil, err
-			}
-			if entry == nil {
+			if err != nil || entry == nil || !v.spend(lookupWork+int64(entry.Count)/assetsAMove) {
+				v.err = cmp.Or(v.err, err)
 				break
 			}
-			at := slices.IndexFunc(all, func(s suggestion) bool { return s.text == entry.Term })
-			if at < 0 {
-				at = len(all)
-				all = append(all, suggestion{text: entry.Term})
-			}
-			count, err := v.parts[i].living(r, entry)
+			having, err := r.postings(entry.Term)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			all[at].count += count
+			living := roaring.New()
+			having.addTo(living)
+			count := living.AndCardinality(within[i].found)
+			if count == 0 {
+				continue
+			}
+			kept++
+			s := suggestion{text: write(entry.Term), count: count}
+			if field == exactField {
+				s.word = entry.Term
+			}
+			if at := slices.IndexFunc((*found)[first:], func(f suggestion) bool { return f.text == s.text }); at >= 0 {
+				(*found)[first+at].count += count
+			} else {
+				*found = append(*found, s)
+			}
 		}
 	}
-	return all, nil
-}
-
-// living returns how many assets of the segment have a term. Assets that are not in the view do not count.
-func (p *part) living(r *reader, entry *index.DictEntry) (uint64, error) {
-	if p.deleted == nil || p.deleted.IsEmpty() {
-		return entry.Count, nil
-	}
-	list, err := r.dictionary.PostingsList([]byte(entry.Term), p.deleted, nil)
-	if err != nil {
-		return 0, err
-	}
-	return list.Count(), nil
+	return v.err
 }

@@ -207,19 +207,11 @@ func (q *question) reading() search.Reading {
 	r := search.Reading{Steps: q.steps}
 	for _, w := range q.words {
 		w.Fixed = w.isFixed || w.isName
-		w.Text, w.Said = shorten(w.Text), shorten(w.Said)
+		w.Text, w.Said = ukrainian.Cut(w.Text, search.MaxPhrase), ukrainian.Cut(w.Said, search.MaxPhrase)
 		r.Words = append(r.Words, w.Word)
 		r.Unknown = r.Unknown || !w.Out && !w.isKnown
 	}
 	return r
-}
-
-// shorten cuts a text to the length that a word of a reading may have (search.MaxPhrase).
-func shorten(text string) string {
-	if letters := []rune(text); len(letters) > search.MaxPhrase {
-		return string(letters[:search.MaxPhrase])
-	}
-	return text
 }
 
 // The method `each` calls the function `try` for the words that no asset has and that may still change. If the

@@ -1,6 +1,7 @@
 package meaning
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -43,6 +44,16 @@ func otherLayout(text string) string {
 		letters[i] = other
 	}
 	return string(letters)
+}
+
+// Layouts returns a text as it is, with its last word in the other layout of the keyboard, and with all words in it.
+func Layouts(text string) []string {
+	words := strings.Split(text, " ")
+	for i, w := range words {
+		words[i] = cmp.Or(otherLayout(w), w)
+	}
+	last := strings.LastIndexByte(text, ' ') + 1
+	return slices.Compact([]string{text, text[:last] + words[len(words)-1], strings.Join(words, " ")})
 }
 
 // mostSpellings is the largest number of spellings of one word that are tried.

@@ -8,5 +8,8 @@ func Params() []string {
 	return append(all, sortParam, limitParam, afterParam, facetsParam, facetLimitParam)
 }
 
+// OfSuggestions has the parameters of suggestions: the text and the filters of a search.
+var OfSuggestions = query.Params{Names: append(FilterParams(), textParam), Lists: FilterParams()}
+
 // OfAPI has the parameters of a search as programs send them.
 var OfAPI = query.Params{Names: Params(), Lists: append(FilterParams(), facetsParam)}

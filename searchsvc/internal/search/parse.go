@@ -93,7 +93,7 @@ func (p *parser) text() string {
 	switch {
 	case utf8.RuneCountInString(text) > MaxText:
 		p.fault(textParam, "The text may have %d characters.", MaxText)
-	case ukrainian.Count(text) > MaxWords: // words are counted as in the index: one character may be several words
+	case len(ukrainian.Ask(text)) > MaxWords: // words are counted as in the index: one character may be several words
 		p.fault(textParam, "The text may have %d words.", MaxWords)
 	default:
 		return text
@@ -227,7 +227,7 @@ func (p *parser) after(sort Sort) *Cursor {
 }
 
 func join[T ~string](names []T) string {
-	return strings.Join(texts(names), ", ")
+	return strings.Join(Texts(names), ", ")
 }
 
 // Values returns the parameters from which Parse returns the same question. It leaves out parameters that have

@@ -73,7 +73,8 @@ func FilterParams() []string {
 		quantityFromParam, quantityToParam, quantityUnitParam)
 }
 
-func texts[T ~string](values []T) []string {
+// Texts returns values as texts.
+func Texts[T ~string](values []T) []string {
 	var all []string
 	for _, v := range values {
 		all = append(all, string(v))

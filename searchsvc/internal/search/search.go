@@ -50,6 +50,8 @@ type Query struct {
 	Apart bool
 	// If Sums is set, the answer also has the area and the number of pieces of each value of ByClassification.
 	Sums bool
+	// If Others is set, an answer that finds nothing has other questions that find something.
+	Others bool
 	// FacetLimit is the number of values of each facet. 0: DefaultFacetLimit.
 	FacetLimit int
 }
@@ -72,8 +74,9 @@ type Times struct {
 // Quantities is a range of quantities. At least one item of an asset must be in it. A nil pointer means that
 // this side has no limit. Numbers are compared as 64-bit floats.
 type Quantities struct {
-	From, To *float64 // inclusive
-	Unit     Unit     // items in other units of the same measure are converted; "": any unit
+	From *float64 `json:"quantity_from,omitempty"` // inclusive, as To is
+	To   *float64 `json:"quantity_to,omitempty"`
+	Unit Unit     `json:"quantity_unit"` // items in other units of the same measure are converted; "": any unit
 }
 
 // Sort is an order of hits.
@@ -113,7 +116,7 @@ var Sorts = []Sort{ByRelevance, NewestFirst, OldestFirst, LatestPublished, First
 // Limits of a question (docs/contract.md, "Search").
 const (
 	MaxText           = 600 // characters of Text
-	MaxWords          = 64  // words of Text, counted by ukrainian.Count; more words are a fault
+	MaxWords          = 64  // words of Text, counted by ukrainian.Ask; more words are a fault
 	DefaultLimit      = 20
 	MaxLimit          = 100
 	MaxFacets         = 5
@@ -135,7 +138,9 @@ type Result struct {
 	Prev     *Cursor         // the page before; nil: this is the first page
 	Next     *Cursor         // the next page; nil: this is the last page
 	Reading  Reading         // how Query.Text was read; zero: as it is written
+	Range    Range           // the range that Query.Text has in words; zero: none
 	NotFound []string        // words that no asset has; set only if nothing is found
+	Others   []Query         // other questions that find something (Query.Others)
 	Work     int64           // what the search cost, in bytes as httpserver.CountWork counts them; set after errors too
 }
 

@@ -25,8 +25,7 @@ type Definition struct {
 	NameEn string `json:"name_en,omitempty"`
 }
 
-// Dictionaries returns all lists of values for which pages have names, sorted by id, and then the lists of the
-// operator.
+// Dictionaries returns all lists of values for which pages have names, sorted by id, and then the names of codes.
 func Dictionaries(names codenames.Lists) (all []Dictionary) {
 	values := map[string][]Definition{}
 	for key, t := range words {

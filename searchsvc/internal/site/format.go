@@ -9,6 +9,7 @@ import (
 	_ "time/tzdata" // a container image may have no files with time zones
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 )
 
 // kyiv is the time zone of all times on pages.
@@ -141,13 +142,4 @@ func lasted(l Lang, d time.Duration) string {
 }
 
 // shorten returns at most the given number of characters of a text. An ellipsis stands for the rest.
-func shorten(text string, most int) string {
-	count := 0
-	for at := range text {
-		if count == most {
-			return strings.TrimSpace(text[:at]) + "…"
-		}
-		count++
-	}
-	return text
-}
+func shorten(text string, most int) string { return codenames.Cut(text, most) }

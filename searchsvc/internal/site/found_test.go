@@ -77,9 +77,13 @@ func TestFoundWordsAreMarked(t *testing.T) {
 
 // TestThePageAsksForSuggestions checks that the page has everything that the script for suggestions needs.
 func TestThePageAsksForSuggestions(t *testing.T) {
-	for _, path := range []string{"/uk/", "/en/?q=x", "/uk/?status=draft"} {
+	for path, want := range map[string]string{
+		"/uk/": "?q=", "/en/?q=x": "?q=", "/uk/?status=draft": "?q=", "/uk/?exact=x": "?q=",
+		"/uk/?q=x&status=active&quantity_from=5&published_from=2026-11-02&sort=area&limit=50": "?published_from=2026-11-01T22%3A00%3A00Z" +
+			"&amp;quantity_from=5&amp;status=active&amp;q=",
+	} {
 		_, body := get(t, newSite(t, newRegistry(whole), newFound()), path)
-		mustHave(t, body, ` list="suggested"`, `<datalist id="suggested" data-from="/api/2.5/search/suggest?q="></datalist>`,
+		mustHave(t, body, ` list="suggested"`, `<datalist id="suggested" data-from="/api/2.5/search/suggest`+want+`"></datalist>`,
 			"/suggest.js\" defer></script>")
 	}
 }
@@ -115,5 +119,29 @@ func TestAHitNamesACityOnce(t *testing.T) {
 		})
 		_, body := get(t, newSite(t, newRegistry(whole), f), "/uk/")
 		mustHave(t, body, `<bdi>`+c.want+`</bdi>`)
+	}
+}
+
+// TestARangeInWordsIsShown shows how the words of a range were read, and leads to the search for the words as words.
+func TestARangeInWordsIsShown(t *testing.T) {
+	const text = "склад від 1500 м2 до 2,5 га"
+	in, ok := (search.Query{Text: text}).Range()
+	if !ok {
+		t.Fatalf("%q: got no range", text)
+	}
+	f := newFound()
+	f.result.Range = in
+	for lang, want := range map[string]string{
+		"uk": "<bdi>Площа від 1\u00a0500 до 25\u00a0000\u00a0м².</bdi>", "en": "<bdi>Area from 1,500 to 25,000\u00a0m².</bdi>",
+	} {
+		_, body := get(t, newSite(t, newRegistry(whole), f), "/"+lang+"/?q="+url.QueryEscape(text))
+		body = html.UnescapeString(body)
+		link := `href="/` + lang + `/?exact=1&q=` + url.QueryEscape(text) + `"`
+		if !strings.Contains(body, want) || !strings.Contains(body, link) {
+			t.Errorf("%s: got a page without %q or without the link %s", lang, want, link)
+		}
+		if unwanted := "Nothing for"; strings.Contains(body, unwanted) {
+			t.Errorf("%s: got %q, want only the range", lang, unwanted)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"html"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"asset-registry/searchsvc/internal/codenames"
@@ -53,6 +54,22 @@ func TestPagesHaveNamesOfCodes(t *testing.T) {
 	}
 	_, body := get(t, s, "/uk/assets/"+id)
 	mustLack(t, body, "— Меблі") // the record already has this name
+}
+
+// TestCodesWithoutANameComeLast checks how a facet and the statistics show codes that have no name.
+func TestCodesWithoutANameComeLast(t *testing.T) {
+	f := newFound()
+	f.result.Facets[2] = search.Facet{Name: search.ByClassification, Values: []search.Count{
+		{Value: "08150000-2", Count: 9}, {Value: "04", Name: "Нерухоме майно", Count: 2}}}
+	for path, want := range map[string]string{
+		"/uk/": "Код 08150000-2, без назви", "/en/": "Code 08150000-2, no name", "/uk/statistics": "Код 08150000-2, без назви",
+	} {
+		_, body := get(t, newSite(t, newRegistry(whole), f), path)
+		named, nameless := strings.Index(body, "04 Нерухоме майно"), strings.Index(body, want)
+		if named < 0 || nameless < named {
+			t.Errorf("%s: got the named code at %d and %q at %d, want it after the named one", path, named, want, nameless)
+		}
+	}
 }
 
 func TestOtherNamesMakeOtherPages(t *testing.T) {

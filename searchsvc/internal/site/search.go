@@ -32,8 +32,11 @@ func facetsOf() (all []search.FacetName) {
 	return all
 }
 
-// suggestions is the path of suggestions in the API. The script appends the text to it.
-const suggestions = "/api/" + routes.Current + routes.Suggest + "?q="
+// suggestions returns the path of suggestions for filters in the API. The script appends the text to it.
+func suggestions(f search.Filters) string {
+	filters := search.Query{Filters: f, Limit: search.DefaultLimit}.Values().Encode()
+	return "/api/" + routes.Current + routes.Suggest + "?" + strings.TrimPrefix(filters+"&q=", "&")
+}
 
 // searchScripts show suggestions while somebody types a question.
 var searchScripts = []string{"suggest.js"}
@@ -42,7 +45,7 @@ var searchScripts = []string{"suggest.js"}
 type foundPage struct {
 	Query   search.Query
 	Sent    url.Values // values that the form shows
-	Suggest string     // path of suggestions, to which the script appends the text
+	Suggest string     // path of suggestions for the filters, to which the script appends the text
 	Faults  []string   // what is wrong with the parameters
 	Total   int64
 	Hits    []hit
@@ -71,6 +74,7 @@ type foundPage struct {
 // reading has the words with which the index was searched, if they are not the words of the question.
 type reading struct {
 	Used, LeftOut string
+	Range         string // the range that the words of the question have
 	IsPartial     bool   // assets may lack one of the words
 	IsStopped     bool   // the search for other words cost too much
 	Insist        string // path of the search for exactly the words of the question
@@ -131,7 +135,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 		return s.showFaults(w, r, sent, f)
 	}
 	q.Filters = tidied(q.Filters)
-	q.Facets, q.Apart, q.FacetLimit, q.Limit = facetsOf(), true, mostShown, rows
+	q.Facets, q.Apart, q.Others, q.FacetLimit, q.Limit = facetsOf(), true, true, mostShown, rows
 	if slices.Contains(q.Facets, more) {
 		q.FacetLimit = search.MaxFacetLimit
 	}
@@ -168,7 +172,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 
 // showFaults shows the search form again, and names the parameters with a faulty value.
 func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *fault.Error) error {
-	p := foundPage{Sent: sent, Sorts: sorts(r.lang, search.Query{}), Suggest: suggestions}
+	p := foundPage{Sent: sent, Sorts: sorts(r.lang, search.Query{}), Suggest: suggestions(search.Filters{})}
 	for _, d := range f.Details {
 		p.Faults = append(p.Faults, faultText(r.lang, d.Name))
 	}
@@ -267,11 +271,11 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 ) foundPage {
 	plain := plainQuery(q)
 	p := foundPage{
-		Query: q, Sent: plain.Values(), Total: found.Total, Suggest: suggestions,
+		Query: q, Sent: plain.Values(), Total: found.Total, Suggest: suggestions(q.Filters),
 		Sorts: sorts(l, q), Units: unitsOf(l, q), Rows: rowsOf(q),
 	}
 	root := "/" + string(l) + "/"
-	words, back := newFoundWords(q.Text, found.Reading), backFrom(plain)
+	words, back := newFoundWords(cmp.Or(found.Range.Rest, q.Text), found.Reading), backFrom(plain)
 	for _, h := range found.Hits {
 		if a, err := h.Decode(); err == nil { // err is always nil, because the index itself has encoded the asset
 			shown := newHit(l, names, a)
@@ -290,10 +294,10 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 	}
 	p.Active = chips(l, "/", plain, found.Facets)
 	p.IsBegun = q.Text != "" || len(p.Active) > 0
-	p.Read = newReading(root, plain, found.Reading)
+	p.Read = newReading(l, root, plain, found)
 	if found.Total == 0 {
 		p.Missing = quoted(found.NotFound)
-		p.Tries = tries(l, root, plain)
+		p.Tries = tries(l, root, q, found.Others)
 	}
 	p.Clear = root + queryOf(search.Query{Text: q.Text, Limit: q.Limit})
 	at := func(c *search.Cursor) string {
@@ -329,17 +333,33 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 }
 
 // newReading says how a question was read. It returns the zero value if the question was read as it is written.
-func newReading(root string, q search.Query, r search.Reading) reading {
-	if !r.IsAnother() {
-		return reading{}
-	}
-	if r.Has(search.Stopped) {
-		return reading{IsStopped: true}
-	}
+func newReading(l Lang, root string, q search.Query, found search.Result) (said reading) {
 	q.After, q.Exact = nil, true
-	return reading{
-		Used: quoted(r.Used()), LeftOut: quoted(r.LeftOut()), IsPartial: r.Has(search.ByMissing), Insist: root + queryOf(q),
+	if in := found.Range; in.Words != "" {
+		said.Range, said.Insist = areaText(l, in), root+queryOf(q)
 	}
+	switch r := found.Reading; {
+	case r.Has(search.Stopped):
+		said.IsStopped = true
+	case r.IsAnother():
+		said.Used, said.LeftOut, said.IsPartial = quoted(r.Used()), quoted(r.LeftOut()), r.Has(search.ByMissing)
+		said.Insist = root + queryOf(q)
+	}
+	return said
+}
+
+// areaText says a range of areas for people: "площа до 500 м²".
+func areaText(l Lang, in search.Range) string {
+	said := texts["search.read.area"].in(l)
+	for _, bound := range []struct {
+		text string
+		at   *float64
+	}{{"search.from", in.From}, {"search.to", in.To}} {
+		if bound.at != nil {
+			said += " " + texts[bound.text].in(l) + " " + decimal(l, strconv.FormatFloat(*bound.at, 'f', -1, 64))
+		}
+	}
+	return said + "\u00a0" + texts["unit."+string(in.Unit)].in(l)
 }
 
 // quoted returns words, each in quotation marks.
@@ -358,26 +378,18 @@ const mostExported = 10_000
 // queries, so that it stays small although it has many filters.
 const mostExportQuery = 300
 
-const mostTries = 6 // maximum number of links to other searches, if a search found nothing
-
-// tries returns searches that people may try after a search that finds nothing. If the question forbids second tries
-// (docs/search.md, "Second tries"), the first of these searches permits them. Each other search leaves out one word
-// of the question.
-func tries(l Lang, root string, q search.Query) (all []link) {
-	q.After = nil
-	if q.Exact {
-		freely := q
-		freely.Exact = false
-		all = append(all, link{repeated(root, queryOf(freely)), texts["search.freely"].in(l)})
-	}
-	if words := strings.Fields(q.Text); len(words) > 1 {
-		for i := range min(len(words), mostTries) {
-			without := q
-			without.Text = strings.Join(slices.Delete(slices.Clone(words), i, i+1), " ")
-			all = append(all, link{repeated(root, queryOf(without)), without.Text})
+// tries returns links to other searches, which find something.
+func tries(l Lang, root string, q search.Query, others []search.Query) (all []link) {
+	for _, other := range others {
+		says := other.Text
+		if other.Exact != q.Exact {
+			says = texts["search.freely"].in(l)
+		}
+		if path := repeated(root, queryOf(plainQuery(other))); path != "" {
+			all = append(all, link{path, says})
 		}
 	}
-	return slices.DeleteFunc(all, func(to link) bool { return to.Path == "" })
+	return all
 }
 
 // newHit returns a found asset for a list.
@@ -422,6 +434,7 @@ func joined(mark string, all ...string) string {
 // newFilter returns a facet for the page. The chosen values that f.Values does not have come first.
 func newFilter(l Lang, q search.Query, f search.Facet, more search.FacetName) filter {
 	name := string(f.Name)
+	f.Values = namelessLast(f)
 	to := filter{Name: name, More: f.More, IsWhole: f.Name == more}
 	if to.Typed = isTyped(f.Name); to.Typed && f.Name != more && len(f.Values) > firstShown {
 		f.Values, to.More = f.Values[:firstShown], true
@@ -447,6 +460,13 @@ func newFilter(l Lang, q search.Query, f search.Facet, more search.FacetName) fi
 	}
 	to.Active = len(chosen)
 	return to
+}
+
+// namelessLast returns the values of a facet. Codes without a name come last.
+func namelessLast(f search.Facet) []search.Count {
+	isNamed := func(c search.Count) bool { return f.Name != search.ByClassification || c.Name != "" }
+	named := slices.DeleteFunc(slices.Clone(f.Values), func(c search.Count) bool { return !isNamed(c) })
+	return append(named, slices.DeleteFunc(slices.Clone(f.Values), isNamed)...)
 }
 
 // isTyped reports whether a facet may have more values than a page can show, so that people type a value. The page
@@ -475,8 +495,10 @@ func valueName(l Lang, name search.FacetName, c search.Count) string {
 		return word(l, "assetType", c.Value)
 	case name == search.ByMonth || name == search.ByKyivMonth:
 		return month(l, c.Value)
+	case name == search.ByClassification && nameIn(l, c) == "":
+		return fmt.Sprintf(texts["search.nameless"].in(l), c.Value)
 	case name == search.ByClassification:
-		return joined(" ", c.Value, nameIn(l, c))
+		return c.Value + " " + nameIn(l, c)
 	case name == "quantity_unit":
 		return texts["unit."+c.Value].in(l)
 	case c.Name != "":

@@ -524,12 +524,16 @@ func TestAPageSaysHowItReadTheWords(t *testing.T) {
 			t.Errorf("got no %q on the page, want it there", want)
 		}
 	}
-	f.result = search.Result{NotFound: []string{"йцукен"}, Position: f.result.Position}
-	_, body = get(t, s, "/uk/?q=йцукен+гараж")
-	for _, want := range []string{"Жоден актив не має слів: «йцукен».", `>гараж</a>`} {
+	f.result = search.Result{NotFound: []string{"йцукен"}, Position: f.result.Position,
+		Others: []search.Query{{Text: "йцукен гараж"}, {Text: "гараж", Exact: true}}}
+	_, body = get(t, s, "/uk/?q=йцукен+гараж&exact=1")
+	for _, want := range []string{"Жоден актив не має слів: «йцукен».", `>Шукати й близькі слова</a>`, `>гараж</a>`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("got no %q on the page of no hits, want it there", want)
 		}
+	}
+	if others := f.queries(); !others[len(others)-1].Others || strings.Contains(body, ">йцукен</a>") {
+		t.Error("got a page that did not ask for other questions, or has one that finds nothing")
 	}
 	_, body = get(t, s, "/uk/?q=гараж")
 	if strings.Contains(body, `value="relevance"`) {

@@ -147,6 +147,7 @@ const statisticsPath = "/statistics"
 // page may show.
 func newBars(l Lang, q search.Query, f search.Facet, whole search.FacetName) bars {
 	chart := bars{Name: string(f.Name), More: f.More}
+	f.Values = namelessLast(f)
 	most := firstShown
 	switch f.Name {
 	case whole:

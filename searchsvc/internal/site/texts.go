@@ -72,6 +72,7 @@ var texts = withFilters(map[string]text{
 	"search.read.partial": {"Одного слова може бракувати.", "One word may be missing."},
 	"search.read.stopped": {"Схожі слова шукали не до кінця: їх забагато. Візьміть менше слів.",
 		"The search for similar words ended early: there are too many. Use fewer words."},
+	"search.read.area":   {"Площа", "Area"},
 	"search.read.insist": {"Шукати саме так", "Search for exactly this"},
 
 	"search.unknown":         {"Сторінка не знає параметра %s.", "The page does not know the parameter %s."},
@@ -107,6 +108,7 @@ var texts = withFilters(map[string]text{
 	"search.custodian":           {"Балансоутримувач", "Custodian"},
 	"search.from":                {"від", "from"},
 	"search.to":                  {"до", "to"},
+	"search.nameless":            {"Код %s, без назви", "Code %s, no name"},
 	"search.chosen":              {"обрано", "chosen"},
 
 	"filter.q":              {"Слова", "Words"},
