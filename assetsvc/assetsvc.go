@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -127,18 +126,12 @@ func (c Config) Validate() error {
 		c.validateStore(),
 		errs.In(c.Secrets.Check(), "the registry's secret"),
 		c.validateFiles(),
-		errs.If(slices.Contains(c.AssetTypes, ""), "an asset type is empty"),
 		errs.If(c.Changing != nil && (badKind == nil && !k.announces || c.Mirror != nil),
 			"writes are announced only of a store in a file that is no mirror's"),
-		badHide,
-		errs.If(c.MaxBody < 0, "the body limit is negative"),
-		errs.If(c.Memory < 0, "the memory is negative"),
-		errs.If(c.Timeout < 0, "the time-out is negative"),
-		errs.If(c.StoreTimeout < 0 || c.StoreLease < 0, "the store's time-out or lease is negative"),
+		errs.In(badHide, "--hide"),
 		checkLog(c.LogKeys, c.LogPolicy),
-		c.Snapshot.validate(),
 		errs.If(c.Log == nil, "the log is missing"),
-		badLists,
+		errs.In(badLists, "--code-lists"),
 	)
 }
 
@@ -147,8 +140,8 @@ func (c Config) validateFiles() error {
 	if len(c.FilesURLs) == 0 {
 		return nil
 	}
-	return errors.Join(errs.In(upstream.Check(c.FilesURLs), "file service"),
-		errs.If(c.BaseURL == "", "with a file service, the base URL must be set"))
+	return errors.Join(errs.In(upstream.Check(c.FilesURLs), "--files-url"),
+		errs.If(c.BaseURL == "", "--files-url needs --base-url"))
 }
 
 // validateStore checks the settings that every service except a mirror needs.
@@ -159,7 +152,7 @@ func (c Config) validateStore() error {
 	}
 	_, err := c.kind()
 	if c.Auth == nil {
-		err = errors.Join(err, errs.In(upstream.Check(c.AuthURLs), "auth service"))
+		err = errors.Join(err, errs.In(upstream.Check(c.AuthURLs), "--auth-url"))
 	}
 	return err
 }

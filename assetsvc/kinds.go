@@ -37,7 +37,7 @@ func (c Config) kind() (kind, error) {
 		}
 		forms = append(forms, k.form)
 	}
-	return kind{}, fmt.Errorf("the store must be %s", strings.Join(forms, ", or "))
+	return kind{}, fmt.Errorf("--store must be %s", strings.Join(forms, ", or "))
 }
 
 func (c Config) openStore(ctx context.Context) (store, error) {

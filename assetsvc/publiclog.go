@@ -16,6 +16,7 @@ import (
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/snapshot"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
@@ -43,21 +44,20 @@ type LogFiles struct {
 
 // Read returns the keys and the policy in the files. Those of a file without a name are nil.
 func (f LogFiles) Read() (keys []translog.Key, policy *translog.Policy, err error) {
+	var badKeys, badPolicy error
 	if f.LogKeyFile != "" {
-		keys, err = logkey.Read(f.LogKeyFile)
+		keys, badKeys = logkey.Read(f.LogKeyFile)
 	}
 	if f.LogPolicy != "" {
-		var unreadable error
-		policy, unreadable = logclient.ReadPolicy(f.LogPolicy)
-		err = errors.Join(err, unreadable)
+		policy, badPolicy = logclient.ReadPolicy(f.LogPolicy)
 	}
-	return keys, policy, err
+	return keys, policy, errors.Join(errs.In(badKeys, "--log-key-file"), errs.In(badPolicy, "--log-policy"))
 }
 
 // The faults of a configuration of the log.
 var (
-	errLogKeys   = errors.New("the keys of the public log must be keys of logs with one name")
-	errLogPolicy = errors.New("the policy of the public log must have the public key of the log's newest key")
+	errLogKeys   = errors.New("--log-key-file: the keys of the public log must be keys of logs with one name")
+	errLogPolicy = errors.New("--log-policy: the policy must have the public key of the log's newest key")
 )
 
 // checkLog returns errLogKeys unless all keys belong to one log. It returns errLogPolicy if the policy does not

@@ -39,13 +39,6 @@ func (m Made) String() string {
 
 var errNoDirectory = errors.New("no directory of snapshots is set")
 
-func (s Snapshot) validate() error {
-	if s.SnapshotInterval < 0 || s.SnapshotKeep < 0 {
-		return errors.New("the interval or the number of kept snapshots is negative")
-	}
-	return nil
-}
-
 // newKeeper returns the keeper of the snapshots of a store.
 func newKeeper(store store, c Config) (*snapshot.Keeper, error) {
 	return snapshot.New(store, snapshot.Options{

@@ -79,26 +79,20 @@ func (c Config) Validate() error {
 	if err := c.Secrets.Check(); err != nil {
 		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
 	}
-	if c.Timeout < 0 {
-		faults = append(faults, errors.New("the timeout is negative"))
-	}
-	if c.TransferLifetime < 0 {
-		faults = append(faults, errors.New("the lifetime of a transfer is negative"))
-	}
 	if len(c.AssetsURLs) > 0 {
 		if err := upstream.Check(c.AssetsURLs); err != nil {
-			faults = append(faults, fmt.Errorf("the asset services: %w", err))
+			faults = append(faults, fmt.Errorf("--assets-url: %w", err))
 		}
 	}
 	if c.BaseURL != "" && !publicAddress.MatchString(c.BaseURL) {
-		faults = append(faults, errors.New("the base URL must start with http:// or https:// and name a host, "+
+		faults = append(faults, errors.New("--base-url must start with http:// or https:// and name a host, "+
 			"without a query")) // does not quote the URL, which may have a password
 	}
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
 	}
 	if _, err := c.fixedKeys(); err != nil {
-		faults = append(faults, err)
+		faults = append(faults, fmt.Errorf("--keys-file: %w", err))
 	}
 	return errors.Join(faults...)
 }

@@ -191,20 +191,20 @@ func TestValidateTellsEveryFault(t *testing.T) {
 			t.Errorf("%s: got %v, want a malformed store without the password", store, err)
 		}
 	}
-	for _, store := range []string{"file:", "redis:", "", "/path"} {
+	for _, store := range []string{"redis:", "", "/path"} {
 		err := Config{Store: store, Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler)}.Validate()
-		expect.Says(t, err, "the store must be", "%q", store)
+		expect.Says(t, err, "--store must be", "%q", store)
 	}
 	good := Config{
 		Store: "redis+sentinel://:p@a,b:1/name/2", Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler),
 	}
 	expect.Err(t, good.Validate(), nil, "%s", good.Store)
 	err := Config{
-		Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml", Timeout: -1, TransferLifetime: -1,
+		Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml",
 		BaseURL: "https://registry.example/';reboot",
 	}.Validate()
 	for _, says := range []string{
-		`"file:"`, "redis+sentinel://", "secret", "timeout", "log", "keys.yaml", "lifetime", "base URL",
+		`"file:"`, "redis+sentinel://", "secret", "log", "--keys-file", "--base-url",
 	} {
 		expect.Says(t, err, says, "")
 	}

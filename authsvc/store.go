@@ -78,7 +78,7 @@ func (c Config) kind() (kind, error) {
 		}
 		forms = append(forms, k.form)
 	}
-	return kind{}, fmt.Errorf("the store must be %s", strings.Join(forms, ", or "))
+	return kind{}, fmt.Errorf("--store must be %s", strings.Join(forms, ", or "))
 }
 
 func (c Config) checkStore() error {
@@ -86,7 +86,10 @@ func (c Config) checkStore() error {
 	if err != nil {
 		return err
 	}
-	return k.check(c.Store)
+	if err := k.check(c.Store); err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	return nil
 }
 
 func (c Config) open() (store, error) {
@@ -99,7 +102,7 @@ func (c Config) open() (store, error) {
 
 func checkFile(address string) error {
 	if address == fileScheme {
-		return errors.New(`the store must be "file:" and the path of a file: the path is missing`)
+		return errors.New(`"file:" needs the path of a file`)
 	}
 	return nil
 }

@@ -87,20 +87,15 @@ const (
 // Validate returns every fault of the configuration.
 func (c Config) Validate() error {
 	_, badKind := c.kind()
-	var badAssets, badURL error
+	var badAssets error
 	if c.Assets == nil {
-		badAssets = errs.In(upstream.Check(c.AssetsURLs), "asset service")
-	}
-	if c.BaseURL != "" {
-		badURL = upstream.CheckPublic("base URL", c.BaseURL)
+		badAssets = errs.In(upstream.Check(c.AssetsURLs), "--assets-url")
 	}
 	return errors.Join(
-		badKind, CheckPlace(c.Bytes),
+		badKind, errs.In(CheckPlace(c.Bytes), "--data"),
 		errs.If(IsBucket(c.Bytes) && c.Limits.MaxFile > s3store.MaxFile,
-			"a bucket takes no file with more than %d bytes", s3store.MaxFile),
-		badAssets, errs.In(c.Secrets.Check(), "the registry's secret"), badURL,
-		errs.If(min(c.Limits.MaxFile, c.Limits.BrokerFiles, c.Limits.WaitingMost) < 0 || min(c.Timeout, c.StoreTimeout) < 0,
-			"the limits of files and the timeout must not be negative"),
+			"--max-file: a bucket takes no file with more than %d bytes", s3store.MaxFile),
+		badAssets, errs.In(c.Secrets.Check(), "the registry's secret"),
 		errs.If(c.Log == nil, "the log is missing"),
 	)
 }

@@ -38,7 +38,7 @@ func (c Config) kind() (kind, error) {
 		}
 		forms = append(forms, k.form)
 	}
-	return kind{}, fmt.Errorf("the store must be %s", strings.Join(forms, ", or "))
+	return kind{}, fmt.Errorf("--store must be %s", strings.Join(forms, ", or "))
 }
 
 func openFile(_ context.Context, c Config, _ func(error)) (store, error) {

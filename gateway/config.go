@@ -104,17 +104,8 @@ const (
 
 // Validate returns every fault of the configuration.
 func (c Config) Validate() error {
-	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
-	var badURL error
-	if c.BaseURL != "" {
-		badURL = upstream.CheckPublic("base URL", c.BaseURL)
-	}
 	return errors.Join(
-		c.validateServices(), badURL,
-		errs.If(strings.Trim(c.ServerID, letters) != "", "the server id may contain letters, digits, - and _"),
-		errs.If(c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 || c.Memory < 0,
-			"the body limit, the timeout, the key TTL and the memory must not be negative"),
-		c.Limits.Validate(cmp.Or(c.MaxBody, DefaultMaxBody)), c.Settings.Validate(),
+		c.validateServices(), c.Limits.Validate(cmp.Or(c.MaxBody, DefaultMaxBody)), c.Settings.Validate(),
 		errs.If(c.Log == nil, "the log is missing"),
 	)
 }
@@ -123,20 +114,20 @@ func (c Config) Validate() error {
 // they share.
 func (c Config) validateServices() error {
 	faults := []error{
-		checkService("asset service", c.Assets != nil, true, c.AssetsURLs),
+		checkService("--assets-url", c.Assets != nil, true, c.AssetsURLs),
 		errs.If(c.Answers != nil && (c.Assets == nil || c.Mirror != nil),
 			"answers are kept only beside the asset service that writes the assets"),
-		checkService("search service", c.Search != nil, false, c.SearchURLs),
-		checkService("file service", c.Files != nil, false, c.FilesURLs),
+		checkService("--search-url", c.Search != nil, false, c.SearchURLs),
+		checkService("--files-url", c.Files != nil, false, c.FilesURLs),
 	}
 	if c.Mirror != nil {
 		faults = append(faults, c.Mirror.validate(c))
 	} else if c.Auth == nil {
-		faults = append(faults, checkService("auth service", false, true, c.AuthURLs))
+		faults = append(faults, checkService("--auth-url", false, true, c.AuthURLs))
 	}
 	faults = append(faults, errs.In(c.Secrets.Check(), "the registry's secret"))
 	if len(c.Secrets) > 1 && c.ServerID == "" && c.Secrets.Check() == nil {
-		faults = append(faults, fmt.Errorf("with %d secrets the server id must be set to the value that clients have: "+
+		faults = append(faults, fmt.Errorf("--server-id: with %d secrets it must be the value that clients have: "+
 			"%q if the first secret is the old one, %q if the second is",
 			len(c.Secrets), ServerIDOf(c.Secrets[0]), ServerIDOf(c.Secrets[1])))
 	}
@@ -148,7 +139,7 @@ func checkService(name string, inProcess, needed bool, urls []string) error {
 	if !inProcess && (needed || len(urls) > 0) {
 		return errs.In(upstream.Check(urls), "%s", name)
 	}
-	return errs.If(inProcess && len(urls) > 0, "the %s is in process or at an address, not both", name)
+	return errs.If(inProcess && len(urls) > 0, "%s: the service is in process or at an address, not both", name)
 }
 
 func (c Config) withDefaults() Config {

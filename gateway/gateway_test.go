@@ -332,11 +332,11 @@ func TestRequestsAreNamed(t *testing.T) {
 
 func TestValidateTellsEveryFault(t *testing.T) {
 	err := Config{
-		AssetsURLs: []string{"x"}, AuthURLs: []string{"ftp://x"}, BaseURL: "registry", MaxBody: -1,
-		Limits: Limits{KeyRead: new(int64(-1))},
+		AssetsURLs: []string{"x"}, AuthURLs: []string{"ftp://x"},
+		Limits: Limits{Redis: "x"},
 	}.Validate()
 	for _, says := range []string{
-		"asset service", "auth service", "base URL", "secret", "negative", "read requests", "log",
+		"--assets-url", "--auth-url", "secret", "--limits-redis", "log",
 	} {
 		expect.Says(t, err, says, "")
 	}

@@ -104,7 +104,7 @@ func TestAMirrorIsConfiguredWhole(t *testing.T) {
 		"no age":           func(c *Config) { c.Mirror.Age = nil },
 		"no server id":     func(c *Config) { c.ServerID = "" },
 		"an auth service":  func(c *Config) { c.AuthURLs = []string{"http://127.0.0.1:1"} },
-		"a faulty address": func(c *Config) { c.Mirror.Origin = "registry.example" },
+		"a faulty address": func(c *Config) { c.Mirror.Origin = "https://registry.example/>" },
 		"no asset service": func(c *Config) { c.Assets = nil; c.AssetsURLs = []string{"http://127.0.0.1:1"} },
 	} {
 		c := start(t, asMirror).config

@@ -22,6 +22,7 @@ import (
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/searchsvc/internal/site"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
@@ -112,32 +113,14 @@ func New(ctx context.Context, c Config) (*Server, error) {
 
 // Validate returns every fault of the configuration.
 func (c Config) Validate() error {
-	var faults []error
-	if _, err := client.New(client.Config{URL: c.Of}); err != nil {
-		faults = append(faults, fmt.Errorf("--of: %w", err))
+	_, badOf := client.New(client.Config{URL: c.Of})
+	_, badNames := codenames.Read(c.CodeLists)
+	var badSynonyms error
+	if c.Synonyms != "" { // the project's own have no fault, and take long
+		_, badSynonyms = readSynonyms(c.Synonyms)
 	}
-	if c.Dir == "" {
-		faults = append(faults, errors.New("the directory of the index has no name"))
-	}
-	if _, err := readSynonyms(c.Synonyms); err != nil {
-		faults = append(faults, err)
-	}
-	if _, err := codenames.Read(c.CodeLists); err != nil {
-		faults = append(faults, err)
-	}
-	if err := c.Links.site().Validate(); err != nil {
-		faults = append(faults, err)
-	}
-	if c.Memory < 0 {
-		faults = append(faults, errors.New("--memory must not be negative"))
-	}
-	if c.Timeout < 0 || c.MaxBehind < 0 {
-		faults = append(faults, errors.New("times must not be negative"))
-	}
-	if c.Log == nil {
-		faults = append(faults, errors.New("the log is missing"))
-	}
-	return errors.Join(faults...)
+	return errors.Join(errs.In(badOf, "--of"), badSynonyms, errs.In(badNames, "--code-lists"), c.Links.site().Validate(),
+		errs.If(c.Log == nil, "the log is missing"))
 }
 
 // measure registers the metrics of the service.

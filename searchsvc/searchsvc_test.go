@@ -94,9 +94,7 @@ func TestFaultyConfigurationsAreRefused(t *testing.T) {
 	expect.OK(t, good.Validate())
 	for name, spoil := range map[string]func(*Config){
 		"--of":       func(c *Config) { c.Of = "registry" },
-		"directory":  func(c *Config) { c.Dir = "" },
 		"--synonyms": func(c *Config) { c.Synonyms = "missing.txt" },
-		"times":      func(c *Config) { c.Timeout = -1 },
 		"log":        func(c *Config) { c.Log = nil },
 	} {
 		c := good

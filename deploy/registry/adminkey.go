@@ -37,15 +37,8 @@ func answerAdminKey(create adminKeyMaker) http.HandlerFunc {
 // AdminKey creates a key for the admin API of the registry in a data directory, and returns the key. The
 // registry may be running or stopped. It stores only a hash of the key.
 func AdminKey(ctx context.Context, dir, name string) (string, error) {
-	client := controlClient(dir)
-	defer client.CloseIdleConnections()
-	address := "http://registry" + adminKeyPath + "?name=" + url.QueryEscape(name)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := client.Do(req)
-	if isStopped(err) {
+	resp, err := ask(ctx, dir, http.MethodPost, adminKeyPath+"?name="+url.QueryEscape(name))
+	if resp == nil && err == nil {
 		return adminKeyOfStopped(ctx, dir, name)
 	}
 	if err != nil {

@@ -73,18 +73,12 @@ func takeWhole(ctx context.Context, dir, file string, o BackupOptions) error {
 
 // takeBackup asks the running registry for a backup. If no registry runs, takeBackup reads the files itself.
 func takeBackup(ctx context.Context, dir string, w io.Writer, o BackupOptions) error {
-	client := controlClient(dir)
-	defer client.CloseIdleConnections()
-	url := "http://registry" + backupPath
+	path := backupPath
 	if o.Certificate {
-		url += "?" + withCertificate
+		path += "?" + withCertificate
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if isStopped(err) {
+	resp, err := ask(ctx, dir, http.MethodGet, path)
+	if resp == nil && err == nil {
 		if err := mustBeOurs(dir, ""); err != nil {
 			return err
 		}
@@ -95,16 +89,31 @@ func takeBackup(ctx context.Context, dir string, w io.Writer, o BackupOptions) e
 		}, o)
 	}
 	if err != nil {
-		return fmt.Errorf("ask the registry for a backup: %w", err)
+		return failed(ctx, dir, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("the registry makes no backup; see its log: it answered %d", resp.StatusCode)
 	}
-	if _, err := io.Copy(w, resp.Body); err != nil {
+	_, err = io.Copy(w, resp.Body)
+	if _, isFile := errors.AsType[*fs.PathError](err); err != nil && !isFile {
+		return failed(ctx, dir, err)
+	}
+	return err
+}
+
+// failed asks the running registry why a backup failed. If it does not say, the error has the error of the call.
+func failed(ctx context.Context, dir string, err error) error {
+	resp, unasked := ask(ctx, dir, http.MethodGet, failurePath)
+	if resp == nil || unasked != nil {
+		return fmt.Errorf("ask the registry for a backup: %w", err)
+	}
+	defer resp.Body.Close()
+	why, unasked := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
+	if resp.StatusCode != http.StatusOK || unasked != nil || len(why) == 0 {
 		return fmt.Errorf("the registry did not finish the backup; see its log: %w", err)
 	}
-	return nil
+	return fmt.Errorf("the registry did not finish the backup: %s", why)
 }
 
 // stopped returns the snapshot of a store. No process may have the store open.

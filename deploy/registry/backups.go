@@ -41,7 +41,7 @@ func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOption
 	if keep.Days < 1 || keep.Weeks < 0 {
 		return errors.New("--keep-days must be at least 1, and --keep-weeks at least 0")
 	}
-	if err := mustBeOurs(dir, ""); err != nil {
+	if err := mustBeKnown(dir); err != nil {
 		return err
 	}
 	if isWithin(dir, into) {

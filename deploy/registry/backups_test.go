@@ -101,7 +101,7 @@ const (
 func TestAFailedBackupIsNoted(t *testing.T) {
 	dir, into := t.TempDir(), filepath.Join(t.TempDir(), "backups")
 	write(t, dir, "a.tar")
-	write(t, dir, formatFile)
+	files{formatFile: format, assetsFile: "x"}.write(t, dir)
 	expect.Get(noteBackup(dir, filepath.Join(dir, "a.tar"), true))(t)
 	expect.Err(t, BackupInto(t.Context(), dir, into, Keep{1, 0}, BackupOptions{}, t.Output()), os.ErrNotExist, "")
 	last, err := readBackup(dir)
@@ -119,7 +119,9 @@ func TestOneBackupAtATime(t *testing.T) {
 	into := t.TempDir()
 	unlock, err := lockBackups(into)
 	expect.OK(t, err)
-	err = BackupInto(t.Context(), t.TempDir(), into, Keep{1, 0}, BackupOptions{}, t.Output())
+	dir := t.TempDir()
+	files{formatFile: format, assetsFile: "x"}.write(t, dir)
+	err = BackupInto(t.Context(), dir, into, Keep{1, 0}, BackupOptions{}, t.Output())
 	if err == nil || !strings.Contains(err.Error(), "under way") {
 		t.Errorf("got %v, want an error that says that another backup is under way", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,7 @@ var ErrDamaged = errors.New("the data is damaged")
 // reads the bytes of all files of documents and compares their SHA-256; otherwise it only compares their
 // lengths.
 func Check(dir string, files bool, w io.Writer) error {
-	if err := mustBeOurs(dir, ""); err != nil {
+	if err := mustBeKnown(dir); err != nil {
 		return err
 	}
 	var secrets [][]byte
@@ -69,6 +70,9 @@ func Check(dir string, files bool, w io.Writer) error {
 			if errors.Is(fault, boltfile.ErrInUse) {
 				return fmt.Errorf("%s: %w: stop the registry, or restore a backup and check that", c.name, fault)
 			}
+			if errors.Is(fault, fs.ErrPermission) {
+				return fmt.Errorf("%s: %w: run the command as root or as the user of the registry", c.name, fault)
+			}
 			damaged = true
 			fmt.Fprintf(w, "%s: %v\n", c.name, fault)
 		}
@@ -77,6 +81,25 @@ func Check(dir string, files bool, w io.Writer) error {
 		return ErrDamaged
 	}
 	return nil
+}
+
+// mustBeKnown returns an error for a directory that does not exist, is another program's, has another format, or cannot
+// be read. If the format file alone is missing or unreadable, the directory is damaged.
+func mustBeKnown(dir string) error {
+	if err := mustBeOurs(dir, ""); err != nil {
+		return err
+	}
+	fresh, err := isNew(dir)
+	if fresh {
+		return fmt.Errorf("%s is empty: name the data directory with --data", dir)
+	}
+	found, _ := os.ReadFile(filepath.Join(dir, formatFile)) // isNew tells an error
+	ours, unknown := has(dir, assetsFile)
+	isOther := strings.HasPrefix(string(found), "asset-registry ")
+	if err != nil && unknown == nil && ours && !isOther && !errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return errors.Join(err, unknown)
 }
 
 // RepairLog rebuilds the damaged parts of the public log in a data directory. It reads the changes from the

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"asset-registry/shared/command"
 	"asset-registry/shared/httpclient"
 	"asset-registry/shared/httpserver"
 )
@@ -24,6 +28,7 @@ const controlFile = "control.sock"
 // The paths that the socket serves.
 const (
 	backupPath   = "/backup"
+	failurePath  = "/backup/failure" // why the last backup failed
 	adminKeyPath = "/admin-key"
 	snapshotPath = "/snapshot"
 	statusPath   = "/status"
@@ -56,10 +61,14 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 		return func() error { return nil }, nil
 	}
 	mux := http.NewServeMux()
+	var failure atomic.Value // a string
+	failure.Store("")
+	mux.HandleFunc("GET "+failurePath, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, failure.Load()) })
 	mux.HandleFunc("GET "+backupPath, func(w http.ResponseWriter, r *http.Request) {
 		o := BackupOptions{Certificate: r.URL.RawQuery == withCertificate}
 		if err := archive(moving{w, http.NewResponseController(w), stall}, c.dir, c.snapshots, o); err != nil {
 			log.Error("back up", "error", err)
+			failure.Store(command.Words(err))
 			panic(http.ErrAbortHandler) // breaks the connection, so that the client sees an incomplete backup
 		}
 		log.Info("a backup was taken")
@@ -94,16 +103,35 @@ func (m moving) Write(p []byte) (int, error) {
 	return m.ResponseWriter.Write(p)
 }
 
-// controlClient returns a client of the registry that runs on a data directory.
-func controlClient(dir string) *http.Client {
+// ask sends a request to the registry that runs on a data directory. Without an error and a response, none runs.
+func ask(ctx context.Context, dir, method, path string) (*http.Response, error) {
+	socket := filepath.Join(dir, controlFile)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dir, controlFile))
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
-	return httpclient.New(&http.Transport{DialContext: dial})
+	req, err := http.NewRequestWithContext(ctx, method, "http://registry"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := httpclient.New(&http.Transport{DialContext: dial, DisableKeepAlives: true}).Do(req)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, nil
+	}
+	return resp, inControl(socket, err)
 }
 
-// isStopped reports whether the registry of a data directory is stopped. The argument `err` is the error of a call
-// with a controlClient.
-func isStopped(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+// inControl says what is wrong with a call of the socket.
+func inControl(socket string, err error) error {
+	if of, isCall := errors.AsType[*url.Error](err); isCall {
+		err = of.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: %w: run the command as root or as the user of the registry, such as sudo -u registry",
+			socket, fs.ErrPermission)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("%s: the registry broke off: it answers root and its own user only, and nobody while it ends",
+			socket)
+	}
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 
@@ -66,25 +65,19 @@ func openControl(t *testing.T, umask int) (ownListener, string) {
 // heard returns what a user reads from the socket. If this process is not root, it stays the user that it is.
 func heard(t *testing.T, path string, user int) string {
 	t.Helper()
-	answer := make(chan string, 1)
-	go func() {
-		defer close(answer)
-		runtime.LockOSThread() // the end of the goroutine ends this thread, whose user has changed
-		if os.Geteuid() == 0 {
-			const same = ^uintptr(0)
-			if _, _, failed := syscall.RawSyscall(syscall.SYS_SETRESUID, same, uintptr(user), same); failed != 0 {
-				t.Errorf("become user %d: %v", user, failed)
-				return
-			}
-		}
+	var answer string
+	err := as(t, user, func() error {
 		conn, err := net.Dial("unix", path)
 		if err != nil {
-			t.Errorf("user %d: %v", user, err)
-			return
+			return err
 		}
 		defer conn.Close()
 		text, _ := io.ReadAll(conn) // a connection that was refused may end with an error
-		answer <- string(text)
-	}()
-	return <-answer
+		answer = string(text)
+		return nil
+	})
+	if err != nil {
+		t.Errorf("user %d: %v", user, err)
+	}
+	return answer
 }

@@ -68,33 +68,44 @@ func mustBeOurs(dir, file string) error {
 // openData creates a data directory if it does not exist, and returns its secrets. If the directory contains files
 // that the registry did not write, openData writes nothing and returns an error.
 func openData(dir string) (keyring.Ring, error) {
-	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	fresh, err := isNew(dir)
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
 		if err := makeDirectory(dir); err != nil {
 			return nil, fmt.Errorf("create data directory: %w", err)
 		}
-	case err != nil:
-		return nil, fmt.Errorf("open data directory: %w", err)
+		if err := writeFile(dir, formatFile, format); err != nil {
+			return nil, err
+		}
+	}
+	return openSecret(dir)
+}
+
+// isNew reports whether a directory does not exist, or is empty. It returns an error for a directory that is neither
+// new nor one of this registry.
+func isNew(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("open data directory: %w", err)
 	}
 	found, err := os.ReadFile(filepath.Join(dir, formatFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		isForeign := func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), formatFile+durable.Unfinished) }
 		if i := slices.IndexFunc(entries, isForeign); i >= 0 {
-			return nil, fmt.Errorf("data directory %s is not the registry's, it holds %s and no %s: name an empty or a new one",
-				dir, entries[i].Name(), formatFile)
+			const says = "data directory %s is not the registry's, it holds %s and no %s: name an empty or a new one"
+			return false, fmt.Errorf(says, dir, entries[i].Name(), formatFile)
 		}
-		if err := writeFile(dir, formatFile, format); err != nil {
-			return nil, err
-		}
+		return true, nil
 	case err != nil:
-		return nil, fmt.Errorf("open data directory: %w", err)
+		return false, fmt.Errorf("open data directory: %w", err)
 	case strings.TrimSpace(string(found)) != format:
-		return nil, fmt.Errorf("data directory %s has format %q, but this registry needs %q",
+		return false, fmt.Errorf("data directory %s has format %q, but this registry needs %q",
 			dir, strings.TrimSpace(string(found)), format)
 	}
-	return openSecret(dir)
+	return false, nil
 }
 
 // openSecret returns the secrets of a data directory. At the first start it creates a secret.

@@ -204,7 +204,7 @@ type process struct {
 // certificate returns the operator's certificate, with what it is compared with.
 func (c Config) certificate() httpserver.Certificate {
 	own := c.TLS
-	own.BaseURL, own.Proxied = c.BaseURL, len(c.TrustedProxies) > 0
+	own.BaseURL = c.BaseURL
 	return own
 }
 
@@ -427,8 +427,8 @@ func (c Config) places() []string {
 // uses a made-up secret and empty handlers.
 func (c Config) validate(log *slog.Logger) error {
 	var faults []error
-	if c.Data == "" {
-		faults = append(faults, errors.New("the data directory has no name: set --data"))
+	if _, err := isNew(c.Data); err != nil {
+		faults = append(faults, fmt.Errorf("--data: %w", err))
 	}
 	if c.MaxBody == 0 || c.Timeout == 0 {
 		faults = append(faults, errors.New("--max-body and --timeout must be greater than 0"))
@@ -441,8 +441,11 @@ func (c Config) validate(log *slog.Logger) error {
 	} else if c.PlainAddr != "" && (c.TLS.Cert == "" || !strings.HasPrefix(c.BaseURL, "https://")) {
 		faults = append(faults, errors.New("--plain-addr needs --tls-cert, and --base-url with https"))
 	}
-	_, err := config.Zone(c.Zone)
-	p := process{secrets: keyring.Ring{make([]byte, keyring.MinLength)}, log: log}
+	keys, policy, err := c.LogFiles.Read()
+	p := process{secrets: keyring.Blank(), log: log, logPolicy: policy, logKeys: keys}
+	if len(keys) == 0 {
+		p.logPolicy = nil // the key is in the data directory, or is made there
+	}
 	toNobody := httpserver.InProcess(http.NotFoundHandler())
 	return errors.Join(append(faults, err,
 		c.auth(p).Validate(),

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,8 +32,8 @@ func TestSettingsOfTheSearchAreCheckedBeforeTheStart(t *testing.T) {
 		{[]string{"--search", "--sale-url", "http://sales.example/{id}"}, "--sale-url"},
 	} {
 		var c Config
-		expect.Get(config.Parse(&c, "registry", "", "REGISTRY_TEST", append([]string{"--data", dir}, test.args...)))(t)
-		err := c.validate(slog.New(slog.DiscardHandler))
+		args := append([]string{"--data", filepath.Join(dir, "data")}, test.args...)
+		_, err := config.Parse(&c, "registry", "", "REGISTRY_TEST", args)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: got %v, want %q", test.args, err, test.want)
 		}

@@ -36,14 +36,8 @@ func answerSnapshot(makeOne snapshotMaker, log *slog.Logger) http.HandlerFunc {
 // MakeSnapshot tells the registry that runs on a data directory to make a snapshot, and returns a sentence
 // about the result.
 func MakeSnapshot(ctx context.Context, dir string) (string, error) {
-	client := controlClient(dir)
-	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://registry"+snapshotPath, nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := client.Do(req)
-	if isStopped(err) {
+	resp, err := ask(ctx, dir, http.MethodPost, snapshotPath)
+	if resp == nil && err == nil {
 		return "", errors.New("no registry runs on the data directory, and only a running one makes snapshots")
 	}
 	if err != nil {

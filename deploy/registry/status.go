@@ -385,14 +385,8 @@ func answerStatus(look func(context.Context) (Status, error), log *slog.Logger) 
 func ReadStatus(ctx context.Context, dir string) (s Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*statusWithin)
 	defer cancel()
-	client := controlClient(dir)
-	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://registry"+statusPath, nil)
-	if err != nil {
-		return Status{}, err
-	}
-	resp, err := client.Do(req)
-	if isStopped(err) {
+	resp, err := ask(ctx, dir, http.MethodGet, statusPath)
+	if resp == nil && err == nil {
 		return Status{}, fmt.Errorf("no registry runs on the data directory %s", dir)
 	}
 	if err != nil {

@@ -33,8 +33,14 @@ func Words(err error) string {
 			faults = append(faults, line)
 		}
 	}
-	return strings.Join(faults, "; ")
+	return WithoutPasswords(strings.Join(faults, "; "))
 }
+
+// credentials matches the name and the password in a URL. A password may hold any character.
+var credentials = regexp.MustCompile(`://[^"\s]*@`)
+
+// WithoutPasswords replaces the names and passwords in all URLs of a text.
+func WithoutPasswords(text string) string { return credentials.ReplaceAllString(text, "://***@") }
 
 // inWords finds the causes of an error for which plain words exist. In the text of the error, it replaces the text of
 // each of these causes by the plain words.

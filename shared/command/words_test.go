@@ -49,6 +49,8 @@ func TestWords(t *testing.T) {
 			"ping: no server of MongoDB answers"},
 		{"a password", fmt.Errorf("ask: %w", getError("ftp://u:hunter2@x")),
 			"ask: an address must be such as https://HOST or http://HOST:PORT"},
+		{"a password in a path", &os.PathError{Op: "open", Path: "https://u:hunter2@h/x", Err: syscall.ENOENT},
+			`"https://***@h/x": there is no such file or folder`},
 		{"control characters", errors.New("a\u001b[31m\u009b\u202e\u2066\u061c\u2028b\nc"), "a?[31m?????b; c"},
 	} {
 		expect.Equal(t, Words(c.err), c.want, "%s", c.name)

@@ -13,7 +13,7 @@ import (
 )
 
 type example struct {
-	Addr    string        `default:"127.0.0.1:1"`
+	Label   string        `default:"127.0.0.1:1"`
 	MaxBody int64         `default:"10"`
 	Timeout time.Duration `default:"1s"`
 	Types   []string      `default:"bounce"`
@@ -31,42 +31,42 @@ func (r *rows) UnmarshalJSON(text []byte) error {
 
 func TestServeIsAWordOfEveryService(t *testing.T) {
 	var alone example
-	command, err := Parse(&alone, "example", "", "EXAMPLE", []string{"serve", "--addr", "given"})
-	if err != nil || command != "" || alone.Addr != "given" {
+	command, err := Parse(&alone, "example", "", "EXAMPLE", []string{"serve", "--label", "given"})
+	if err != nil || command != "" || alone.Label != "given" {
 		t.Errorf("a service without commands: got %q, %v and %+v, want no fault and the address", command, err, alone)
 	}
 	var several struct {
 		Serve example `cmd:""`
 	}
-	command, err = Parse(&several, "example", "", "EXAMPLE", []string{"serve", "--addr", "given"})
-	if err != nil || command != "serve" || several.Serve.Addr != "given" {
+	command, err = Parse(&several, "example", "", "EXAMPLE", []string{"serve", "--label", "given"})
+	if err != nil || command != "serve" || several.Serve.Label != "given" {
 		t.Errorf("a service with commands: got %q, %v and %+v, want the command serve", command, err, several)
 	}
-	expect.FailsOf(t, "serve behind a flag")(Parse(&alone, "example", "", "EXAMPLE", []string{"--addr", "a", "serve"}))
+	expect.FailsOf(t, "serve behind a flag")(Parse(&alone, "example", "", "EXAMPLE", []string{"--label", "a", "serve"}))
 }
 
 func TestTheLaterOfFileEnvironmentAndFlagsWins(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
-	text := "addr: from-file\nmax-body: 20\ntimeout: 2s\ntypes: [a, b]\nsandbox: true\n"
+	text := "label: from-file\nmax-body: 20\ntimeout: 2s\ntypes: [a, b]\nsandbox: true\n"
 	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
-	t.Setenv("EXAMPLE_ADDR", "from-env")
+	t.Setenv("EXAMPLE_LABEL", "from-env")
 	t.Setenv("EXAMPLE_MAX_BODY", "30")
 	var got example
 	expect.Get(Parse(&got, "example", "", "EXAMPLE", []string{"--config", file, "--max-body=40"}))(t)
-	want := example{Addr: "from-env", MaxBody: 40, Timeout: 2 * time.Second, Types: []string{"a", "b"}, Sandbox: true}
+	want := example{Label: "from-env", MaxBody: 40, Timeout: 2 * time.Second, Types: []string{"a", "b"}, Sandbox: true}
 	expect.NoDiff(t, cmp.Diff(want, got), "settings")
 }
 
 func TestDefaultsHoldWhereNothingIsSaid(t *testing.T) {
 	var got example
 	expect.Get(Parse(&got, "example", "", "EXAMPLE", nil))(t)
-	want := example{Addr: "127.0.0.1:1", MaxBody: 10, Timeout: time.Second, Types: []string{"bounce"}}
+	want := example{Label: "127.0.0.1:1", MaxBody: 10, Timeout: time.Second, Types: []string{"bounce"}}
 	expect.NoDiff(t, cmp.Diff(want, got), "settings")
 }
 
 func TestAllThatIsWrongWithAFileIsToldAtOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
-	expect.OK(t, os.WriteFile(file, []byte("max-body: many\ntimeout: soon\nadr: x\naddr: right\n"), 0o600))
+	expect.OK(t, os.WriteFile(file, []byte("max-body: many\ntimeout: soon\nadr: x\nlabel: right\n"), 0o600))
 	var got example
 	_, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file})
 	if err == nil {
@@ -77,14 +77,14 @@ func TestAllThatIsWrongWithAFileIsToldAtOnce(t *testing.T) {
 			t.Errorf("got %v, want %s in it", err, told)
 		}
 	}
-	expect.Equal(t, got.Addr, "right", "valid setting addr")
+	expect.Equal(t, got.Label, "right", "valid setting label")
 }
 
 func TestParseRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, f := range []struct{ name, text string }{
 		{"unknown.yaml", "adr: x\ncolour: blue\n"},
-		{"broken.yaml", "addr: [x"},
+		{"broken.yaml", "label: [x"},
 		{"wrong.yaml", "max-body: many\n"},
 	} {
 		expect.OK(t, os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o600))
@@ -119,7 +119,7 @@ func TestATableIsReadFromTheFile(t *testing.T) {
 	}{
 		{"a table", "rows:\n  - {name: a, windows: {1s: 5}}\n", `[{"name":"a","windows":{"1s":5}}]`},
 		{"a string", "rows: named\n", "named"},
-		{"no rows", "addr: x\n", ""},
+		{"no rows", "label: x\n", ""},
 	} {
 		expect.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
 		var got example
@@ -141,10 +141,16 @@ type texts struct {
 
 func parseFile(t *testing.T, text string) (got texts, err error) {
 	t.Helper()
+	err = parseInto(t, &got, text)
+	return got, err
+}
+
+func parseInto(t *testing.T, dst any, text string) error {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
-	_, err = Parse(&got, "example", "", "EXAMPLE", []string{"--config", file})
-	return got, err
+	_, err := Parse(dst, "example", "", "EXAMPLE", []string{"--config", file})
+	return err
 }
 
 func TestADurationNeedsItsUnit(t *testing.T) {

@@ -12,12 +12,15 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"asset-registry/shared/command"
 )
 
 // Check reads settings as Parse does, and writes the values in force to w. It writes one line per setting, in the form
 // of the file, with the value and the source of the value. Secrets are masked. The list `args` may begin with the name
 // of a file, as for --config. The parameter `command` names the command whose settings are read; it is "" if dst has no
-// commands, or has a default command. If Parse would return an error, Check returns it and writes nothing.
+// commands, or has a default command. If Parse would return an error, Check returns it and writes nothing to w. It
+// prints warnings to standard error.
 func Check(dst any, name, envPrefix, command string, args []string, w io.Writer) error {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		args = append([]string{"--config", args[0]}, args[1:]...)
@@ -25,7 +28,7 @@ func Check(dst any, name, envPrefix, command string, args []string, w io.Writer)
 	if command != "" {
 		args = append([]string{command}, args...)
 	}
-	parsed, file, err := parse(dst, name, "", envPrefix, args)
+	parsed, file, err := parse(dst, name, "", envPrefix, args, os.Stderr)
 	if err != nil {
 		return err
 	}
@@ -57,9 +60,8 @@ func origin(parsed *kong.Context, file *settings, flag *kong.Flag) string {
 }
 
 var (
-	secretName  = regexp.MustCompile(`(^|-)(password|secret|token)$`)
-	credentials = regexp.MustCompile(`://[^"\s]*@`) // name and password in a URL; a password may hold any character
-	parameter   = regexp.MustCompile(`(?i)([?&][^=&"]*(?:pass|secret|token)[^=&"]*=)[^&"]*`)
+	secretName = regexp.MustCompile(`(^|-)(password|secret|token)$`)
+	parameter  = regexp.MustCompile(`(?i)([?&][^=&"]*(?:pass|secret|token)[^=&"]*=)[^&"]*`)
 )
 
 // inForce returns the value of a flag as JSON, which is valid YAML too. Secrets are masked.
@@ -78,6 +80,6 @@ func inForce(flag *kong.Flag) string {
 		text.Reset()
 		fmt.Fprintf(&text, "%q", fmt.Sprint(value))
 	}
-	shown := credentials.ReplaceAllString(strings.TrimSpace(text.String()), "://***@")
+	shown := command.WithoutPasswords(strings.TrimSpace(text.String()))
 	return parameter.ReplaceAllString(shown, "${1}***")
 }

@@ -43,7 +43,12 @@ type Process struct {
 	Refusals    func(string) http.Header `kong:"-"` // see httpserver.ServeOptions.Refusals
 	Places      []string                 `kong:"-"` // the data that other users must not reach (package private)
 	Budget      int64                    `kong:"-"` // bytes that the process may use; 0: only the system's limit
+
+	warnings []string // about the settings
 }
+
+// Warn implements config.Warned. Observe logs the warnings.
+func (p *Process) Warn(warnings []string) { p.warnings = warnings }
 
 // Run runs a process with one service. It listens on addr, calls the function
 // `start`, and answers until ctx is done. Then it finishes the requests under way
@@ -99,6 +104,9 @@ func (p Process) Serving(tls *tls.Config, drain func()) httpserver.ServeOptions 
 // Observe starts the process's telemetry. It answers Prometheus on MetricsAddr,
 // if that is set, until the function `stop` is called.
 func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *export.Export, stop func() error, err error) {
+	for _, warning := range p.warnings {
+		log.Warn("a setting is doubtful", "warning", warning)
+	}
 	exported, err := export.Start(ctx, p.Name, log)
 	if err != nil {
 		return nil, nil, err

@@ -25,7 +25,6 @@ type Certificate struct {
 	Key  string `placeholder:"FILE" help:"Private key of the certificate (PEM)."`
 
 	BaseURL string `kong:"-"` // the public address; "": the certificate may have any host
-	Proxied bool   `kong:"-"` // clients reach the listener through a proxy that is named as trusted
 }
 
 // checkFilesEvery is the least time between two checks whether a certificate's files have changed.
@@ -38,8 +37,7 @@ func (c Certificate) Config(log *slog.Logger) (*tls.Config, error) {
 	if r == nil || err != nil {
 		return nil, err
 	}
-	faults, warnings := c.look(r.current.Leaf, time.Now())
-	for _, err := range append(faults, warnings...) {
+	for _, err := range c.look(r.current.Leaf, time.Now()) {
 		log.Warn("clients may refuse the certificate", "error", err)
 	}
 	return &tls.Config{
@@ -55,7 +53,7 @@ func (c Certificate) open(log *slog.Logger) (*certReloader, error) {
 		return nil, nil
 	}
 	if c.Cert == "" || c.Key == "" {
-		return nil, errors.New("give both the certificate and its key, or neither")
+		return nil, errors.New("--tls-cert and --tls-key: give both the certificate and its key, or neither")
 	}
 	r := &certReloader{files: c, log: log}
 	return r, r.load()
@@ -150,11 +148,11 @@ func (r *certReloader) times() (modified [2]time.Time, err error) {
 func (r *certReloader) load() error {
 	times, err := r.times()
 	if err != nil {
-		return fmt.Errorf("read certificate: %w", err)
+		return fmt.Errorf("--tls-cert and --tls-key: %w", err)
 	}
 	read, err := tls.LoadX509KeyPair(r.files.Cert, r.files.Key)
 	if err != nil {
-		const text = "read certificate: %s and %s must be a certificate and its key in PEM: %w"
+		const text = "--tls-cert and --tls-key: %s and %s must be a certificate and its key in PEM: %w"
 		return fmt.Errorf(text, r.files.Cert, r.files.Key, err)
 	}
 	if err := r.files.mayReplace(r.current, &read, time.Now()); err != nil {
@@ -164,36 +162,30 @@ func (r *certReloader) load() error {
 	return nil
 }
 
-// Check returns the faults of the certificate and of its files, and prints warnings.
+// Check returns an error for a certificate that cannot be used, and prints warnings.
 func (c Certificate) Check(warnings io.Writer) error {
 	r, err := c.open(slog.New(slog.DiscardHandler))
 	if r == nil || err != nil {
 		return err
 	}
-	faults, warned := c.look(r.current.Leaf, time.Now())
-	for _, w := range warned {
-		fmt.Fprintf(warnings, "Warning: %v\n", w)
+	for _, w := range c.look(r.current.Leaf, time.Now()) {
+		fmt.Fprintln(warnings, "warning:", w)
 	}
-	return errors.Join(faults...)
+	return nil
 }
 
-// look returns what is wrong with a certificate at a time. A certificate without the host of the base URL is a fault
-// only where clients reach this listener by that name, and no proxy has a certificate of its own in front.
-func (c Certificate) look(leaf *x509.Certificate, now time.Time) (faults, warnings []error) {
-	if err := c.dates(leaf, now); err != nil {
-		faults = append(faults, err)
+// look returns for which reasons clients may refuse a certificate at a time. A server starts with it nevertheless.
+func (c Certificate) look(leaf *x509.Certificate, now time.Time) (warnings []error) {
+	for _, err := range []error{c.dates(leaf, now), c.names(leaf)} {
+		if err != nil {
+			warnings = append(warnings, err)
+		}
 	}
-	u, err := url.Parse(c.BaseURL)
-	if err == nil && u.Scheme == "http" {
-		faults = append(faults, errors.New("--base-url begins with http://, but the listener has a certificate: "+
+	if u, err := url.Parse(c.BaseURL); err == nil && u.Scheme == "http" {
+		warnings = append(warnings, errors.New("--base-url begins with http://, but the listener has a certificate: "+
 			"write https://, or name no certificate"))
 	}
-	if err := c.names(leaf); err != nil && c.Proxied {
-		warnings = append(warnings, err)
-	} else if err != nil {
-		faults = append(faults, err)
-	}
-	return faults, warnings
+	return warnings
 }
 
 // dates returns an error for a certificate that has expired or is not yet valid.

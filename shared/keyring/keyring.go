@@ -49,6 +49,18 @@ func Read(file string) (Ring, error) {
 	return r, nil
 }
 
+// Blank returns a ring in place of one that cannot be read, so that the other settings can be checked.
+func Blank() Ring { return Ring{make([]byte, MinLength)} }
+
+// ReadSetting works like Read. Its error names the setting, and then the ring is Blank.
+func ReadSetting(file string) (Ring, error) {
+	r, err := Read(file)
+	if err != nil {
+		return Blank(), fmt.Errorf("--secret-file: %w", err)
+	}
+	return r, nil
+}
+
 // Check returns an error that lists all faults of the ring. It quotes no secret.
 func (r Ring) Check() error {
 	var faults []error

@@ -58,7 +58,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"asset-registry/shared/errs"
 	"asset-registry/shared/telemetry"
 )
 
@@ -87,14 +86,6 @@ func Check(urls []string) error {
 		}
 	}
 	return nil
-}
-
-// CheckPublic returns an error if the public address with this name is not made up of http or https, a host and perhaps
-// a path. The error does not quote the address, because an address may contain a password.
-func CheckPublic(name, text string) error {
-	u, err := url.Parse(text)
-	return errs.If(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" ||
-		u.Fragment != "", "the %s must start with http:// or https:// and name a host, without a query", name)
 }
 
 // isBare reports whether a URL has nothing but a scheme and a host.

@@ -14,7 +14,7 @@ import (
 // for fields that are zero. Both must be the same.
 func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	var c commands
-	args := []string{"--secret-file", "x", "--store", "file:x"}
+	args := []string{"--secret-file", secretFile(t), "--store", "file:x"}
 	expect.Get(config.Parse(&c, "assetsvc", "", "ASSETSVC_TEST", args))(t)
 	s := c.Serve
 	got := []any{s.Service.MaxBody, s.Service.Timeout, s.Service.StoreTimeout, s.Service.StoreLease}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
@@ -80,13 +81,7 @@ func run(ctx context.Context, args []string) error {
 		"\"assetsvc health URL\" asks the /readyz at URL whether a service is ready. " +
 		"\"assetsvc check [FILE] [flags]\" checks settings, and prints what is in force and where it came from."
 	if len(args) > 0 && args[0] == "check" {
-		if err := config.Check(&c, "assetsvc", "ASSETSVC", "serve", args[1:], os.Stdout); err != nil {
-			return err
-		}
-		read, err := c.Serve.config()
-		read.Log = slog.New(slog.DiscardHandler)
-		open := private.Print(os.Stderr, read.Store, read.SnapshotDir)
-		return errors.Join(err, read.Validate(), open)
+		return config.Check(&c, "assetsvc", "ASSETSVC", "serve", args[1:], os.Stdout)
 	}
 	chosen, err := config.Parse(&c, "assetsvc", help, "ASSETSVC", args)
 	if err != nil {
@@ -155,12 +150,19 @@ func (r reseal) run(ctx context.Context) error {
 	return nil
 }
 
+// Check implements config.Checker.
+func (s settings) Check(warnings io.Writer) error {
+	c, err := s.config()
+	c.Log = slog.New(slog.DiscardHandler)
+	return errors.Join(err, c.Validate(), private.Print(warnings, c.Store, c.SnapshotDir))
+}
+
 // config returns the configuration of the service. The error lists every file that cannot be read.
 func (s settings) config() (c assetsvc.Config, err error) {
 	var badZone, badSecret, badLog error
 	c = assetsvc.Config(s.Service)
 	c.Zone, badZone = config.Zone(s.Zone)
-	c.Secrets, badSecret = keyring.Read(c.SecretFile)
+	c.Secrets, badSecret = keyring.ReadSetting(c.SecretFile)
 	c.LogKeys, c.LogPolicy, badLog = s.LogFiles.Read()
 	return c, errors.Join(badZone, badSecret, badLog)
 }

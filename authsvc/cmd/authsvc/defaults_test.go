@@ -14,7 +14,7 @@ import (
 // are zero.
 func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	var c commands
-	args := []string{"--secret-file", "x", "--store", "file:x"}
+	args := []string{"--secret-file", secretFile(t), "--store", "file:x"}
 	expect.Get(config.Parse(&c, "authsvc", "", "AUTHSVC_TEST", args))(t)
 	got := []any{c.Serve.Service.Timeout, c.Serve.Service.TransferLifetime}
 	expect.NoDiff(t, cmp.Diff([]any{authsvc.DefaultTimeout, authsvc.DefaultTransferLifetime}, got), "the defaults")

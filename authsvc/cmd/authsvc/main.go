@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
@@ -94,12 +95,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	c := commands{Serve: settings{Process: daemon.Process{Name: "authsvc"}}}
 	if len(args) > 0 && args[0] == "check" {
-		if err := config.Check(&c, "authsvc", "AUTHSVC", "serve", args[1:], os.Stdout); err != nil {
-			return err
-		}
-		read, err := c.Serve.config()
-		read.Log = newLog()
-		return errors.Join(err, read.Validate(), private.Print(os.Stderr, read.Store))
+		return config.Check(&c, "authsvc", "AUTHSVC", "serve", args[1:], os.Stdout)
 	}
 	chosen, err := config.Parse(&c, "authsvc", description, "AUTHSVC", args)
 	if err != nil {
@@ -159,6 +155,13 @@ func (k adminKey) run(ctx context.Context) error {
 	return nil
 }
 
+// Check implements config.Checker.
+func (s settings) Check(warnings io.Writer) error {
+	c, err := s.config()
+	c.Log = newLog()
+	return errors.Join(err, c.Validate(), private.Print(warnings, c.Store))
+}
+
 func (s settings) run(ctx context.Context) error {
 	c, err := s.config()
 	if err != nil {
@@ -176,7 +179,7 @@ func (s settings) run(ctx context.Context) error {
 func (s settings) config() (c authsvc.Config, err error) {
 	c = authsvc.Config(s.Service)
 	c.AdminServing = s.Serving(nil, nil)
-	c.Secrets, err = keyring.Read(c.SecretFile)
+	c.Secrets, err = keyring.ReadSetting(c.SecretFile)
 	return c, err
 }
 

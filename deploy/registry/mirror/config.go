@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"asset-registry/shared/durable"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/logclient"
+	"asset-registry/shared/private"
 	"asset-registry/shared/translog"
 )
 
@@ -79,7 +81,11 @@ func (c Config) policy() (translog.Opener, error) {
 	case c.LogPolicy != "" && len(c.PublicKey) > 0:
 		return nil, errors.New("--public-key and --log-policy exclude each other")
 	case c.LogPolicy != "":
-		return logclient.ReadPolicy(c.LogPolicy)
+		policy, err := logclient.ReadPolicy(c.LogPolicy)
+		if err != nil {
+			return nil, fmt.Errorf("--log-policy: %w", err)
+		}
+		return policy, nil
 	case len(c.PublicKey) == 0:
 		return nil, nil
 	}
@@ -94,6 +100,18 @@ func (c Config) policy() (translog.Opener, error) {
 	return translog.LogPolicy(keys...)
 }
 
+// Check implements config.Checker.
+func (c Config) Check(warnings io.Writer) error {
+	return errors.Join(c.validate(), c.certificate().Check(warnings), private.Print(warnings, c.Data))
+}
+
+// certificate returns the operator's certificate, with what it is compared with.
+func (c Config) certificate() httpserver.Certificate {
+	own := c.TLS
+	own.BaseURL = c.BaseURL
+	return own
+}
+
 // validate reports everything that is wrong with the configuration.
 func (c Config) validate() error {
 	var faults []error
@@ -106,16 +124,8 @@ func (c Config) validate() error {
 	if !isTold && (badOrigin != nil || strings.ContainsAny(c.origin(), "<>\"'\\` ")) {
 		faults = append(faults, errors.New("--origin, or without it --of: it must be an address without quotes and brackets"))
 	}
-	if c.Data == "" {
-		faults = append(faults, errors.New("the directory of the copy has no name: set --data"))
-	}
 	if c.Timeout <= 0 {
 		faults = append(faults, errors.New("--timeout must be greater than 0"))
-	}
-	if c.MaxBehind < 0 || c.CheckInterval < 0 || c.SnapshotInterval < 0 || c.SnapshotKeep < 0 || c.Memory < 0 ||
-		c.MaxFile < 0 {
-		faults = append(faults, errors.New("--max-behind, --check-interval, --snapshot-interval, --snapshot-keep, "+
-			"--memory and --max-file must not be negative"))
 	}
 	_, err := c.policy()
 	return errors.Join(append(faults, err)...)

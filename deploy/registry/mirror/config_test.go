@@ -35,8 +35,8 @@ func TestAForeignDirectoryIsRefused(t *testing.T) {
 }
 
 func TestAllThatIsWrongIsTold(t *testing.T) {
-	err := Config{Of: "registry.example", MaxBehind: -1, PublicKey: []string{"x"}}.validate()
-	for _, want := range []string{"--of", "--data", "--timeout", "--max-behind", "--public-key"} {
+	err := Config{Of: "registry.example", PublicKey: []string{"x"}}.validate()
+	for _, want := range []string{"--of", "--timeout", "--public-key"} {
 		expect.Says(t, err, want, "")
 	}
 	right := Config{Of: "https://registry.example", Data: "x", Timeout: time.Second}

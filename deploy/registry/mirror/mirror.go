@@ -78,8 +78,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	}
 	defer listener.Close() // closing it a second time does no harm
 	c.Addr = listener.Addr().String()
-	c.TLS.BaseURL, c.TLS.Proxied = c.BaseURL, len(c.TrustedProxies) > 0
-	certificate, err := c.TLS.Config(logger)
+	certificate, err := c.certificate().Config(logger)
 	if err != nil {
 		return err
 	}

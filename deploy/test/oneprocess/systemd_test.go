@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/command"
 	"asset-registry/shared/needtest"
 	"asset-registry/shared/testing/expect"
 )
@@ -67,6 +68,34 @@ func TestUnitsOfSystemd(t *testing.T) {
 	}
 }
 
+// TestAServiceThatDiesEvery11SecondsAlerts reads the unit: so many starts must be fewer than it takes within its interval.
+// A wrong setting must not be started again.
+func TestAServiceThatDiesEvery11SecondsAlerts(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(units, "registry.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(setting, unit string) int {
+		t.Helper()
+		found := regexp.MustCompile(`\n` + setting + `=(\d+)` + unit + `\n`).FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("got no %s in %s", setting, unit)
+		}
+		n, err := strconv.Atoi(string(found[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	takes := number("StartLimitBurst", "") * (11 + number("RestartSec", ""))
+	if within := number("StartLimitIntervalSec", "h") * 3600; takes >= within {
+		t.Errorf("got the limit of starts after %d s, want it within %d s", takes, within)
+	}
+	if got := number("RestartPreventExitStatus", ""); got != command.BadSettings {
+		t.Errorf("got %d not started again, want %d", got, command.BadSettings)
+	}
+}
+
 // TestCommandsOfUnits runs the commands of the units with the settings of the example, but with directories and
 // addresses of this test. The registry must start. The status must say whether a backup was made.
 func TestCommandsOfUnits(t *testing.T) {
@@ -87,25 +116,25 @@ func TestCommandsOfUnits(t *testing.T) {
 	}
 	expect.OK(t, os.WriteFile(config, []byte(settings), 0o600))
 	here := strings.NewReplacer("/usr/local/bin/", *bin+"/", "/etc/registry/registry.yaml", config, "/var/lib/", dir+"/")
-	command := func(unit string) []string {
+	line := func(unit string) []string {
 		t.Helper()
 		text := expect.Get(os.ReadFile(filepath.Join(units, unit)))(t)
-		_, line, found := strings.Cut(string(text), "\nExecStart=")
-		line, _, _ = strings.Cut(line, "\n")
+		_, start, found := strings.Cut(string(text), "\nExecStart=")
+		start, _, _ = strings.Cut(start, "\n")
 		if !found {
 			t.Fatalf("%s: got no ExecStart", unit)
 		}
-		return strings.Fields(here.Replace(line))
+		return strings.Fields(here.Replace(start))
 	}
 	output := &processes.Output{}
-	serve := command("registry.service")
+	serve := line("registry.service")
 	p := start(t, addr, output, serve[0], serve[1:]...)
 	expect.OK(t, output.Await(t.Context(), "answers at"))
-	status := command("registry-status.service")
+	status := line("registry-status.service")
 	if said, code := run(t, status[0], status[1:]...); code != 1 || !strings.Contains(said, "no backup was made") {
 		t.Errorf("status before a backup: got exit code %d and %s, want 1 and that there is no backup", code, said)
 	}
-	backup := command("registry-backup.service")
+	backup := line("registry-backup.service")
 	must(t, backup[0], backup[1:]...)
 	if said, _ := run(t, status[0], status[1:]...); strings.Contains(said, "no backup was made") || !strings.Contains(said, ", checked: ") {
 		t.Errorf("status after a backup: got %s, want the backup", said)

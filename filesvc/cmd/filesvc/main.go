@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
@@ -53,12 +54,7 @@ func run(ctx context.Context, args []string) error {
 		"\"filesvc copy\" copies the bytes of all files to a bucket, or back, and \"filesvc draw\" lets pictures be " +
 		"drawn again; their --help says more."
 	if len(args) > 0 && args[0] == "check" {
-		if err := config.Check(&s, "filesvc", "FILESVC", "", args[1:], os.Stdout); err != nil {
-			return err
-		}
-		c, err := s.config()
-		c.Log = slog.New(slog.DiscardHandler)
-		return errors.Join(err, c.Validate(), private.Print(os.Stderr, c.Store, c.Bytes))
+		return config.Check(&s, "filesvc", "FILESVC", "", args[1:], os.Stdout)
 	}
 	if _, err := config.Parse(&s, "filesvc", help, "FILESVC", args); err != nil {
 		return err
@@ -75,11 +71,18 @@ func run(ctx context.Context, args []string) error {
 	return daemon.Run(ctx, s.Addr, s.Process, open)
 }
 
+// Check implements config.Checker.
+func (s settings) Check(warnings io.Writer) error {
+	c, err := s.config()
+	c.Log = slog.New(slog.DiscardHandler)
+	return errors.Join(err, c.Validate(), private.Print(warnings, c.Store, c.Bytes))
+}
+
 // config returns the configuration of the service. The error is about the secret file.
 func (s settings) config() (c filesvc.Config, err error) {
 	c = filesvc.Config(s.Service)
 	c.Draw = filesvc.DrawCommand()
-	c.Secrets, err = keyring.Read(c.SecretFile)
+	c.Secrets, err = keyring.ReadSetting(c.SecretFile)
 	return c, err
 }
 

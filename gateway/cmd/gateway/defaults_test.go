@@ -14,7 +14,7 @@ import (
 // are zero.
 func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	var s settings
-	expect.Get(config.Parse(&s, "gateway", "", "GATEWAY_TEST", []string{"--secret-file", "x"}))(t)
+	expect.Get(config.Parse(&s, "gateway", "", "GATEWAY_TEST", []string{"--secret-file", secretFile(t, 32)}))(t)
 	c := s.Service
 	got := []any{c.MaxBody, c.Timeout, c.KeyTTL, c.Settings.MaxConcurrent, c.Settings.ClientStreams,
 		c.Settings.ClientSegments}

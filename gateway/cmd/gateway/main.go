@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 
@@ -64,7 +65,8 @@ func run(ctx context.Context, args []string) error {
 		return probe.Ready(ctx, args[1])
 	}
 	if len(args) > 0 && args[0] == "check" {
-		return check(args[1:])
+		s := settings{Process: daemon.Process{Name: "gateway"}}
+		return config.Check(&s, "gateway", "GATEWAY", "", args[1:], os.Stdout)
 	}
 	s, err := parse(args)
 	if err != nil {
@@ -87,29 +89,17 @@ func run(ctx context.Context, args []string) error {
 	return daemon.Run(ctx, s.Addr, s.Process, start)
 }
 
-// check prints the settings that would be used, and returns every fault in them.
-func check(args []string) error {
-	s := settings{Process: daemon.Process{Name: "gateway"}}
-	malformed := config.Check(&s, "gateway", "GATEWAY", "", args, os.Stdout)
-	if s.Addr == "" { // the settings could not be read at all
-		return malformed
-	}
+// Check implements config.Checker.
+func (s settings) Check(warnings io.Writer) error {
 	c, unreadable := s.config()
 	c.Log = slog.New(slog.DiscardHandler)
-	if c.SecretFile == "" {
-		unreadable = nil // the error `malformed` already reports this
-	}
-	if c.SecretFile == "" || unreadable != nil {
-		// This replaces the missing secret, so that Validate reports the other faults.
-		c.Secrets = keyring.Ring{make([]byte, keyring.MinLength)}
-	}
-	return errors.Join(malformed, unreadable, c.Validate(), s.certificate().Check(os.Stdout))
+	return errors.Join(unreadable, c.Validate(), s.certificate().Check(warnings))
 }
 
 // certificate returns the operator's certificate, with what it is compared with.
 func (s settings) certificate() httpserver.Certificate {
 	own := s.TLS
-	own.BaseURL, own.Proxied = s.Service.BaseURL, len(s.Service.TrustedProxies) > 0
+	own.BaseURL = s.Service.BaseURL
 	return own
 }
 
@@ -123,6 +113,6 @@ func parse(args []string) (settings, error) {
 func (s settings) config() (c gateway.Config, err error) {
 	c = gateway.Config(s.Service)
 	c.OwnURL, c.Limits = httpserver.OwnURL(s.TLS.Scheme(), s.Addr), c.Limits.OrDefault(false)
-	c.Secrets, err = keyring.Read(c.SecretFile)
+	c.Secrets, err = keyring.ReadSetting(c.SecretFile)
 	return c, err
 }

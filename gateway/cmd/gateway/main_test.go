@@ -35,9 +35,9 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 		{"no secret", []string{"--addr", "127.0.0.1:0"}, "secret-file"},
 		{"a secret that is too short", append(good, "--secret-file", secretFile(t, identity.MinSecret-1)), "secret"},
 		{"an unknown flag", append(good, "--colour", "blue"), "colour"},
-		{"a malformed assets-url", append(good, "--assets-url", "assets"), "asset service"},
-		{"a malformed auth-url", append(good, "--auth-url", "auth"), "auth service"},
-		{"a negative limit", append(good, "--limit-key-read=-1"), "negative"},
+		{"a malformed assets-url", append(good, "--assets-url", "assets"), "--assets-url: want"},
+		{"a malformed auth-url", append(good, "--auth-url", "auth"), "--auth-url: want"},
+		{"a negative limit", append(good, "--limit-key-read=-1"), "0 or more"},
 		{"a malformed trusted-proxies", append(good, "--trusted-proxies", "10.0.0.0/99"), "trusted-proxies"},
 		{"a port in use", append(good, "--addr", busy.Addr().String()), "in use"},
 	} {
@@ -90,7 +90,7 @@ func TestCheckTellsAllThatIsWrongWithAFile(t *testing.T) {
 	bad := "secret-file: nowhere\nassets-url: assets\nlimit-key-read: -1\ntls-cert: alone\nsunset: {\"9\": soon}\n"
 	err := run(t.Context(), []string{"check", write(bad)})
 	for _, want := range []string{
-		"nowhere", "asset service", "negative", "both the certificate and its key", "no version", "must look like",
+		"nowhere", "--assets-url", "0 or more", "both the certificate and its key", "no version", "must look like",
 	} {
 		expect.Says(t, err, want, "")
 	}

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"asset-registry/gateway/internal/catalog"
@@ -44,17 +46,14 @@ func (Settings) HelpTexts() map[string]string {
 
 // Validate returns every fault of the settings.
 func (s Settings) Validate() error {
-	faults := []error{
-		errs.If(min(s.MaxConcurrent, s.ClientStreams, s.ClientSegments) < 0 || s.ReadTimeout < 0 || s.ListTimeout < 0,
-			"the limits of requests, streams and segments and the timeouts must not be negative"),
-		errs.If(s.HSTS < 0 || s.HSTS%time.Second != 0, "--hsts must be whole seconds, and not negative"),
-	}
-	for _, dates := range []map[string]string{s.Deprecated, s.Sunset} {
-		for name, date := range dates {
+	faults := []error{errs.If(s.HSTS%time.Second != 0, "--hsts must be whole seconds")}
+	for i, dates := range []map[string]string{s.Deprecated, s.Sunset} {
+		setting := []string{"--deprecated", "--sunset"}[i]
+		for _, name := range slices.Sorted(maps.Keys(dates)) {
 			_, known := routes.FindVersion(name)
-			_, err := time.Parse(time.DateOnly, date)
-			faults = append(faults, errs.If(!known, "there is no version %q to be deprecated or to end", name),
-				errs.If(err != nil, "the date of version %s, %q, must look like 2027-01-31", name, date))
+			_, err := time.Parse(time.DateOnly, dates[name])
+			faults = append(faults, errs.If(!known, "%s: there is no version %q", setting, name),
+				errs.If(err != nil, "%s: the date of version %s must look like 2027-01-31", setting, name))
 		}
 	}
 	return errors.Join(append(faults, s.Data.Validate())...)

@@ -92,17 +92,9 @@ func (s Settings) Policies() ratelimit.Table {
 // Validate returns every fault of the settings. The argument maxBody is the maximum number of bytes of a request body.
 // Each limit of bytes must be large enough for one body.
 func (s Settings) Validate(maxBody int64) error {
-	var faults []error
-	for _, o := range s.overrides() {
-		faults = append(faults, errs.If(o.limit != nil && *o.limit < 0,
-			"the limit of %s requests by %s must not be negative", o.class, o.by))
-	}
-	if errors.Join(faults...) == nil {
-		faults = append(faults, s.Policies().Validate(maxBody))
-	}
-	faults = append(faults, errs.If(s.Gateways < 0, "the number of gateways must not be negative"))
+	err := errs.In(s.Policies().Validate(maxBody), "--limits")
 	if s.Redis != "" {
-		faults = append(faults, ratelimit.CheckURL(s.Redis))
+		err = errors.Join(err, errs.In(ratelimit.CheckURL(s.Redis), "--limits-redis"))
 	}
-	return errors.Join(faults...)
+	return err
 }

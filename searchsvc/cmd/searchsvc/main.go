@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 
@@ -47,11 +48,7 @@ func run(ctx context.Context, args []string) error {
 		"\"searchsvc health URL\" asks the /readyz at URL whether a service is ready. " +
 		"\"searchsvc check [FILE] [flags]\" checks settings, and prints what is in force and where it came from."
 	if len(args) > 0 && args[0] == "check" {
-		if err := config.Check(&s, "searchsvc", "SEARCHSVC", "", args[1:], os.Stdout); err != nil {
-			return err
-		}
-		s.Service.Log = slog.New(slog.DiscardHandler)
-		return errors.Join(searchsvc.Config(s.Service).Validate(), private.Print(os.Stderr, s.Service.Dir))
+		return config.Check(&s, "searchsvc", "SEARCHSVC", "", args[1:], os.Stdout)
 	}
 	if _, err := config.Parse(&s, "searchsvc", help, "SEARCHSVC", args); err != nil {
 		return err
@@ -62,4 +59,10 @@ func run(ctx context.Context, args []string) error {
 		return searchsvc.New(ctx, searchsvc.Config(s.Service))
 	}
 	return daemon.Run(ctx, s.Addr, s.Process, open)
+}
+
+// Check implements config.Checker.
+func (s settings) Check(warnings io.Writer) error {
+	s.Service.Log = slog.New(slog.DiscardHandler)
+	return errors.Join(searchsvc.Config(s.Service).Validate(), private.Print(warnings, s.Service.Dir))
 }

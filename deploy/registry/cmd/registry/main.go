@@ -130,10 +130,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	var c commands
 	if len(args) > 0 && args[0] == "check-config" {
-		if err := config.Check(&c, "registry", "REGISTRY", "serve", args[1:], os.Stdout); err != nil {
-			return err
-		}
-		return c.Serve.Check(os.Stderr)
+		return config.Check(&c, "registry", "REGISTRY", "serve", args[1:], os.Stdout)
 	}
 	const help = "The asset registry. \"registry check-config [FILE] [flags]\" checks the settings of serve, " +
 		"and prints what is in force and where it came from."
