@@ -56,7 +56,7 @@ func exportOf(id, file, media string) operation {
 			"`Registry-Total` has the number of all. GeoJSON has the assets with coordinates only. A caller has one export " +
 			"at a time. A file that breaks off is not whole.",
 		params: searchParameterNames(searchLimit, "search_after", "facets", "facet_limit"),
-		file: media, headers: []string{"Content-Disposition", "Registry-Total"},
+		file:   media, headers: []string{"Content-Disposition", "Registry-Total"},
 	}
 }
 

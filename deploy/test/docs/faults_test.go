@@ -150,8 +150,8 @@ func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 		{"authsvc" + service + " --store file:t.db --keys-file none", 78, `"none"`},
 		{"authsvc" + service + " --store file:t.db --admin-addr nope", 78, "--admin-addr: want"},
 		{"authsvc reseal --secret-file secret --store " + redis, 2, "127.0.0.1:1 does not answer"},
-		{"searchsvc --addr 127.0.0.1:0 --of x --data s", 2, "--of"},
-		{"searchsvc --addr 127.0.0.1:0 --synonyms none --data s", 2, `--synonyms: "none"`},
+		{"searchsvc --addr 127.0.0.1:0 --of x --data s", 78, "--of"},
+		{"searchsvc --addr 127.0.0.1:0 --synonyms none --data s", 78, `--synonyms: "none"`},
 		{"filesvc" + service + " --store file:f.db --data /dev/null/x", 2, "it is not a folder"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
