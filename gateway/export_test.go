@@ -38,6 +38,10 @@ func (l *library) search(w http.ResponseWriter, r *http.Request) {
 		Data  []map[string]string `json:"data"`
 		Total int                 `json:"total"`
 		Next  map[string]string   `json:"next_page,omitempty"`
+		Said  map[string][]string `json:"interpreted,omitempty"`
+	}
+	if q := r.URL.Query().Get("q"); q != "" {
+		page.Said = map[string][]string{"steps": strings.Fields(q)}
 	}
 	page.Total = l.assets
 	for n := max(from-1, 0); n < min(from+limit, l.assets); n++ {
@@ -112,6 +116,15 @@ func TestAnExportHasEachAssetOnce(t *testing.T) {
 	}
 }
 
+// TestAnExportSaysHowItsWordsWereRead exports searches with words that were read in another way.
+func TestAnExportSaysHowItsWordsWereRead(t *testing.T) {
+	for q, want := range map[string]string{"stopped": "stopped", "layout+nearest": "layout, nearest"} {
+		_, resp, err := rowsAt(t, (&library{}).serve(t)+"csv?q="+q)
+		expect.OK(t, err)
+		expect.Equal(t, resp.Header.Get("Registry-Interpreted"), want, "%s", q)
+	}
+}
+
 // TestAnExportHasAtMost10000Rows exports 12,345 assets. The file must have the first 10,000, and its name must have
 // both numbers.
 // Promises: export-rows
@@ -124,6 +137,7 @@ func TestAnExportHasAtMost10000Rows(t *testing.T) {
 	expect.Equal(t, resp.Header.Get("Content-Disposition"), `attachment; filename="assets-first-10000-of-12345.csv"`,
 		"")
 	expect.Equal(t, resp.Header.Get("Registry-Total"), "12345", "the total")
+	expect.Equal(t, resp.Header.Get("Registry-Interpreted"), "", "the steps of a search without words")
 	expect.Equal(t, l.reads.Load(), 10_000, "readings")
 }
 

@@ -87,7 +87,7 @@ func Public(version string) ([]byte, error) {
 	}
 	common, own := split(headers())
 	if hasSearch(version) {
-		own = own.with("Registry-Total", totalHeader)
+		own = own.with("Registry-Total", totalHeader).with("Registry-Interpreted", interpretedHeader)
 	}
 	params, commonParams := parameters(version)
 	schemas, params := share(w.schemas(), params)

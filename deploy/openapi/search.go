@@ -46,6 +46,13 @@ var totalHeader = object{
 	{"schema", object{{"type", "integer"}}},
 }
 
+// interpretedHeader describes the header with the steps of the search for an export.
+var interpretedHeader = object{
+	{"description", "Steps that read the words of the search in another way, such as `layout`. `stopped`: the search " +
+		"for other words ended early."},
+	{"schema", object{{"type", "string"}}},
+}
+
 const sheetType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 // exportOf describes an export (docs/contract.md, "Exports").
@@ -56,7 +63,7 @@ func exportOf(id, file, media string) operation {
 			"`Registry-Total` has the number of all. GeoJSON has the assets with coordinates only. A caller has one export " +
 			"at a time. A file that breaks off is not whole.",
 		params: searchParameterNames(searchLimit, "search_after", "facets", "facet_limit"),
-		file:   media, headers: []string{"Content-Disposition", "Registry-Total"},
+		file:   media, headers: []string{"Content-Disposition", "Registry-Total", "Registry-Interpreted"},
 	}
 }
 

@@ -40,6 +40,10 @@ const IgnoredHeader = "Registry-Ignored"
 // (docs/contract.md, "Exports"). Clients see this header.
 const TotalHeader = "Registry-Total"
 
+// InterpretedHeader names the steps that read the words of an export's search in another way (docs/contract.md,
+// "Exports"). Clients see this header.
+const InterpretedHeader = "Registry-Interpreted"
+
 // UncheckedHeader names the fields of a document that nobody has compared with its file
 // (docs/contract.md, "Files"). Clients see this header.
 const UncheckedHeader = "Registry-Unchecked"

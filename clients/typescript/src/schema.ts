@@ -4142,6 +4142,7 @@ export interface components {
             headers: {
                 "Content-Disposition": components["headers"]["Content-DispositionHeader"];
                 "Registry-Total": components["headers"]["Registry-TotalHeader"];
+                "Registry-Interpreted": components["headers"]["Registry-InterpretedHeader"];
                 [name: string]: unknown;
             };
             content: {
@@ -4153,6 +4154,7 @@ export interface components {
             headers: {
                 "Content-Disposition": components["headers"]["Content-DispositionHeader"];
                 "Registry-Total": components["headers"]["Registry-TotalHeader"];
+                "Registry-Interpreted": components["headers"]["Registry-InterpretedHeader"];
                 [name: string]: unknown;
             };
             content: {
@@ -4164,6 +4166,7 @@ export interface components {
             headers: {
                 "Content-Disposition": components["headers"]["Content-DispositionHeader"];
                 "Registry-Total": components["headers"]["Registry-TotalHeader"];
+                "Registry-Interpreted": components["headers"]["Registry-InterpretedHeader"];
                 [name: string]: unknown;
             };
             content: {
@@ -4787,6 +4790,8 @@ export interface components {
         "X-Accel-BufferingHeader": string;
         /** @description Assets that the search finds. The file has the first 10,000. */
         "Registry-TotalHeader": number;
+        /** @description Steps that read the words of the search in another way, such as `layout`. `stopped`: the search for other words ended early. */
+        "Registry-InterpretedHeader": string;
     };
     pathItems: never;
 }

@@ -97,6 +97,9 @@ func (a *API) export(form export.Form) handler {
 		h.Set("Content-Type", form.ContentType)
 		h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name+"."+form.Name))
 		h.Set("Cache-Control", "no-store")
+		if steps := found.Interpreted.Steps; len(steps) > 0 {
+			h.Set(httpserver.InterpretedHeader, strings.Join(steps, ", "))
+		}
 		h.Set(httpserver.TotalHeader, strconv.FormatInt(found.Total, 10))
 		c.Status(http.StatusOK)
 		if c.Request.Method == http.MethodHead {
@@ -270,8 +273,11 @@ type foundIDs struct {
 	Data []struct {
 		ID string `json:"id"`
 	} `json:"data"`
-	Total int64 `json:"total"`
-	Next  struct {
+	Total       int64 `json:"total"`
+	Interpreted struct {
+		Steps []string `json:"steps"`
+	} `json:"interpreted"`
+	Next struct {
 		After string `json:"search_after"`
 	} `json:"next_page"`
 }

@@ -17,6 +17,7 @@ type atom struct {
 	Lang    string      `xml:"xml:lang,attr"`
 	ID      string      `xml:"id"`
 	Title   string      `xml:"title"`
+	Said    string      `xml:"subtitle,omitempty"`
 	Updated string      `xml:"updated"`
 	Author  string      `xml:"author>name"`
 	Links   []atomLink  `xml:"link"`
@@ -88,6 +89,9 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 		next := first
 		next.After = found.Next
 		f.Links = append(f.Links, atomLink{"next", "application/atom+xml", root + "/feed.atom" + queryOf(next)})
+	}
+	if found.Reading.Has(search.Stopped) {
+		f.Said = texts["search.read.stopped"].in(r.lang)
 	}
 	updated := timeOf(found.Position.Offset)
 	for i, h := range found.Hits {

@@ -394,6 +394,10 @@ func TestTheFeed(t *testing.T) {
 	if q.Sort != search.NewestFirst || q.Text != "будинок" || len(q.Filters.ValuesOf(search.ByStatus)) != 1 || len(q.Facets) != 0 {
 		t.Errorf("got the question %+v, want the newest first, with the filters", q)
 	}
+	mustLack(t, body, "<subtitle>")
+	f.result.Reading.Steps = []search.Step{search.Stopped}
+	_, body = get(t, newSite(t, newRegistry(whole), f), "/uk/feed.atom?q=будинок")
+	mustHave(t, body, "<subtitle>Схожі слова шукали не до кінця")
 	for _, query := range []string{"status=x", "regoin=Odesa", "mode=test"} {
 		resp, _ := get(t, newSite(t, newRegistry(whole), f), "/uk/feed.atom?"+query)
 		expect.Equal(t, resp.StatusCode, http.StatusBadRequest, "%s: for a wrong filter", query)
