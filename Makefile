@@ -46,7 +46,7 @@ WORKING     := tools vuln test-browser test-faults test-stores test-alerts test-
 	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi check-apart
 # NIGHTLY is slow and rarely fails, so test-all leaves it out. deploy/test/nightly.txt has the last good
 # runs. STAGES are those that test-nightly runs. Of the stages, only the last two need MONGOD.
-NIGHTLY     := test-compose test-mirrors test-steps test-k8s test-versions test-fleet test-screens test-generators test-hostile \
+NIGHTLY     := test-compose test-systemd test-mirrors test-steps test-k8s test-versions test-fleet test-screens test-generators test-hostile \
 	test-buckets test-readers test-std-whole fuzz $(if $(MONGOD),test-set test-mongo-chaos)
 STAGES      ?= $(NIGHTLY)
 
@@ -79,7 +79,7 @@ SHELL       := bash
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build race run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-mirrors test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-std-whole test-set test-mongo-chaos test-nightly \
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-systemd test-mirrors test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-std-whole test-set test-mongo-chaos test-nightly \
 	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-data bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
@@ -295,6 +295,10 @@ test-oneprocess: build ## one process in production: certificate by an authority
 	@deploy/test/setup.sh $@
 	@deploy/test/tool.sh pebble
 	go test -count=1 -timeout 10m ./deploy/test/oneprocess -bin $(CURDIR)/bin
+
+test-systemd: build ## the units in a booted Debian: alerts by web and mail, wrong settings, deaths
+	@deploy/test/setup.sh $@
+	go test -count=1 -timeout 20m ./deploy/test/booted -bin $(CURDIR)/bin
 
 test-files: ## files in an object store that others wrote
 	go test -count=1 ./filesvc/internal/s3store

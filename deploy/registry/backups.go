@@ -41,11 +41,11 @@ func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOption
 	if keep.Days < 1 || keep.Weeks < 0 {
 		return errors.New("--keep-days must be at least 1, and --keep-weeks at least 0")
 	}
-	if err := mustBeKnown(dir); err != nil {
-		return err
-	}
 	if isWithin(dir, into) {
 		return fmt.Errorf("%s is in the data directory: name another directory for backups", into)
+	}
+	if err := mustBeKnown(dir); err != nil {
+		return err
 	}
 	if err := makeDirectory(into); err != nil {
 		return fmt.Errorf("create the directory of backups: %w", err)

@@ -48,7 +48,9 @@ for command in $missing; do
 	soffice) packages+=(libreoffice-calc-nogui) ;;
 	ssconvert) packages+=(gnumeric) ;;
 	ssh-agent) packages+=(openssh-client) ;;
+	nsenter) packages+=(util-linux) ;;
 	systemd-analyze) packages+=(systemd) ;;
+	systemd-nspawn) packages+=(systemd-container) ;;
 	*) packages+=("$command") ;;
 	esac
 done

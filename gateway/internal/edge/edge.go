@@ -161,8 +161,8 @@ func corsAnswer() string {
 	names := append(ratelimit.Headers(), "Accept-Encoding", "Accept-Ranges", "Age", "Allow", "Content-Disposition",
 		"Content-Encoding", "Content-Location", "Content-Range", "Deprecation", "ETag", "Link", "Location", "Retry-After",
 		"Sunset", "Vary", "WWW-Authenticate", "X-Content-Type-Options",
-		httpserver.IgnoredHeader, httpserver.UncheckedHeader, httpserver.TotalHeader, httpserver.InterpretedHeader, httpserver.RequestIDHeader,
-		httpserver.TraceIDHeader)
+		httpserver.IgnoredHeader, httpserver.UncheckedHeader, httpserver.TotalHeader, httpserver.InterpretedHeader,
+		httpserver.RequestIDHeader, httpserver.TraceIDHeader)
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }

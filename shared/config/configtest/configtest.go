@@ -26,6 +26,7 @@ type Server struct {
 	Settings           func() any                            // an empty struct of settings
 	Run                func(context.Context, []string) error // the program
 	Needed             map[string]string                     // values without which no start succeeds
+	IsLarge            bool                                  // reading its settings takes long: each value has one source
 }
 
 // values are wrong for nearly every setting. A few settings take some of them, such as the name of a file.
@@ -57,9 +58,9 @@ func Agree(t *testing.T, s Server) {
 	names := s.names(t)
 	refused, taken := 0, 0
 	for i, value := range values {
-		for _, source := range []string{"file", "flag", "variable"} {
-			isRaw := i >= len(values)-structures
-			if isRaw && source != "file" {
+		isRaw := i >= len(values)-structures
+		for n, source := range []string{"file", "flag", "variable"} {
+			if isRaw && source != "file" || !isRaw && s.IsLarge && n != i%3 || raced && i%4 != 0 {
 				continue
 			}
 			rest := names

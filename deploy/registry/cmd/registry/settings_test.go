@@ -19,6 +19,7 @@ func TestCheckAndServeRefuseTheSame(t *testing.T) {
 			Settings: func() any { return new(commands) },
 			Run:      run,
 			Needed:   needed,
+			IsLarge:  true,
 		})
 	}
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package configtest
+
+const raced = false
