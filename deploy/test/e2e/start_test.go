@@ -83,7 +83,7 @@ func TestServeRefusesBadArgumentsAndDirectories(t *testing.T) {
 	t.Run("an unknown command", func(t *testing.T) { mustExit(t, 2, "dance", "dance") })
 }
 
-// notSettings are refusals that a repeated start may not meet.
+// notSettings are refusals that a later start perhaps does not meet.
 var notSettings = []string{"a busy port", "a busy port of metrics", "a directory without write permission",
 	"a directory in use"}
 
