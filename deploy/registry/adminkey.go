@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,7 +39,7 @@ func answerAdminKey(create adminKeyMaker) http.HandlerFunc {
 // registry may be running or stopped. It stores only a hash of the key.
 func AdminKey(ctx context.Context, dir, name string) (string, error) {
 	resp, err := ask(ctx, dir, http.MethodPost, adminKeyPath+"?name="+url.QueryEscape(name))
-	if resp == nil && err == nil {
+	if errors.Is(err, errNoneRuns) {
 		return adminKeyOfStopped(ctx, dir, name)
 	}
 	if err != nil {

@@ -78,7 +78,7 @@ func takeBackup(ctx context.Context, dir string, w io.Writer, o BackupOptions) e
 		path += "?" + withCertificate
 	}
 	resp, err := ask(ctx, dir, http.MethodGet, path)
-	if resp == nil && err == nil {
+	if errors.Is(err, errNoneRuns) {
 		if err := mustBeOurs(dir, ""); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func takeBackup(ctx context.Context, dir string, w io.Writer, o BackupOptions) e
 // failed asks the running registry why a backup failed. If it does not say, the error has the error of the call.
 func failed(ctx context.Context, dir string, err error) error {
 	resp, unasked := ask(ctx, dir, http.MethodGet, failurePath)
-	if resp == nil || unasked != nil {
+	if unasked != nil {
 		return fmt.Errorf("ask the registry for a backup: %w", err)
 	}
 	defer resp.Body.Close()

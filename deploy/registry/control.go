@@ -103,7 +103,10 @@ func (m moving) Write(p []byte) (int, error) {
 	return m.ResponseWriter.Write(p)
 }
 
-// ask sends a request to the registry that runs on a data directory. Without an error and a response, none runs.
+// errNoneRuns is the error of a request to a registry that is stopped.
+var errNoneRuns = errors.New("no registry runs on the data directory")
+
+// ask sends a request to the registry that runs on a data directory.
 func ask(ctx context.Context, dir, method, path string) (*http.Response, error) {
 	socket := filepath.Join(dir, controlFile)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -115,7 +118,7 @@ func ask(ctx context.Context, dir, method, path string) (*http.Response, error) 
 	}
 	resp, err := httpclient.New(&http.Transport{DialContext: dial, DisableKeepAlives: true}).Do(req)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, nil
+		return nil, errNoneRuns
 	}
 	return resp, inControl(socket, err)
 }

@@ -37,7 +37,7 @@ func answerSnapshot(makeOne snapshotMaker, log *slog.Logger) http.HandlerFunc {
 // about the result.
 func MakeSnapshot(ctx context.Context, dir string) (string, error) {
 	resp, err := ask(ctx, dir, http.MethodPost, snapshotPath)
-	if resp == nil && err == nil {
+	if errors.Is(err, errNoneRuns) {
 		return "", errors.New("no registry runs on the data directory, and only a running one makes snapshots")
 	}
 	if err != nil {

@@ -386,7 +386,7 @@ func ReadStatus(ctx context.Context, dir string) (s Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*statusWithin)
 	defer cancel()
 	resp, err := ask(ctx, dir, http.MethodGet, statusPath)
-	if resp == nil && err == nil {
+	if errors.Is(err, errNoneRuns) {
 		return Status{}, fmt.Errorf("no registry runs on the data directory %s", dir)
 	}
 	if err != nil {

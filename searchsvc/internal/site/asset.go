@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/routes"
 )
@@ -82,7 +83,7 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	}
 	linked := linkedAsset(r.lang, r.base, root) // must come first: newRecord marks values as shown
 	p.Record = newRecord(r.lang, s.config.Names, root, s.outwards)
-	v := s.view(r, shorten(p.Record.Title.Text, maxTitle), p)
+	v := s.view(r, codenames.Cut(p.Record.Title.Text, maxTitle), p)
 	v.About, v.Kept, v.Scripts = p.Record.about(), kept, []string{"asset.js"}
 	if len(pictures) > 0 {
 		v.Image = r.base + pictures[0].Large
@@ -123,7 +124,7 @@ func (s *Site) changes(w http.ResponseWriter, r request) error {
 	if err := s.takeTurn(&r); err != nil {
 		return err
 	}
-	p := changesPage{ID: id, Title: shorten(root.string("title"), maxTitle), Past: past}
+	p := changesPage{ID: id, Title: codenames.Cut(root.string("title"), maxTitle), Past: past}
 	if past.Older > 0 {
 		p.Older = olderPath(r.lang, id, past.Older)
 	}

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+
+	"asset-registry/searchsvc/internal/codenames"
 )
 
 // maxEdits is the largest number of edits of one change that a page lists.
@@ -121,7 +123,7 @@ func (c *comparison) add(path string, before, after *value) {
 		c.more++
 		return
 	}
-	c.list = append(c.list, edit{shorten(chain(c.l, path), maxQuoted), c.quote(path, before), c.quote(path, after)})
+	c.list = append(c.list, edit{codenames.Cut(chain(c.l, path), maxQuoted), c.quote(path, before), c.quote(path, after)})
 }
 
 // isDocument matches the path of a whole document.
@@ -140,7 +142,7 @@ func (c *comparison) addDocument(path string, document *value) {
 		c.more++
 		return
 	}
-	said := part{Text: shorten(title.Text, maxQuoted), Lang: title.Lang}
+	said := part{Text: codenames.Cut(title.Text, maxQuoted), Lang: title.Lang}
 	c.list = append(c.list, edit{Label: chain(c.l, path), After: &said})
 }
 
@@ -151,6 +153,6 @@ func (c *comparison) quote(path string, v *value) *part {
 		return nil
 	}
 	p := newPart(c.l, path, v)
-	p.Text, p.Path, p.Value, p.Href, p.Spans = shorten(p.Text, maxQuoted), "", "", "", nil
+	p.Text, p.Path, p.Value, p.Href, p.Spans = codenames.Cut(p.Text, maxQuoted), "", "", "", nil
 	return &p
 }

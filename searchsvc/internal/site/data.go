@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/shared/routes"
 )
 
@@ -63,14 +64,14 @@ func (s *Site) data(w http.ResponseWriter, r request) error {
 
 // fill adds the values of a catalogue. It shortens each text, and checks the address of the licence.
 func (p *dataPage) fill(r request, c catalogue) {
-	p.Licence, p.Publisher = safeLink(c.Licence.ID), shorten(c.Publisher.Name, maxTitle)
+	p.Licence, p.Publisher = safeLink(c.Licence.ID), codenames.Cut(c.Publisher.Name, maxTitle)
 	p.At = timeOf(client.Timestamp(c.Modified.Value))
 	for _, d := range c.Dataset {
 		for _, f := range d.Distribution {
 			name := path.Base(f.Download.ID)
 			file := dataFile{
 				Name: name, Path: dataPath + "/" + name, Rows: f.Extent.Value, Size: size(r.lang, f.Bytes.Value),
-				SHA256: shorten(f.Checksum.Value.Value, maxTitle),
+				SHA256: codenames.Cut(f.Checksum.Value.Value, maxTitle),
 			}
 			if f.Conforms.ID != "" {
 				file.Schema = dataPath + "/" + path.Base(f.Conforms.ID)

@@ -9,7 +9,6 @@ import (
 	_ "time/tzdata" // a container image may have no files with time zones
 
 	"asset-registry.example/client"
-	"asset-registry/searchsvc/internal/codenames"
 )
 
 // kyiv is the time zone of all times on pages.
@@ -140,6 +139,3 @@ func lasted(l Lang, d time.Duration) string {
 	}
 	return texts["time.moment"].in(l)
 }
-
-// shorten returns at most the given number of characters of a text. An ellipsis stands for the rest.
-func shorten(text string, most int) string { return codenames.Cut(text, most) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/ukrainian"
 )
@@ -139,7 +140,7 @@ func clip(text string, at int) string {
 	if space := strings.IndexByte(text[from:at], ' '); from > 0 && space >= 0 {
 		from += space + 1
 	}
-	clipped := shorten(text[from:], mostLine)
+	clipped := codenames.Cut(text[from:], mostLine)
 	if from > 0 {
 		clipped = "… " + clipped
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/shared/routes"
 )
 
@@ -30,16 +31,16 @@ func linkedSite(l Lang, base string) linked {
 func linkedAsset(l Lang, base string, root *value) linked {
 	custodian := root.get("assetCustodian")
 	thing := linked{
-		"@type": "Thing", "name": shorten(root.string("title"), maxTitle),
-		"description": shorten(root.string("description"), 1000),
-		"identifier":  shorten(root.string("assetID"), maxTitle),
+		"@type": "Thing", "name": codenames.Cut(root.string("title"), maxTitle),
+		"description": codenames.Cut(root.string("description"), 1000),
+		"identifier":  codenames.Cut(root.string("assetID"), maxTitle),
 		"url":         base + "/" + string(l) + "/assets/" + root.string("id"),
 	}
 	site := linked{"@type": "WebSite", "name": texts["site.name"].in(l), "url": base + "/" + string(l) + "/"}
 	return linked{
 		"@context": schema, "@type": "ItemPage", "inLanguage": string(l), "mainEntity": thing,
 		"dateModified": isoOf(root.string("dateModified")), "isPartOf": site,
-		"accountablePerson": linked{"@type": "Organization", "name": shorten(custodian.string("name"), maxTitle)},
+		"accountablePerson": linked{"@type": "Organization", "name": codenames.Cut(custodian.string("name"), maxTitle)},
 	}
 }
 

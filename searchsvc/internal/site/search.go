@@ -396,7 +396,7 @@ func tries(l Lang, root string, q search.Query, others []search.Query) (all []li
 func newHit(l Lang, names codenames.Lists, a search.Fields) hit {
 	h := hit{
 		ID: a.ID, Title: a.Title, TitleLang: string(Ukrainian), Number: a.AssetID, Status: a.Status,
-		Lead: shorten(a.Description, 200), Custodian: a.AssetCustodian.Name, Modified: timeOf(a.DateModified),
+		Lead: codenames.Cut(a.Description, 200), Custodian: a.AssetCustodian.Name, Modified: timeOf(a.DateModified),
 	}
 	if l == English && a.TitleEn != "" {
 		h.Title, h.TitleLang = a.TitleEn, string(English)

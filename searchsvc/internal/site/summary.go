@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"asset-registry/searchsvc/internal/codenames"
 )
 
 // Limits of the facts at the top of a page.
@@ -47,8 +49,8 @@ func (r record) about() string {
 	for _, f := range r.Facts[:min(len(r.Facts), 4)] {
 		all = append(all, textOf(f.Parts))
 	}
-	all = append(all, strings.Join(strings.Fields(shorten(r.Lead.Text, mostAbout)), " "))
-	return shorten(strings.Join(all, " · "), mostAbout)
+	all = append(all, strings.Join(strings.Fields(codenames.Cut(r.Lead.Text, mostAbout)), " "))
+	return codenames.Cut(strings.Join(all, " · "), mostAbout)
 }
 
 // repeat returns the same part as cursor.first, but does not mark the value as shown. It is for a text that the

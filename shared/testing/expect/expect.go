@@ -150,7 +150,11 @@ func FailsOf(t testing.TB, format string, args ...any) func(got any, err error) 
 func Says(t testing.TB, err error, want, format string, args ...any) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%sgot %v, want an error with %q", label(format, args), err, want)
+		with := ""
+		if want != "" {
+			with = fmt.Sprintf(" with %q", want)
+		}
+		t.Errorf("%sgot %v, want an error%s", label(format, args), err, with)
 	}
 }
 
