@@ -131,6 +131,10 @@ func TestBootedSystemd(t *testing.T) {
 	m.must("systemctl daemon-reload")
 	m.write("/etc/registry/alert", script)
 	m.must("systemd-run --unit=mail python3 -u -m aiosmtpd -n -l " + mail)
+	soon(t, "the mail server listens", func() bool {
+		conn, err := net.Dial("tcp", mail)
+		return err == nil && conn.Close() == nil
+	})
 	m.await("systemctl start registry-alert@test; journalctl --unit mail", "Subject: test has failed")
 	if !got.has("test of ") {
 		t.Errorf("the web address: got %q, want the unit's name", got.text)
