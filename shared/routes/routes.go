@@ -226,6 +226,25 @@ func Site() []Route {
 	return all
 }
 
+// The paths at the search service that answer browsers for paths without a route.
+const (
+	NoPage = "/assets/-"       // a page that says so
+	Icon   = "/uk/favicon.ico" // leads to the icon
+)
+
+// Favicon is the path at which browsers look for an icon.
+const Favicon = "/favicon.ico"
+
+// typed has the paths that people type instead of an address of the site, in small letters and without a slash at the
+// end.
+var typed = map[string]string{
+	"/uk": "/uk/", "/ua": "/uk/", "/en": "/en/", "/search": "/", "/assets": "/", Data: Data, "/docs": "/docs",
+	"/docs/uk": "/docs/uk",
+}
+
+// Meant returns the address of the site that a person means by a path, and "" if there is none.
+func Meant(path string) string { return typed[strings.ToLower(strings.TrimSuffix(path, "/"))] }
+
 // The paths of files (docs/files.md).
 const (
 	RegisterFile = "/register"
@@ -291,11 +310,17 @@ func Public() []PublicPath {
 		{Path: Data},
 		{Path: "/uk"},
 		{Path: "/en"},
+		{Path: "/ua"},
+		{Path: "/UA"},
+		{Path: "/UK"},
+		{Path: "/EN"},
+		{Path: "/search"},
 		{Path: "/assets"},
 		{Path: "/site"},
 		{Path: "/sitemap"},
 		{Path: "/sitemap.xml", Exact: true},
 		{Path: "/robots.txt", Exact: true},
+		{Path: Favicon, Exact: true},
 	}
 }
 

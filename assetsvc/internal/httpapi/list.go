@@ -100,7 +100,7 @@ func (a *API) listFrom(c *gin.Context, v version, from listing) error {
 		}
 	}
 	body = append(body, ']')
-	next, prev := a.offsets(params, q, entries)
+	next, prev := a.offsets(params, q, page)
 	l := links{
 		base: c.GetHeader(httpserver.BaseURLHeader), path: v.prefix() + from.path, params: params, descending: q.Descending,
 		kept: from.kept,
@@ -220,19 +220,31 @@ func parseOffset(text string) (int64, error) {
 // offsets returns the offsets of the next and the previous page. The offset of the next page is the position of
 // the last entry, and the offset of the previous page is the position of the first entry. If this page is empty,
 // the next page has the same offset as this page. The offset of the previous page then differs by one
-// microsecond, so that the previous page includes an entry whose position is the offset of this page.
-func (a *API) offsets(params url.Values, q registry.Query, entries []registry.Entry) (next, prev string) {
+// microsecond, so that the previous page includes an entry whose position is the offset of this page. After a far
+// offset, the next page begins at the end of the feed.
+func (a *API) offsets(params url.Values, q registry.Query, page registry.FeedPage) (next, prev string) {
+	entries := page.Entries
 	if len(entries) == 0 {
 		back := q.Offset + 1
 		if q.Descending {
 			back = q.Offset - 1
 		}
-		if next = params.Get("offset"); next == "" || back > lastOffset {
-			return next, next
+		next, prev = params.Get("offset"), params.Get("offset")
+		if next != "" && back <= lastOffset {
+			prev = printPosition(back, a.zone)
 		}
-		return next, printPosition(back, a.zone)
+		if isFar(q, page) {
+			next = printPosition(page.Upto, a.zone)
+		}
+		return next, prev
 	}
 	return printPosition(entries[len(entries)-1].Position, a.zone), printPosition(entries[0].Position, a.zone)
+}
+
+// isFar reports whether nobody can have handed out the offset of an ascending page: it is later than the end of the
+// feed, and later than the clock by more than a minute.
+func isFar(q registry.Query, page registry.FeedPage) bool {
+	return !q.Descending && q.Offset > max(page.Upto, time.Now().Add(time.Minute).UnixMicro())
 }
 
 // lastOffset is the last position that a link may have. A later position may be in the year 10000 in some zone,

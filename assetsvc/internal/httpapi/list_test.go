@@ -105,6 +105,7 @@ func TestLinksKeepTheParametersOfTheRequest(t *testing.T) {
 
 // TestAPageHasLinksToItsNeighbours reads pages of an empty feed and of a feed with three assets, and compares the
 // offsets of their links.
+// Promises: next-page, far-offset
 func TestAPageHasLinksToItsNeighbours(t *testing.T) {
 	const none, path = "no link", "/api/2.5/assets?limit=2"
 	empty, full := newService(t), newService(t)
@@ -113,6 +114,7 @@ func TestAPageHasLinksToItsNeighbours(t *testing.T) {
 		at = append(at, printPosition(full.positionAt(t, full.published(t)), time.UTC))
 	}
 	from := func(offset string) string { return "&offset=" + url.QueryEscape(offset) }
+	soon := time.Now().Add(50 * time.Second).UTC().Format(time.RFC3339) // another clock may have handed it out
 	for _, c := range []struct {
 		name              string
 		s                 service
@@ -129,9 +131,12 @@ func TestAPageHasLinksToItsNeighbours(t *testing.T) {
 			"2025-11-20T12:00:00.000001+00:00"},
 		{"no asset before an offset", empty, "&descending=1" + from("2025-11-20T12:00:00"), "2025-11-20T12:00:00",
 			"2025-11-20T11:59:59.999999+00:00"},
-		{"the last time that is printed", empty, from("9999-12-29T23:59:59.999999"), "9999-12-29T23:59:59.999999",
+		{"soon", full, from(soon), soon, printPosition(parsed(t, soon)+1, time.UTC)},
+		{"far", full, from("2731-01-02"), at[2], "2731-01-02T00:00:00.000001+00:00"},
+		{"far, the newest first", full, "&descending=1" + from("2731-01-02"), at[1], at[2]},
+		{"the last time that is printed", full, from("9999-12-29T23:59:59.999999"), at[2],
 			"9999-12-30T00:00:00.000000+00:00"},
-		{"a later time", empty, from("9999-12-30"), "9999-12-30", "9999-12-30"},
+		{"a later time", empty, from("9999-12-30"), "1970-01-01T00:00:00.000000+00:00", "9999-12-30"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var page struct {

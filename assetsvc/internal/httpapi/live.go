@@ -53,7 +53,8 @@ func PrintOffset(zone *time.Location) func(position int64) string {
 }
 
 // feedPage answers with a page of the feed: a bookmark at the offset of the request, the entries, and a
-// bookmark that says up to which position the entries are complete.
+// bookmark that says up to which position the entries are complete. A gap to the end of the feed stands in place of
+// a far offset (isFar).
 func (a *API) feedPage(c *gin.Context, v version) error {
 	params, _, err := parseQuery(c.Request.URL.RawQuery)
 	if err != nil {
@@ -70,6 +71,9 @@ func (a *API) feedPage(c *gin.Context, v version) error {
 	}
 	defer leave()
 	body := follow.AppendBookmark(nil, q.Offset, printPosition(q.Offset, a.zone))
+	if isFar(q, page) {
+		body = follow.AppendGap(nil, page.Upto, printPosition(page.Upto, a.zone))
+	}
 	var data []byte
 	for _, e := range page.Entries {
 		if data, err = v.listed(data[:0], e, wantedOf(names), a.zone); err != nil {

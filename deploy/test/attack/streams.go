@@ -125,7 +125,6 @@ func isClosed(conn net.Conn) bool {
 // done.
 func (r *Registry) DropPolls(ctx context.Context, clients int) *Outcome {
 	var o Outcome
-	query := url.Values{"wait": {"60"}, "offset": {"9998-01-01T00:00:00Z"}}
 	crowd(clients, func(client int) {
 		for ctx.Err() == nil {
 			conn, err := r.dialAs(ctx, client)
@@ -135,6 +134,8 @@ func (r *Registry) DropPolls(ctx context.Context, clients int) *Outcome {
 				}
 				return
 			}
+			soon := time.Now().Add(50 * time.Second).UTC().Format(time.RFC3339)
+			query := url.Values{"wait": {"60"}, "offset": {soon}}
 			_, err = fmt.Fprintf(conn, "GET /api/2.5/assets?%s HTTP/1.1\r\nHost: registry\r\n\r\n", query.Encode())
 			if err == nil {
 				o.answered.Add(1)

@@ -113,6 +113,25 @@ func only(entries []entry, ids ...string) []entry {
 	return kept
 }
 
+// testFarOffset begins to follow at an offset that nobody can have handed out: by pages, by a long poll and by a
+// stream. Each must go on from the end of the feed.
+func (a api) testFarOffset(t *testing.T, far string) {
+	t.Helper()
+	path := "/assets?offset=" + url.QueryEscape(far)
+	asked := []answer{a.do(t, call{method: "GET", path: path}), a.do(t, call{method: "GET", path: path + "&wait=60"})}
+	s := a.openStream(t, call{path: path, header: map[string]string{"Accept": asLines}})
+	defer s.close()
+	later := a.publish(t, validAsset())
+	for _, got := range asked {
+		next := text(object(got.must(t, 200).json["next_page"])["offset"])
+		found := only(a.page(t, "?limit=1000&offset="+url.QueryEscape(next)).entries, later.id)
+		if len(list(got.json["data"])) != 0 || len(found) != 1 {
+			t.Errorf("offset %s: got %s, and then %v; want an empty page, and then %s", far, got.text, found, later.id)
+		}
+	}
+	s.entryOf(t, later.id)
+}
+
 // testPages reads pages with all forms of an offset (docs/contract.md, "Pages" and "Offsets"). Each page must have the
 // right entries in the right order, and links to the next and the previous page.
 // Promises: next-page, offsets
@@ -144,14 +163,18 @@ func testPages(t *testing.T, a api) {
 	}
 	// An empty page shows its offset in the form that the client sent. Its prev_page must also have the entry at
 	// that offset.
-	for _, offset := range []string{"9998-01-01T00:00:00.000000+00:00", "9998-01-01T00:00:00",
-		"9998-01-01T02:00:00+02:00", "9998-01-01 00:00:00Z"} {
+	near := time.Now().Add(30 * time.Second).UTC().Truncate(time.Second)
+	zone := time.FixedZone("", 2*60*60)
+	for _, layout := range []string{"2006-01-02T15:04:05.000000+00:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z"} {
+		offset := near.Format(layout)
 		p := a.page(t, "?offset="+url.QueryEscape(offset))
-		if len(p.entries) != 0 || p.next["offset"] != offset || p.prev["offset"] != "9998-01-01T00:00:00.000001+00:00" {
+		back, err := time.Parse(time.RFC3339, text(p.prev["offset"]))
+		if len(p.entries) != 0 || p.next["offset"] != offset || err != nil || !back.Equal(near.Add(time.Microsecond)) {
 			t.Errorf("offset %s: got %v, next_page %v and prev_page %v, want no entries, this offset and the one before it",
 				offset, p.entries, p.next, p.prev)
 		}
 	}
+	a.testFarOffset(t, near.AddDate(300, 0, 0).In(zone).Format(time.RFC3339))
 	newest := a.publish(t, validAsset())
 	for next := "?mode=_all_&limit=1000&offset=" + url.QueryEscape(a.now(t)); ; {
 		p := a.page(t, next)

@@ -237,7 +237,7 @@ func testLongPolls(t *testing.T, a api) {
 			t.Errorf("got the empty page %s while %s was published, want an entry", got.text, changed.id)
 		}
 	}
-	never := "&offset=" + url.QueryEscape("9998-01-01T00:00:00+00:00")
+	never := "&offset=" + url.QueryEscape(time.Now().Add(50*time.Second).UTC().Format(time.RFC3339))
 	for _, wait := range []string{"1", "0", "x", "-5", "60&descending=1"} {
 		got := a.do(t, call{method: "GET", path: "/assets?wait=" + wait + never}).must(t, 200)
 		if !strings.Contains(wait, "descending") && len(list(got.json["data"])) != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"asset-registry/gateway/internal/openapi"
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
 )
 
@@ -179,12 +181,58 @@ func (a *API) routeSite(engine *gin.Engine) {
 	}
 }
 
+// stray answers requests for paths without a route: with JSON for programs, and with a page of the site, or the way to
+// the page that is meant, for browsers.
+func (a *API) stray() gin.HandlerFunc {
+	none := a.pipeline(route{class: routes.Read, answer: httpserver.NoRoute})
+	if a.config.Search == nil {
+		return none
+	}
+	at := func(path string) gin.HandlerFunc {
+		answer := a.forwardTo(a.config.Search, func(*gin.Context) string { return path })
+		return a.pipeline(route{class: routes.Read, answer: answer, places: a.places.search})
+	}
+	page, icon := at(routes.NoPage), at(routes.Icon)
+	moved := a.pipeline(route{class: routes.Read, answer: func(c *gin.Context) error {
+		c.Header("Cache-Control", "no-cache")
+		to := url.URL{Path: routes.Meant(c.Request.URL.Path), RawQuery: c.Request.URL.RawQuery}
+		httpserver.Redirect(c.Writer, http.StatusFound, to.String())
+		return nil
+	}})
+	return func(c *gin.Context) {
+		c.Writer.Header().Add("Vary", "Accept")
+		switch path := c.Request.URL.Path; {
+		case !isRead(c.Request) || isForPrograms(path):
+			none(c)
+		case path == routes.Favicon && (accepts(c.Request, "image/") || wantsPage(c.Request)):
+			icon(c)
+		case !wantsPage(c.Request):
+			none(c)
+		case routes.Meant(path) != "":
+			moved(c)
+		default:
+			c.Writer.Header().Add("Vary", "Accept-Language")
+			page(c)
+		}
+	}
+}
+
+// isForPrograms reports whether a path without a route is one of the API or of a probe.
+func isForPrograms(path string) bool {
+	return path == "/api" || strings.HasPrefix(path, "/api/") || path == "/health"
+}
+
 // wantsPage reports whether a request names text/html in Accept, as browsers do. Programs name another type, or
 // accept any type.
-func wantsPage(r *http.Request) bool {
+func wantsPage(r *http.Request) bool { return accepts(r, "text/html") }
+
+// accepts reports whether a request names a media type in Accept. A type that ends with a slash stands for all of its
+// kind.
+func accepts(r *http.Request, media string) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header["Accept"], ","), ",") {
 		name, params, _ := strings.Cut(part, ";")
-		if !strings.EqualFold(strings.TrimSpace(name), "text/html") {
+		name = strings.ToLower(strings.TrimSpace(name))
+		if name != media && !(strings.HasSuffix(media, "/") && strings.HasPrefix(name, media)) {
 			continue
 		}
 		_, weight, given := strings.Cut(params, "q=")

@@ -28,7 +28,7 @@ func (a *API) Route(engine *gin.Engine) {
 	a.routeFiles(engine)
 	a.routeCopies(engine)
 	a.routeCatalog(engine)
-	engine.NoRoute(a.pipeline(route{class: routes.Read, answer: httpserver.NoRoute}))
+	engine.NoRoute(a.stray())
 	engine.NoMethod(a.noMethod())
 	for _, v := range routes.Versions() {
 		for _, r := range routes.All() {

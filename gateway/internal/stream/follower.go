@@ -315,7 +315,7 @@ func (f *Follower) Wait(ctx context.Context) {
 }
 
 // hasMore reports whether there is an entry after the client's position. It also returns true if the asset
-// service does not answer.
+// service does not answer, or says that the client must go on elsewhere.
 func (f *Follower) hasMore(ctx context.Context) bool {
 	if f.begun && f.Again != nil && !f.Again() {
 		return false
@@ -335,7 +335,7 @@ func (f *Follower) hasMore(ctx context.Context) bool {
 		switch {
 		case err == io.EOF:
 			return false
-		case err != nil || m.Kind == follow.EntryKind:
+		case err != nil || m.Kind != follow.BookmarkKind:
 			return true
 		}
 		f.begun = true

@@ -72,6 +72,8 @@ type fixed struct {
 	err   error       // error of Page
 }
 
+var farOffset = offsetOf(1 << 52) // an offset that nobody can have handed out
+
 func newFixed() *fixed {
 	return &fixed{live: make(chan *io.PipeWriter, 100), pages: make(chan string, 1000)}
 }
@@ -83,6 +85,9 @@ func (f *fixed) Page(_ context.Context, _ Selection, offset string, _ int) (io.R
 	}
 	after := positionOf(offset)
 	body := follow.AppendBookmark(nil, after, offsetText(after))
+	if offset == farOffset {
+		body = follow.AppendGap(nil, 20, offsetText(20))
+	}
 	if after < 10 {
 		body = follow.AppendEntry(body, 10, offsetText(10), []byte(`{"id":"a"}`))
 	}
@@ -241,6 +246,7 @@ func TestWait(t *testing.T) {
 		{"a bookmark is no change", offsetOf(20), func(live *io.PipeWriter) {
 			live.Write(follow.AppendBookmark(nil, 30, offsetText(30)))
 		}, 30 * time.Second, 1},
+		{"an offset that nobody can have handed out", farOffset, nil, 0, 1},
 		{"an offset in the future", offsetOf(1 << 50), func(live *io.PipeWriter) {
 			live.Write(follow.AppendEntry(nil, 30, offsetText(30), []byte(`{}`)))
 		}, 30 * time.Second, 1},

@@ -45,6 +45,35 @@ func anyLanguage(w http.ResponseWriter, r request) error {
 	return redirect(w, r, assetPath(r.lang, id), nil)
 }
 
+// withoutSlash redirects to the page of a path without the slash at its end.
+func (s *Site) withoutSlash(w http.ResponseWriter, r request) error {
+	to := *r.URL
+	to.Path, to.RawPath = strings.TrimSuffix(to.Path, "/"), ""
+	_, pattern := s.mux.Handler(&http.Request{Method: http.MethodGet, URL: &to})
+	if to.Path == r.URL.Path || strings.HasSuffix(pattern, "/") {
+		return noPage(w, r)
+	}
+	return redirect(w, r, pathWithQuery(r.Request, to.EscapedPath()), nil)
+}
+
+// pathWithQuery returns a path with the query of a request.
+func pathWithQuery(r *http.Request, path string) string {
+	if r.URL.RawQuery == "" {
+		return path
+	}
+	return path + "?" + r.URL.RawQuery
+}
+
+// favicon redirects to the icon of the site.
+func favicon(w http.ResponseWriter, r request) error {
+	for path := range files() {
+		if strings.HasSuffix(path, "/icon.svg") {
+			return redirect(w, r, path, nil)
+		}
+	}
+	return noPage(w, r)
+}
+
 // otherAddress returns the page's own path if the request names the asset by its number, or by its id in
 // capitals. It returns "" if the request already has this path. A number finds only assets that the search has,
 // so removed assets have no page by their number.

@@ -35,6 +35,16 @@ func TestAddressesThatPeopleQuoteLeadToThePage(t *testing.T) {
 		{"/assets/none", "en", 404, ""},
 		{"/assets/%2F%2Fforeign.example", "", 404, ""},
 		{"/assets/UA-AR-%0D%0ALocation:%20https:%2F%2Fforeign.example", "", 404, ""},
+		{"/uk?q=%D0%BB%2F", "", 301, "/uk/?q=%D0%BB%2F"},
+		{"/uk/data/", "", 302, "/uk/data"},
+		{"/en/statistics/?region=%D0%BB", "", 302, "/en/statistics?region=%D0%BB"},
+		{"/uk" + page + "/", "", 302, "/uk" + page},
+		{"/uk" + page + "/changes/", "", 302, "/uk" + page + "/changes"},
+		{"/uk/nothing/", "", 404, ""},
+		{"/uk/about//", "", 404, ""},
+		{"/uk//foreign.example/", "", 404, ""},
+		{"/uk/%2F%2Fforeign.example/", "", 404, ""},
+		{"//foreign.example/..", "", 404, ""},
 	} {
 		t.Run(c.path+" "+c.language, func(t *testing.T) {
 			resp, _ := get(t, newSite(t, newRegistry(whole), newFound()), c.path, "Accept-Language", c.language)

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"path"
 	"regexp"
 	"strconv"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/routes"
 )
 
 // Config configures a site.
@@ -107,8 +109,8 @@ func (s *Site) route() {
 	s.mux.Handle("GET /{$}", s.negotiated())
 	for _, l := range Langs() {
 		root := "GET /" + string(l)
-		s.mux.HandleFunc(root, func(w http.ResponseWriter, _ *http.Request) {
-			httpserver.Redirect(w, http.StatusMovedPermanently, "/"+string(l)+"/")
+		s.mux.HandleFunc(root, func(w http.ResponseWriter, r *http.Request) {
+			httpserver.Redirect(w, http.StatusMovedPermanently, pathWithQuery(r, "/"+string(l)+"/"))
 		})
 		s.mux.Handle(root+"/{$}", s.page(l, s.search))
 		s.mux.Handle(root+"/assets/{id}", s.page(l, s.asset))
@@ -117,13 +119,14 @@ func (s *Site) route() {
 		s.mux.Handle(root+"/about", s.page(l, s.about))
 		s.mux.Handle(root+dataPath, s.page(l, s.data))
 		s.mux.Handle(root+"/feed.atom", s.page(l, s.feed))
-		s.mux.Handle("/"+string(l)+"/", s.page(l, noPage))
+		s.mux.Handle("/"+string(l)+"/", s.page(l, s.withoutSlash))
 	}
 	s.mux.Handle("GET /assets/{id}", s.negotiatedTo(anyLanguage))
 	s.mux.Handle("GET "+dataPath, s.negotiatedTo(anyData))
 	s.mux.Handle("GET /sitemap.xml", s.page(Ukrainian, s.siteMap))
 	s.mux.Handle("GET /sitemap/{offset}", s.page(Ukrainian, s.siteMapPart))
 	s.mux.Handle("GET /robots.txt", http.HandlerFunc(s.robots))
+	s.mux.Handle("GET "+routes.Icon, s.page(Ukrainian, favicon))
 	for path, file := range files() {
 		s.mux.Handle("GET "+path, file)
 	}
@@ -138,6 +141,9 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
+	if clean := path.Clean(r.URL.Path); clean != r.URL.Path && clean+"/" != r.URL.Path {
+		r.URL.Path = routes.NoPage // else the mux redirects to the clean path
+	}
 	from := visitor{r.Header.Get(httpserver.ClientHeader), r.Header.Get(httpserver.CallerHeader)}
 	s.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitorKey{}, from)))
 }
