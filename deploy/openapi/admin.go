@@ -110,7 +110,7 @@ func Admin() ([]byte, error) {
 	known := headers()
 	used := []string{"X-Request-ID", "X-Trace-ID", "Cache-Control", "WWW-Authenticate", "Retry-After"}
 	return encode(object{
-		{"openapi", "3.1.1"},
+		{"openapi", "3.1.0"},
 		{"info", object{
 			{"title", "Asset registry: admin API"}, {"version", "1"},
 			{"summary", "Brokers and API keys of an asset registry."}, {"description", p.Guide},

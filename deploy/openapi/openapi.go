@@ -93,7 +93,7 @@ func Public(version string) ([]byte, error) {
 	schemas, params := share(w.schemas(), params)
 	schemas = goTypes(schemas)
 	return encode(object{
-		{"openapi", "3.1.1"},
+		{"openapi", "3.1.0"},
 		{"info", object{
 			{"title", "Asset registry"},
 			{"version", version},

@@ -154,6 +154,8 @@ var registeredType = plain{form: stringForm, take: func(w *walk, path string, ol
 	return value
 }}
 
+const exampleTime = "2026-11-20T12:00:00+02:00"
+
 // timestamp accepts ISO 8601 timestamps and keeps their offset (docs/contract.md,
 // "Timestamps").
 var timestamp = plain{form: timestampForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
@@ -164,7 +166,7 @@ var timestamp = plain{form: timestampForm, take: func(w *walk, path string, _, s
 		w.wrong(path, "date value out of range")
 		return nil
 	case err != nil:
-		w.wrong(path, "Could not parse %s. Should be ISO8601.", quote(sent))
+		w.wrong(path, "Could not parse %s. Should be ISO8601. For example: "+exampleTime, quote(sent))
 		return nil
 	}
 	return FormatTime(t, t.Location())

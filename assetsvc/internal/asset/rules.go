@@ -148,13 +148,13 @@ const noCancellation = "You can set deleted status only when asset have at least
 func checkStep(from, to Status, by Caller) error {
 	switch {
 	case !from.mayChange(by.Role) && !from.mayChange(Owner):
-		return notIn(from, "") // by.NotOwner would mislead: the owner is not allowed to change the asset either
+		return notIn(from, from.whoMay(to)) // by.NotOwner would mislead: the owner must not change the asset either
 	case !from.mayChange(by.Role):
-		return notIn(from, by.NotOwner)
+		return notIn(from, cmp.Or(by.NotOwner, from.whoMay(to)))
 	case to == Draft && from != Draft:
 		return forbidden("data", "Can't switch asset to draft status")
 	case !from.mayBecome(to, by.Role):
-		return notIn(from, "")
+		return notIn(from, from.whoMay(to))
 	}
 	return nil
 }

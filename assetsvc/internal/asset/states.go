@@ -1,6 +1,9 @@
 package asset
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Status is the state of an asset (docs/contract.md, "States").
 type Status string
@@ -57,6 +60,32 @@ var states = map[Status]state{
 
 // mayChange reports whether a role may change an asset in this state.
 func (s Status) mayChange(by Role) bool { return slices.Contains(states[s].writers, by) }
+
+// whoMay says who may change an asset in this state, or move it to another state.
+func (s Status) whoMay(to Status) string {
+	now, what := states[s], "changes it"
+	roles := now.writers
+	if s != to && len(roles) > 0 {
+		if roles, what = now.to[to], "sets "+string(to); len(roles) == 0 {
+			return "it can become " + orList(Statuses, func(next Status) bool { return now.to[next] != nil })
+		}
+	}
+	if len(roles) == 0 {
+		return "this state is final"
+	}
+	return "only the " + orList(roles, func(Role) bool { return true }) + " " + what
+}
+
+// orList joins the wanted names by "or".
+func orList[T ~string](all []T, isWanted func(T) bool) string {
+	var names []string
+	for _, one := range all {
+		if isWanted(one) {
+			names = append(names, string(one))
+		}
+	}
+	return strings.Join(names, " or ")
+}
 
 // mayBecome reports whether a role may move an asset from this state to another. An asset may always stay in
 // its state.

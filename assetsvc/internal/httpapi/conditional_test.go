@@ -134,7 +134,7 @@ func TestReadsAreConditional(t *testing.T) {
 // Promises: if-match
 func TestWritesAreConditional(t *testing.T) {
 	s := newService(t)
-	const refused = `{"location":"url","name":"precondition","description":"Precondition Failed"}`
+	const refused = `{"location":"url","name":"precondition","description":"Precondition Failed: the resource is not as If-Match or another condition says; read it, and repeat with its ETag."}`
 	decision := `{"data":{"decisionDate":"2026-11-21","decisionID":"y"}}`
 	for _, c := range []struct {
 		name          string

@@ -203,5 +203,6 @@ func (g Guard) check(stored Record, refusal error) error {
 
 // PreconditionFailed returns the fault of a request whose conditions do not hold.
 func PreconditionFailed() error {
-	return fault.New(fault.Precondition, fault.URL, "precondition", "Precondition Failed")
+	return fault.New(fault.Precondition, fault.URL, "precondition",
+		"Precondition Failed: the resource is not as If-Match or another condition says; read it, and repeat with its ETag.")
 }

@@ -18,6 +18,7 @@ func TestRefusalsNameTheReason(t *testing.T) {
 	const (
 		change, part = "body/data: Can't update asset in current (draft) status", "url/permission: Forbidden"
 		another      = ": the API key belongs to another broker than the asset; use a key of the asset's owner"
+		others       = ": only the owner or administrator changes it"
 		missing      = ": the owner token is missing; send it as header X-Access-Token"
 		wrong        = ": the owner token is wrong; send the one that the asset's creation, or its last transfer, returned"
 	)
@@ -37,9 +38,9 @@ func TestRefusalsNameTheReason(t *testing.T) {
 		{"another broker", stranger, "", change + another, part + another, part + another},
 		{"another broker with the token", stranger, "token", change + another, part + another, part + another},
 		{"another broker with a wrong token", stranger, "sesame", change + another, part + another, part + another},
-		{"a caller that is not a broker", concierge, "", change, onlyOwner, onlyReaders},
-		{"a concierge with the right token", concierge, "token", change, onlyOwner, onlyReaders},
-		{"a concierge of the owner with the right token", colleague, "token", change, onlyOwner, onlyReaders},
+		{"a caller that is not a broker", concierge, "", change + others, onlyOwner, onlyReaders},
+		{"a concierge with the right token", concierge, "token", change + others, onlyOwner, onlyReaders},
+		{"a concierge of the owner with the right token", colleague, "token", change + others, onlyOwner, onlyReaders},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := r.Change(t.Context(), c.by, id, c.token, registry.Input{Fields: parse(t, `{"colour":1}`)})
@@ -57,7 +58,22 @@ func TestRefusalsNameTheReason(t *testing.T) {
 		registry.Input{Fields: parse(t, `{"status":"verification"}`)}))(t)
 	_, err := r.Change(t.Context(), owner, id, "", registry.Input{Fields: parse(t, `{}`)})
 	// The refusal names the status and not the token, because the right token would not help.
-	tells(t, err, "body/data: Can't update asset in current (verification) status")
+	tells(t, err, "body/data: Can't update asset in current (verification) status: only the concierge or administrator changes it")
+	for _, c := range []struct {
+		by     identity.Identity
+		to, it string
+	}{
+		{concierge, "complete", "it can become pending or active"},
+		{owner, "active", "only the concierge or administrator sets active"},
+	} {
+		_, err := r.Change(t.Context(), c.by, id, "token", registry.Input{Fields: parse(t, `{"status":"`+c.to+`"}`)})
+		tells(t, err, "body/data: Can't update asset in current (verification) status: "+c.it)
+	}
+	expect.Get(r.Change(t.Context(), concierge, id, "", registry.Input{Fields: parse(t, `{"status":"pending"}`)}))(t)
+	_, err = r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"status":"verification"}`)})
+	tells(t, err, "body/data: Can't update asset in current (pending) status: only the concierge or administrator sets verification")
+	_, err = r.Change(t.Context(), concierge, id, "", registry.Input{Fields: parse(t, `{"status":"complete"}`)})
+	tells(t, err, "body/data: Can't update asset in current (pending) status: it can become verification or deleted")
 }
 
 func tells(t *testing.T, err error, want string) {

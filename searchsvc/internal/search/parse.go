@@ -137,7 +137,7 @@ func (p *parser) time(name string) (at time.Time, isDay bool) {
 	}
 	at, err := isotime.ParseOffset(text, p.zone)
 	if err != nil {
-		p.fault(name, "Could not parse %.64q. Should be ISO8601.", text)
+		p.fault(name, "Could not parse %.64q. Should be ISO8601. For example: 2026-11-20", text)
 		return time.Time{}, false
 	}
 	return at, isotime.IsDate(text)
