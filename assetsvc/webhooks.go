@@ -19,9 +19,14 @@ import (
 type Webhooks struct {
 	Networks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
 	HTTP     bool           `name:"http" help:"Webhooks may have addresses that begin with http."`
+
+	// OwnPorts are the ports of a sandbox that listens on loopback addresses only (webhook.Policy).
+	OwnPorts []uint16 `kong:"-"`
 }
 
-func (w Webhooks) policy() webhook.Policy { return webhook.Policy{Networks: w.Networks, HTTP: w.HTTP} }
+func (w Webhooks) policy() webhook.Policy {
+	return webhook.Policy{Networks: w.Networks, HTTP: w.HTTP, OwnPorts: w.OwnPorts}
+}
 
 // startWebhooks lets the API answer requests for webhooks, and starts a sender. Of all processes on one store, only
 // the process with the term sends (webhook.Term). For the store of a mirror, startWebhooks does nothing.

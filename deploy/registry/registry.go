@@ -168,6 +168,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	at := on.public.Addr().String()
+	c.Webhooks.OwnPorts = c.ownPorts(on)
 	p := process{secrets: secrets, log: logger, telemetry: t.Telemetry, places: fair.NewPlaces(),
 		ownURL: httpserver.OwnURL(c.scheme(), at), filesURL: c.filesURL(at)}
 	p.observer = observer{config: c, address: at, started: time.Now().UTC(), figures: t.Figures, certificate: acme}
@@ -245,6 +246,29 @@ func (c closers) close() error {
 
 // listeners are the listeners of a process. A listener that the configuration does not ask for is nil.
 type listeners struct{ public, admin, plain net.Listener }
+
+// ownPorts returns the ports of the listeners if this is a sandbox that no other machine reaches: all listeners are on
+// loopback addresses, and no public address says that a proxy is in front. Otherwise it returns nil.
+func (c Config) ownPorts(on listeners) (ports []uint16) {
+	addrs := []string{on.public.Addr().String()}
+	if on.admin != nil {
+		addrs = append(addrs, on.admin.Addr().String())
+	}
+	if c.MetricsAddr != "" {
+		addrs = append(addrs, c.MetricsAddr)
+	}
+	for _, addr := range addrs {
+		at, err := netip.ParseAddrPort(addr)
+		if err != nil || !at.Addr().Unmap().IsLoopback() || at.Port() == 0 {
+			return nil
+		}
+		ports = append(ports, at.Port())
+	}
+	if !c.Sandbox || c.BaseURL != "" || on.plain != nil {
+		return nil
+	}
+	return ports
+}
 
 // listen opens the listeners.
 func (c Config) listen(log *slog.Logger) (on listeners, err error) {

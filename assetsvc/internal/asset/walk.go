@@ -182,7 +182,8 @@ const (
 func (m *model) convert(w *walk, path string, old, sent record.Value) record.Value {
 	in, ok := sent.(record.Object)
 	if !ok {
-		w.wrong(path, "Please use a mapping for this field or %s instance instead of %s. Send one object: {\"name\": value, ...}.", m.name, typeOf(sent))
+		const says = "Please use a mapping for this field or %s instance instead of %s. Send one object, {\"name\": value}."
+		w.wrong(path, says, m.name, typeOf(sent))
 		return nil
 	}
 	stored, _ := old.(record.Object)

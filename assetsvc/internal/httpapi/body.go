@@ -73,7 +73,8 @@ func parseBody(text []byte) (request, error) {
 	token, err := accessToken(body)
 	data, ok := body.Get("data").(record.Object)
 	if !ok {
-		return request{token: token}, bodyFault(fault.Invalid, "data", `Data not available: the body must have the form {"data": {...}}.`)
+		const says = `Data not available: the body must have the form {"data": {...}}.`
+		return request{token: token}, bodyFault(fault.Invalid, "data", says)
 	}
 	if err != nil {
 		return request{}, err

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,7 +23,16 @@ const maxURL = 2000
 type Policy struct {
 	Networks []netip.Prefix // networks that are allowed although they are not public
 	HTTP     bool           // "http" is allowed too
+
+	// OwnPorts are the ports at which the registry itself listens, if all its listeners are on loopback addresses. Then
+	// http://127.0.0.1 is allowed with any other port. Empty: it is not allowed.
+	OwnPorts []uint16
 }
+
+var thisMachine = netip.MustParseAddr("127.0.0.1")
+
+// errOwnPort is returned for an address at which the registry itself listens.
+var errOwnPort = errors.New("the registry itself listens at this port")
 
 // errNotPublic is returned for an address that the policy refuses. It is also returned for a name that does not
 // resolve, so that nobody can find out the names of a private network.
@@ -41,6 +52,9 @@ func (p Policy) guardian() *ssrf.Guardian {
 			v6 = append(v6, n)
 		}
 	}
+	if len(p.OwnPorts) > 0 {
+		v4 = append(v4, netip.PrefixFrom(thisMachine, thisMachine.BitLen()))
+	}
 	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...),
 		ssrf.WithDeniedV4Prefixes(metadataPrefix))
 }
@@ -55,8 +69,8 @@ func CheckURL(text string, p Policy) error {
 	switch {
 	case err != nil:
 		return errors.New("this is not an address, such as https://example.org/path") // err may quote a password
-	case u.Scheme != "https" && !(p.HTTP && u.Scheme == "http"):
-		return errors.New(`the address must begin with "https://"`)
+	case u.Scheme != "https" && !(u.Scheme == "http" && (p.HTTP || p.isLocal(u))):
+		return errors.New(`the address must begin with "https://"; the operator permits others with --webhook-http`)
 	case u.User != nil:
 		return errors.New("the address must have no user name and no password")
 	case u.Fragment != "":
@@ -64,8 +78,30 @@ func CheckURL(text string, p Policy) error {
 	case u.Hostname() == "":
 		return errors.New("the address has no host")
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && p.guardian().SafeAddr(ip.Unmap()) != nil {
-		return errors.New("the address is not public")
+	ip, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return nil
+	}
+	if p.guardian().SafeAddr(ip.Unmap()) != nil {
+		return errors.New("the address is not public; the operator permits networks with --webhook-networks")
+	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80"}[u.Scheme], "443")
+	at, err := netip.ParseAddrPort(net.JoinHostPort(ip.Unmap().String(), port))
+	if err != nil {
+		return errors.New("the address has no port from 1 to 65535")
+	}
+	return p.checkPort(at)
+}
+
+// isLocal reports whether an address is one of this machine that a sandbox permits.
+func (p Policy) isLocal(u *url.URL) bool {
+	return len(p.OwnPorts) > 0 && u.Hostname() == thisMachine.String()
+}
+
+// checkPort returns errOwnPort for a listener of the registry on a loopback address.
+func (p Policy) checkPort(at netip.AddrPort) error {
+	if at.Addr().Unmap().IsLoopback() && slices.Contains(p.OwnPorts, at.Port()) {
+		return errOwnPort
 	}
 	return nil
 }
@@ -90,7 +126,8 @@ func newTransport(p Policy, resolver *net.Resolver) *http.Transport {
 			if err := guardian.Safe(network, address, c); err != nil {
 				return errNotPublic
 			}
-			return nil
+			at, err := netip.ParseAddrPort(address)
+			return errors.Join(err, p.checkPort(at))
 		},
 	}
 	return &http.Transport{

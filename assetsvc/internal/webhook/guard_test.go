@@ -27,6 +27,7 @@ import (
 // Promises: hook-url
 func TestCheckURL(t *testing.T) {
 	private := Policy{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
+	sandbox := Policy{OwnPorts: []uint16{8080, 80}}
 	for _, c := range []struct {
 		url  string
 		p    Policy
@@ -55,7 +56,22 @@ func TestCheckURL(t *testing.T) {
 		{"https://[::ffff:10.1.2.3]/", private, ""},
 		{"https://192.168.0.1/", private, "not public"},
 		{"https://[fd00::1]/", private, ""},
-		{"https://[fe80::1%25eth0]/", Policy{}, "not public"},
+		{"https://[fe80::1%25eth0]/", Policy{}, "not public; the operator permits networks with --webhook-networks"},
+		{"http://example.org/", Policy{}, "--webhook-http"},
+		{"http://127.0.0.1:9000/hook", sandbox, ""},
+		{"https://127.0.0.1:9000/hook", sandbox, ""},
+		{"http://127.0.0.1", sandbox, "listens at this port"},
+		{"http://127.0.0.1:8080/api/2.5/assets", sandbox, "listens at this port"},
+		{"https://[::ffff:127.0.0.1]:8080/", sandbox, "listens at this port"},
+		{"http://[::ffff:127.0.0.1]:9000/", sandbox, "https"},
+		{"http://127.0.0.2:9000/", sandbox, "https"},
+		{"https://127.0.0.2:9000/", sandbox, "not public"},
+		{"http://localhost:9000/", sandbox, "https"},
+		{"http://[::1]:9000/", sandbox, "https"},
+		{"http://10.0.0.1:9000/", sandbox, "https"},
+		{"http://127.0.0.1:70000/", sandbox, "port"},
+		{"http://127.1:9000/", sandbox, "https"},
+		{"http://2130706433:9000/", sandbox, "https"},
 	} {
 		t.Run(c.url[:min(40, len(c.url))], func(t *testing.T) {
 			err := CheckURL(c.url, c.p)
@@ -92,6 +108,29 @@ func TestNothingIsSentToAddressesThatAreNotPublic(t *testing.T) {
 			if !a.guard && a.fault != errNotPublic.Error() {
 				t.Errorf("%s as %s: got %+v, want that it is refused", ip, host, a)
 			}
+		}
+	}
+}
+
+// TestASandboxSendsToItsMachine sends to a server on this machine. A port of the registry itself must be refused, by its
+// number and by a name that resolves to this machine.
+func TestASandboxSendsToItsMachine(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+	}))
+	defer s.Close()
+	at := expect.Get(netip.ParseAddrPort(s.Listener.Addr().String()))(t)
+	names := (&resolver{func(string) netip.Addr { return at.Addr() }}).start(t)
+	named := fmt.Sprintf("http://hook.example:%d", at.Port())
+	for _, address := range []string{s.URL, named} {
+		if got := sendTo(t, Policy{OwnPorts: []uint16{1}}, names, address); got.status != http.StatusTemporaryRedirect {
+			t.Errorf("%s: got %+v, want the redirect itself", address, got)
+		}
+		if got := sendTo(t, Policy{OwnPorts: []uint16{1, at.Port()}}, names, address); got.status != 0 {
+			t.Errorf("%s: got %+v from a port of the registry, want none", address, got)
+		}
+		if got := sendTo(t, Policy{HTTP: true}, names, address); got.status != 0 {
+			t.Errorf("%s: got %+v without a sandbox, want none", address, got)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 // The variable `continued` names guides and examples. Each example continues where the one before it ended. The
 // variable `load` names the second example of the guide "recovery", which is a whole program.
 var (
-	continued = []string{"first-asset", "tokens", "lots", "deletion", "recovery/0", "feed", "errors"}
+	continued = []string{"first-asset", "tokens", "lots", "deletion", "recovery/0", "feed", "webhooks", "errors"}
 	load      = "recovery/1"
 )
 
@@ -68,7 +68,7 @@ func (s *stage) checkContinued(printed string) {
 	s.t.Helper()
 	printed = regexp.MustCompile(`\b[0-9a-f]{32}\b`).ReplaceAllString(printed, "ID")
 	const want = "pending\nbroker3\nbroker\nverification\nactive\ncomplete\ndeleted\ndraft\n" +
-		"ID pending\nID complete\nID deleted\nlive pending\n"
+		"ID pending\nID complete\nID deleted\nlive pending\ndisabled\n"
 	if faults, found := strings.CutPrefix(printed, want); !found || !strings.Contains("\n"+faults, "\ntitle ") {
 		s.t.Errorf("the examples printed %q, want %q and the fault of the title", printed, want)
 	}

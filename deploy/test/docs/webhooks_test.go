@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -37,15 +36,14 @@ func (p place) send(t *testing.T, method, path, body string, into any) {
 	expect.OK(t, json.Unmarshal(text, into))
 }
 
-// TestTheReceiverOfTheContractWorks runs the receiver in docs/contract.md, "Webhooks", in which only the address is
-// changed. The receiver must answer the challenge, get a new asset, and refuse a message that is not signed.
-func TestTheReceiverOfTheContractWorks(t *testing.T) {
+// TestTheReceiverOfTheGuideWorks runs the receiver of the guide, in which only the port is changed. The receiver must answer the challenge, get a new asset, and refuse a message that is not signed.
+func TestTheReceiverOfTheGuideWorks(t *testing.T) {
 	needtest.Commands(t, "python3")
-	code := regexp.MustCompile("(?ms)^```python\n(.*?)^```$").FindStringSubmatch(section(t, "Webhooks"))
-	if code == nil {
-		t.Fatal("got no example in Python, want one")
+	p := newPlace(t)
+	code := pageExamples(p.page(t), "receiver")
+	if len(code) != 1 {
+		t.Fatalf("got %d receivers, want one", len(code))
 	}
-	p := newPlace(t, "--webhook-networks", "127.0.0.0/8", "--webhook-http")
 	addr, err := porttest.FreeAddr()
 	expect.OK(t, err)
 	_, port, _ := strings.Cut(addr, ":")
@@ -58,7 +56,7 @@ func TestTheReceiverOfTheContractWorks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), shellTimeout)
 	defer cancel()
 	output := &processes.Output{}
-	receiver := exec.CommandContext(ctx, "python3", "-c", strings.ReplaceAll(code[1], "9000", port))
+	receiver := exec.CommandContext(ctx, "python3", "-c", strings.ReplaceAll(code[0], "9000", port))
 	receiver.Env, receiver.Dir = []string{"SECRET=" + made.Access.Secret}, filepath.Clean(p.dir)
 	receiver.Stdout, receiver.Stderr = output, output
 	expect.OK(t, receiver.Start())

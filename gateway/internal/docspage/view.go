@@ -23,6 +23,7 @@ var guides = []struct{ name, title string }{
 	{"lots", "Lots and the concierge"},
 	{"deletion", "Deletion"},
 	{"feed", "Following the feed"},
+	{"webhooks", "Webhooks"},
 	{"errors", "Errors"},
 	{"limits", "Limits"},
 	{"versions", "Versions"},
@@ -162,6 +163,7 @@ var ukrainian = map[string]string{
 	"Lots and the concierge":      "Лоти та консьєрж",
 	"Deletion":                    "Видалення",
 	"Following the feed":          "Як стежити за стрічкою",
+	"Webhooks":                    "Вебхуки",
 	"Errors":                      "Помилки",
 	"Limits":                      "Ліміти",
 
