@@ -5,7 +5,7 @@
 # (deploy/test/tool.sh), and OWN the tools that are modules here. `make test` leaves
 # the packages of SLOW to test-all; of the end-to-end tests it runs SCENARIOS, and of the
 # attacks on one process all but HELD: streams and long polls, which are held open.
-MODULES     := assetsvc authsvc clients/go deploy filesvc gateway searchsvc shared
+MODULES     := assetsvc authsvc clients/go deploy docs filesvc gateway searchsvc shared
 APART       := deploy/test/alerts deploy/test/apart deploy/test/k8s
 TOOLS       := devmongo composectl collector kubeapi litewitness oapi-codegen pebble versitygw
 OWN         := deploy/test/alerts/collector deploy/test/k8s/kubeapi deploy/test/rig/devmongo

@@ -6,6 +6,7 @@ require (
 	asset-registry.example/client v0.0.0
 	asset-registry/assetsvc v0.0.0
 	asset-registry/authsvc v0.0.0
+	asset-registry/docs v0.0.0
 	asset-registry/filesvc v0.0.0
 	asset-registry/gateway v0.0.0
 	asset-registry/searchsvc v0.0.0
@@ -147,6 +148,8 @@ require (
 	google.golang.org/grpc v1.84.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
+
+replace asset-registry/docs => ../docs
 
 replace asset-registry/shared => ../shared
 

@@ -3,6 +3,7 @@ module asset-registry/gateway
 go 1.26.0
 
 require (
+	asset-registry/docs v0.0.0
 	asset-registry/shared v0.0.0
 	github.com/gin-gonic/gin v1.12.0
 	github.com/google/go-cmp v0.7.0
@@ -91,6 +92,8 @@ require (
 	google.golang.org/grpc v1.84.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
+
+replace asset-registry/docs => ../docs
 
 replace asset-registry/shared => ../shared
 

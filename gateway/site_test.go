@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,7 +50,8 @@ func TestBrowsersGetPagesAndProgramsGetTheWelcome(t *testing.T) {
 		{"no search", without, "/api/2.5/search", "", 404, "not_found"},
 		{"an old version", with, "/api/2.4/search", "", 404, "not_found"},
 		{"no map", without, "/sitemap.xml", browser, 404, "not_found"},
-		{"no such page", with, "/de/", browser, 404, "not_found"},
+		{"no such page", with, "/de/", browser, 404, "page /assets/-"},
+		{"no such path", with, "/de/", "", 404, "not_found"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := fetch(t, test.s, "GET", test.path, "Accept", test.accept, "Cookie", "SERVER_ID=x", "Authorization", "Bearer key")
@@ -62,7 +64,8 @@ func TestBrowsersGetPagesAndProgramsGetTheWelcome(t *testing.T) {
 			}
 			expect.Equal(t, got.Header().Get("Set-Cookie"), "", "the cookie")
 			vary := strings.Join(got.Header().Values("Vary"), ", ")
-			if want := test.s == with && (test.path == "/" || test.path == "/assets/x"); strings.Contains(vary, "Accept-Language") != want {
+			if want := test.s == with && slices.Contains([]string{"a browser", "a browser that prefers another type", "curl", "no Accept",
+				"a program that refuses pages", "an asset in any language", "no such page"}, test.name); strings.Contains(vary, "Accept-Language") != want {
 				t.Errorf("got Vary %q, want Accept-Language in it: %t", vary, want)
 			}
 		})

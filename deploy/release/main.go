@@ -10,6 +10,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -19,6 +20,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"asset-registry/docs"
 )
 
 // release holds the facts that all parts of a release need.
@@ -79,9 +82,14 @@ func run(ctx context.Context, args []string) (err error) {
 	if err := r.programs(ctx, flags.Args()); err != nil {
 		return err
 	}
-	units := os.DirFS(filepath.Join(r.source, "deploy", "systemd"))
-	if err := os.CopyFS(filepath.Join(r.out, "systemd"), units); err != nil {
-		return err
+	for name, from := range map[string]fs.FS{
+		"systemd": os.DirFS(filepath.Join(r.source, "deploy", "systemd")),
+		"rules":   os.DirFS(filepath.Join(r.source, "deploy", "observability", "rules")),
+		"docs":    docs.Files,
+	} {
+		if err := os.CopyFS(filepath.Join(r.out, name), from); err != nil {
+			return err
+		}
 	}
 	return r.sign(signer)
 }

@@ -39,6 +39,7 @@ replace (
 	asset-registry/assetsvc => ../../../assetsvc
 	asset-registry/authsvc => ../../../authsvc
 	asset-registry/deploy => ../..
+	asset-registry/docs => ../../../docs
 	asset-registry/filesvc => ../../../filesvc
 	asset-registry/gateway => ../../../gateway
 	asset-registry/searchsvc => ../../../searchsvc

@@ -30,6 +30,7 @@ require (
 
 require (
 	asset-registry.example/client v0.0.0 // indirect
+	asset-registry/docs v0.0.0 // indirect
 	code.dny.dev/ssrf v0.3.0 // indirect
 	filippo.io/mldsa v0.0.0-20260215214346-43d0283efc3e // indirect
 	github.com/KimMachineGun/automemlimit v1.0.1 // indirect
@@ -145,6 +146,7 @@ replace (
 	asset-registry/assetsvc => ../../../assetsvc
 	asset-registry/authsvc => ../../../authsvc
 	asset-registry/deploy => ../../../deploy
+	asset-registry/docs => ../../../docs
 	asset-registry/filesvc => ../../../filesvc
 	asset-registry/gateway => ../../../gateway
 	asset-registry/searchsvc => ../../../searchsvc

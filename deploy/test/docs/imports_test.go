@@ -13,7 +13,7 @@ import (
 func level(path string) int {
 	module, _, _ := strings.Cut(strings.TrimPrefix(path, "asset-registry/"), "/")
 	switch {
-	case path == "asset-registry.example/client":
+	case path == "asset-registry.example/client", module == "docs":
 		return 0
 	case !strings.HasPrefix(path, "asset-registry/"):
 		return -1

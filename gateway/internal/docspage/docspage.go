@@ -10,6 +10,7 @@ package docspage
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"strings"
 	"sync"
 
+	"asset-registry/docs"
 	"asset-registry/shared/routes"
 	"asset-registry/shared/static"
 )
@@ -82,6 +84,15 @@ func New(o Options) (*Site, error) {
 	for _, a := range assets() {
 		s.files[a.path] = a.file
 	}
+	all, err := docs.Files.ReadDir(".")
+	for _, d := range all {
+		text, readErr := docs.Files.ReadFile(d.Name())
+		err = errors.Join(err, readErr)
+		s.files[Root+"/"+d.Name()] = static.New("text/plain; charset=utf-8", "no-cache", text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the documents: %w", err)
+	}
 	for _, l := range languages {
 		var err error
 		if s.templates[l.code], err = parse(l.code); err != nil {
@@ -112,8 +123,8 @@ func pathOf(version, language string) string {
 // Pages returns the paths of the pages.
 func (s *Site) Pages() []string { return sortedKeys(s.pages) }
 
-// Files returns the paths of the scripts, styles and pictures of the pages. Each path contains the hash of the
-// file's content.
+// Files returns the paths of the documents, and of the scripts, styles and pictures of the pages. The paths of the
+// latter contain the hash of the file's content.
 func (s *Site) Files() []string { return sortedKeys(s.files) }
 
 // ServePage answers with a page. If sandbox is true, the page can send its examples with the sandbox key. The
@@ -137,8 +148,7 @@ func (s *Site) ServePage(w http.ResponseWriter, r *http.Request, sandbox bool) e
 	return nil
 }
 
-// ServeFile answers with a script, a style or a picture. The request's path must
-// be one of Files.
+// ServeFile answers with a file. The request's path must be one of Files.
 func (s *Site) ServeFile(w http.ResponseWriter, r *http.Request) {
 	s.files[r.URL.Path].ServeHTTP(w, r)
 }

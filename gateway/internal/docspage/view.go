@@ -29,6 +29,9 @@ var guides = []struct{ name, title string }{
 	{"versions", "Versions"},
 }
 
+// documents has the names of the documents for developers.
+var documents = []string{"contract", "import", "log", "data", "search", "mirrors"}
+
 // view is the data of a page.
 type view struct {
 	Up        string // relative path from the page to the root of the registry: ".", ".." or "../.."
@@ -43,6 +46,7 @@ type view struct {
 	Versions  []versionView
 	Limits    []Limit
 	Guides    []guideView
+	Documents []string
 	Reference
 }
 
@@ -78,6 +82,7 @@ func (s *Site) view(version, language string, sandbox bool) (view, error) {
 		Current:   routes.Current,
 		Sandbox:   sandbox,
 		Limits:    s.options.Limits,
+		Documents: documents,
 		Reference: reference,
 	}
 	for _, name := range routes.Targets() {
@@ -164,6 +169,7 @@ var ukrainian = map[string]string{
 	"Deletion":                    "Видалення",
 	"Following the feed":          "Як стежити за стрічкою",
 	"Webhooks":                    "Вебхуки",
+	"The documents":               "Документи",
 	"Errors":                      "Помилки",
 	"Limits":                      "Ліміти",
 

@@ -1,0 +1,3 @@
+module asset-registry/docs
+
+go 1.26.0
