@@ -301,6 +301,16 @@ func TestSight(t *testing.T) {
 			t.Errorf("%s: got %q and %v, want the content for nobody else", c.to, got.text, got.header)
 		}
 	}
+	// Sites and programs add parameters to links: they never change the answer, readable or not.
+	others := []string{"mode=test", "utm_source=a", "reason=a;b", "%zz=1", "limit=%", "after=%ff", "_=1&_=2", "&&=", "limt=5&limit=0"}
+	for _, other := range others {
+		r.get(nobody, bare+"?"+other).is(t, "anonymous, with "+other, 403, "url/Signature/Not Found")
+		for _, to := range []string{getURL + "&" + other, strings.Replace(getURL, "?", "?"+other+"&", 1)} {
+			if got := r.get(nobody, to); got.status != 200 || got.text != "content" {
+				t.Errorf("%s: got %d %q, want the content", to, got.status, got.text)
+			}
+		}
+	}
 	r.now.Store(int64(7 * time.Minute))
 	r.get(nobody, getURL).is(t, "later", 403, "url/Expires/Request has expired")
 	r.feed.Store(fmt.Sprintf(`{"data":[{"dateModified":"2026-11-26T09:00:00.000001Z","documents":[{"url":%q}]}]}`, bare))
@@ -311,6 +321,11 @@ func TestSight(t *testing.T) {
 		}
 		if time.Now().After(end) {
 			t.Fatalf("got %d %q, want the content once a document names it", got.status, got.text)
+		}
+	}
+	for _, other := range others {
+		if got := r.get(nobody, bare+"?"+other); got.status != 200 || got.text != "content" {
+			t.Errorf("a named file, with %s: got %d %q, want the content", other, got.status, got.text)
 		}
 	}
 }

@@ -28,17 +28,21 @@ func openCSV(table int) func(io.Writer) (writer, error) {
 
 func (f *csvFile) add(a *Asset) (rows int, err error) {
 	for n, row := range a.rows[f.table] {
-		for i, c := range row {
-			if !c.isNumber {
-				c.text = cells.Harmless(c.text)
-			}
-			f.cell(i, c.text)
-		}
-		if err := f.end(); err != nil {
+		if err := f.addRow(row); err != nil {
 			return n, err
 		}
 	}
 	return len(a.rows[f.table]), nil
+}
+
+func (f *csvFile) addRow(row []cell) error {
+	for i, c := range row {
+		if !c.isNumber {
+			c.text = cells.Harmless(c.text)
+		}
+		f.cell(i, c.text)
+	}
+	return f.end()
 }
 
 // cell adds a cell to the line. It does not use encoding/csv, because that package changes line breaks within texts.

@@ -1,7 +1,10 @@
 // Package export writes assets as tables, as places and as lines of JSON (docs/data.md).
 package export
 
-import "io"
+import (
+	"fmt"
+	"io"
+)
 
 // Form is a format in which assets can be exported.
 type Form struct {
@@ -61,3 +64,30 @@ func (e *Export) Rows() int { return e.rows }
 
 // Close writes the end of the file.
 func (e *Export) Close() error { return e.to.close() }
+
+// WriteTable writes rows as a file with the ending csv or xlsx, and returns its content type. A cell that is no string
+// is written as a number.
+func WriteTable(w io.Writer, ending string, rows [][]any) (contentType string, err error) {
+	var to interface {
+		writer
+		addRow(row []cell) error
+	} = &csvFile{to: w}
+	contentType = csvType
+	if ending == "xlsx" {
+		contentType = Searches[1].ContentType
+		if to, err = newSheet(w); err != nil {
+			return "", err
+		}
+	}
+	for _, row := range rows {
+		var line []cell
+		for _, value := range row {
+			_, isText := value.(string)
+			line = append(line, cell{fmt.Sprint(value), !isText})
+		}
+		if err := to.addRow(line); err != nil {
+			return "", err
+		}
+	}
+	return contentType, to.close()
+}

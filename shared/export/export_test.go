@@ -240,3 +240,20 @@ func FuzzTablesCanBeRead(f *testing.F) {
 		}
 	})
 }
+
+// TestATableHasItsRows writes a table with a text, a formula, a text of digits and numbers.
+func TestATableHasItsRows(t *testing.T) {
+	rows := [][]any{{"a", "b"}, {"=1+1", int64(7)}, {"007", json.Number("1.50")}, {"x, \"y\"", ""}}
+	var file bytes.Buffer
+	got := expect.Get(WriteTable(&file, "csv", rows))(t)
+	expect.Equal(t, got, csvType, "the type of CSV")
+	expect.Equal(t, file.String(), "a,b\r\n'=1+1,7\r\n007,1.50\r\n\"x, \"\"y\"\"\",\r\n", "CSV")
+	file.Reset()
+	got = expect.Get(WriteTable(&file, "xlsx", rows))(t)
+	expect.Equal(t, got, Searches[1].ContentType, "the type of XLSX")
+	first, second := Tables[0].columns[0].name, Tables[0].columns[1].name
+	sheet := sheetOf(t, file.Bytes())
+	for i, want := range [][2]string{{"'=1+1", "#7"}, {"007", "#1.50"}, {"x, \"y\"", ""}} {
+		expect.Equal(t, [2]string{sheet[i][first], sheet[i][second]}, want, "the row %d", i)
+	}
+}

@@ -44,6 +44,19 @@ var sheetParts = []struct{ name, content string }{
 }
 
 func openXLSX(w io.Writer) (writer, error) {
+	s, err := newSheet(w)
+	if err != nil {
+		return nil, err
+	}
+	var names []cell
+	for _, c := range Tables[0].columns {
+		names = append(names, cell{text: c.name})
+	}
+	return s, s.addRow(names)
+}
+
+// newSheet begins a file. Its sheet has no rows yet.
+func newSheet(w io.Writer) (*sheet, error) {
 	s := &sheet{file: zip.NewWriter(w)}
 	for _, p := range sheetParts {
 		to, err := s.file.Create(p.name)
@@ -59,11 +72,7 @@ func openXLSX(w io.Writer) (writer, error) {
 		return nil, err
 	}
 	s.line.WriteString(xmlHead + `<worksheet xmlns="` + main + `"><sheetData>`)
-	var names []cell
-	for _, c := range Tables[0].columns {
-		names = append(names, cell{text: c.name})
-	}
-	return s, s.addRow(names)
+	return s, nil
 }
 
 func (s *sheet) add(a *Asset) (rows int, err error) { return 1, s.addRow(a.rows[ofAssets][0]) }

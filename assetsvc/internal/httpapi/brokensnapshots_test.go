@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"asset-registry/assetsvc/internal/snapshot"
 )
@@ -19,6 +20,8 @@ func (brokenSnapshots) Newest() (m snapshot.Manifest, err error) {
 func (brokenSnapshots) Segment(string) (*os.File, error) {
 	return nil, errors.New("input/output error")
 }
+
+func (brokenSnapshots) Interval() time.Duration { return 0 }
 
 func (brokenSnapshots) NewestCopies() (m snapshot.Manifest, err error) {
 	return m, errors.New("input/output error")

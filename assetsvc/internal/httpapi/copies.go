@@ -60,6 +60,7 @@ func (a *API) copiesManifest(c *gin.Context) error {
 		return err
 	}
 	list := export.Manifest{Date: asset.FormatTime(m.Time(), a.zone), Position: printPosition(m.Position, a.zone)}
+	list.Every = int64(a.snapshots.kept.Interval().Seconds())
 	for _, f := range m.Copies {
 		list.Files = append(list.Files, export.File{
 			Name: f.Name, Path: routes.Data + "/" + f.SHA256 + "/" + f.Name, SHA256: f.SHA256, Bytes: f.Bytes, Rows: f.Rows,

@@ -27,6 +27,7 @@ type Snapshots interface {
 	Newest() (snapshot.Manifest, error)
 	Segment(sha256 string) (*os.File, error)
 	NewestCopies() (snapshot.Manifest, error)
+	Interval() time.Duration
 	Copy(sha256, name string) (*os.File, error)
 }
 

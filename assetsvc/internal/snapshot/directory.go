@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"asset-registry/shared/durable"
 	"asset-registry/shared/export"
@@ -25,6 +26,9 @@ const (
 	segmentEnd  = ".ndjson.zst"
 	hashDigits  = 64
 )
+
+// Interval returns the time between two snapshots. 0: they are made on demand only.
+func (k *Keeper) Interval() time.Duration { return k.o.Interval }
 
 // Newest returns the newest snapshot of the directory, made by any process. It returns ErrNone if there is
 // none.

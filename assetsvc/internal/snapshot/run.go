@@ -72,10 +72,21 @@ func (k *Keeper) isDue() bool {
 	return err != nil || k.o.Now().Sub(newest.Time()).Abs() >= k.o.Interval
 }
 
+// isOutgrown reports whether the newest snapshot has no assets, although the store has changed since. The first assets
+// of a registry do not wait for the interval.
+func (k *Keeper) isOutgrown(ctx context.Context) bool {
+	newest, err := k.Newest()
+	if err != nil || newest.Assets > 0 {
+		return false
+	}
+	now, err := k.store.Page(ctx, registry.HorizonQuery())
+	return err == nil && now.Upto > newest.Position
+}
+
 // makeDue makes a snapshot if one is due. Otherwise it makes the whole copies of the newest snapshot if they are
 // missing.
 func (k *Keeper) makeDue(ctx context.Context) error {
-	if !k.isDue() {
+	if !k.isDue() && !k.isOutgrown(ctx) {
 		return k.makeMissingCopies(ctx)
 	}
 	m, err := k.Make(ctx)

@@ -512,6 +512,26 @@ func TestRunMakesSnapshotsThatAreDue(t *testing.T) {
 	}
 }
 
+// TestTheFirstAssetsDoNotWait makes a snapshot of an empty store. The next one is due once there is an asset, and no
+// further one before the interval has passed.
+func TestTheFirstAssetsDoNotWait(t *testing.T) {
+	s := openStore(t)
+	k := keeper(t, s, t.TempDir())
+	k.o.Interval, k.o.Copies = time.Hour, true
+	at := mustMake(t, k)
+	for n, want := range []int{0, 1, 1} {
+		if n > 0 {
+			create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: []byte("{}")})
+		}
+		expect.OK(t, k.makeDue(t.Context()))
+		newest := expect.Get(k.Newest())(t)
+		if newest.Assets != want || (newest.Begun != at.Begun) != (n == 1) {
+			t.Errorf("%d: got %d assets, made anew: %t", n, newest.Assets, newest.Begun != at.Begun)
+		}
+		at = newest
+	}
+}
+
 // made reports whether the newest snapshot is another one than the given one.
 func (k *Keeper) made(former int64) bool {
 	newest, err := k.Newest()

@@ -1,13 +1,16 @@
 package registryctl
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/translog"
 )
 
@@ -72,6 +75,29 @@ func proofOf(got client.Proof) (translog.Proof, error) {
 	return proof, nil
 }
 
+// readProof reads a proof file, or the registry's answer in JSON, indented or not, as a page of the site saves it. Its
+// errors have the cause translog.ErrProof.
+func readProof(text []byte) (translog.Proof, error) {
+	answer := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff"))) // editors add the mark
+	if !bytes.HasPrefix(answer, []byte("{")) {
+		return translog.ParseProof(text)
+	}
+	var got struct {
+		Data client.Proof `json:"data"`
+	}
+	err := json.Unmarshal(answer, &got)
+	leaf := jsontext.Value(got.Data.Leaf)
+	if err == nil {
+		err = leaf.Compact()
+	}
+	if err != nil {
+		return translog.Proof{}, fmt.Errorf("%w: %w", translog.ErrProof, err)
+	}
+	got.Data.Leaf = []byte(leaf)
+	proof, err := proofOf(got.Data)
+	return proof, errs.In(err, "%w", translog.ErrProof)
+}
+
 // The values of provenFacts.Content.
 const (
 	matches   = "matches the leaf"
@@ -98,7 +124,7 @@ func (p *program) verifyProof(file string, policy *translog.Policy) error {
 	if err != nil {
 		return fmt.Errorf("read the proof: %w", err)
 	}
-	proof, err := translog.ParseProof(text)
+	proof, err := readProof(text)
 	if err != nil {
 		return verdict{fmt.Errorf("%s is not valid: %w", file, err)}
 	}

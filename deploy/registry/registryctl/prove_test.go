@@ -34,15 +34,23 @@ func TestAProofIsWrittenAndVerified(t *testing.T) {
 			Asset: idOf(5), Revision: 47, Time: "2026-09-21 14:13:20.045135", Content: erased}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			proof := expect.Get(run(t, append([]string{"--url", r.URL, "prove"}, c.args...)...))(t)
-			text, err := run(t, "-o", "json", "verify", file(t, "x.tlog-proof", []byte(proof)), "--public-key", key)
-			if (err != nil) != (c.want.Content == erased) {
-				t.Fatalf("got %v, want an error without content only", err)
-			}
-			var got provenFacts
-			expect.OK(t, json.Unmarshal([]byte(text), &got))
 			c.want.Origin, c.want.Size, c.want.Cosigned = testOrigin, 300, []string{}
-			expect.NoDiff(t, cmp.Diff(c.want, got), "the facts differ")
+			saved := r.proof(c.want.Index)
+			if c.want.Content == erased {
+				saved = r.erased(c.want.Index)
+			}
+			var indented bytes.Buffer
+			expect.OK(t, json.Indent(&indented, []byte(saved), "", "    "))
+			proof := expect.Get(run(t, append([]string{"--url", r.URL, "prove"}, c.args...)...))(t)
+			for _, form := range []string{proof, saved, "\ufeff" + indented.String() + "\n"} {
+				text, err := run(t, "-o", "json", "verify", file(t, "x", []byte(form)), "--public-key", key)
+				if (err != nil) != (c.want.Content == erased) {
+					t.Fatalf("%s: got %v, want an error without content only", form, err)
+				}
+				var got provenFacts
+				expect.OK(t, json.Unmarshal([]byte(text), &got))
+				expect.NoDiff(t, cmp.Diff(c.want, got), "the facts differ")
+			}
 		})
 	}
 }
@@ -87,11 +95,26 @@ func TestTamperedProofsAreRefused(t *testing.T) {
 	otherRoot.Checkpoint = newTestRegistry(t, 1).signed
 	other := newTestKey(t, translog.ForLog, testOrigin, 2).Public().String()
 	key := r.key.Public().String()
+	saved := r.proof(289)
+	forged := func(what, by string) []byte {
+		if !strings.Contains(saved, what) {
+			t.Fatalf("got no %q in %s, want it there", what, saved)
+		}
+		return []byte(strings.Replace(saved, what, by, 1))
+	}
 	for _, c := range []struct {
 		name, key string
 		proof     []byte
 		want      string
 	}{
+		{"another asset, saved", key, forged("240.50", "240.5"), translog.ErrMismatch.Error()},
+		{"another index, saved", key, forged(`"index":289`, `"index":288`), translog.ErrIncluded.Error()},
+		{"another leaf, saved", key, forged(`"revision":291`, `"revision":292`), translog.ErrIncluded.Error()},
+		{"a leaf twice, saved", key, forged(`"leaf"`, `"leaf":{},"leaf"`), translog.ErrProof.Error()},
+		{"another key, saved", other, []byte(saved), translog.ErrSignature.Error()},
+		{"no hash, saved", key, forged(`"path":["`, `"path":["!`), translog.ErrProof.Error()},
+		{"half a file, saved", key, []byte(saved[:len(saved)/2]), translog.ErrProof.Error()},
+		{"an error, saved", key, []byte(`{"status":"error"}`), translog.ErrProof.Error()},
 		{"another asset", key, otherAsset.Encode(), translog.ErrMismatch.Error()},
 		{"another index", key, otherIndex.Encode(), translog.ErrIncluded.Error()},
 		{"the checkpoint of another tree", key, otherRoot.Encode(), translog.ErrIncluded.Error()},

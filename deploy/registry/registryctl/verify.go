@@ -18,7 +18,7 @@ import (
 const parallel = 8
 
 type verifyLog struct {
-	File     string `arg:"" optional:"" in:"" help:"Proof file, as prove writes it. It is checked without a network."`
+	File     string `arg:"" optional:"" in:"" help:"Proof that prove wrote or a page saved. It is checked offline."`
 	trust    `embed:""`
 	Log      string `placeholder:"URL" help:"Address of the log, by default URL/log of the registry's address."`
 	Remember string `placeholder:"FILE" out:"" help:"File that remembers the checkpoint. The next log must continue it."`

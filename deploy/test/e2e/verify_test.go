@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,8 +142,8 @@ func (v *verifying) verify(t *testing.T, remembered string) (report map[string]a
 	return report
 }
 
-// prove makes a proof of a revision, and lets both verifiers check it. If revision is empty, it proves the newest
-// revision.
+// prove makes a proof of a revision, and lets both verifiers check it. registryctl must also verify the registry's
+// answer, which a page of the site saves, indented or not. If revision is empty, it proves the newest revision.
 func (v *verifying) prove(t *testing.T, id, revision, kind, content string) {
 	t.Helper()
 	args := []string{"prove", id}
@@ -157,6 +160,12 @@ func (v *verifying) prove(t *testing.T, id, revision, kind, content string) {
 	equal(t, "asset", facts["asset"], any(id))
 	equal(t, "kind", facts["kind"], any(kind))
 	equal(t, "content", facts["content"], any(content))
+	for _, pretty := range []string{"", "&opt_pretty=1"} {
+		resp := expect.Get(http.Get(v.base + "/api/2.5/assets/" + id + "/proof?revision=" + revision + pretty))(t)
+		saved := filepath.Join(t.TempDir(), "x.json")
+		expect.OK(t, errors.Join(os.WriteFile(saved, expect.Get(io.ReadAll(resp.Body))(t), 0o600), resp.Body.Close()))
+		equal(t, "the facts of the saved proof", v.mustRun(t, "-o", "json", "verify", saved, "--public-key", v.keys[0]), printed)
+	}
 	python(t, "--key", v.keys[0], "--proof", file)
 }
 

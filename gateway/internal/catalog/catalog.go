@@ -66,7 +66,11 @@ const (
 	fileTypes = "http://publications.europa.eu/resource/authority/file-type/"
 	languages = "http://publications.europa.eu/resource/authority/language/"
 	media     = "https://www.iana.org/assignments/media-types/"
+	frequency = "http://publications.europa.eu/resource/authority/frequency/"
 )
+
+// frequencies are names in the EU's list of frequencies; the keys are seconds.
+var frequencies = map[int64]string{3600: "HOURLY", 24 * 3600: "DAILY", 7 * 24 * 3600: "WEEKLY"}
 
 // about says what a file of a whole copy is.
 type about struct {
@@ -156,6 +160,13 @@ func JSONLD(s Settings, base string, m export.Manifest) ([]byte, error) {
 		"dct:modified": modified, "dcat:landingPage": id(base + routes.Data), "dcat:distribution": distributions,
 		"dct:language": []object{id(languages + "UKR"), id(languages + "ENG")},
 	})
+	if m.Every > 0 {
+		often := object{"@type": "dct:Frequency", "rdf:value": m.Every}
+		if name := frequencies[m.Every]; name != "" {
+			often["@id"] = frequency + name
+		}
+		dataset["dct:accrualPeriodicity"] = often
+	}
 	return json.Marshal(published(object{
 		"@context": vocabularies, "@id": base + routes.Catalogue, "@type": "dcat:Catalog",
 		"dct:title":       both("Відкриті дані реєстру активів", "Open data of the asset registry"),

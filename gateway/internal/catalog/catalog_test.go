@@ -15,7 +15,7 @@ import (
 
 // manifest has every file of a whole copy, and a file that only a newer asset service could make.
 func manifest() export.Manifest {
-	m := export.Manifest{Date: "2026-11-22T15:00:00.000000+02:00", Position: "2026-11-22T14:59:00.000000+02:00"}
+	m := export.Manifest{Every: 3600, Date: "2026-11-22T15:00:00.000000+02:00", Position: "2026-11-22T14:59:00.000000+02:00"}
 	for i, f := range export.Whole {
 		m.Files = append(m.Files, export.File{
 			Name: f.Name, SHA256: strings.Repeat("0", 63) + string(rune(49+i)), Bytes: int64(100 + i), Rows: 10 + i})
@@ -80,6 +80,10 @@ func TestTheCatalogueHasEachFile(t *testing.T) {
 				t.Errorf("%s: got the description %s, want %q of tables only", f.Name, got, want)
 			}
 		}
+	}
+	often := at(got, "dcat:dataset", 0, "dct:accrualPeriodicity")
+	if name, _ := at(often, "@id").(string); !strings.HasSuffix(name, "/HOURLY") || at(often, "rdf:value") != 3600.0 {
+		t.Errorf("got the frequency %v, want an hour", often)
 	}
 	for _, path := range [][]any{{}, {"dcat:dataset", 0}} {
 		expect.Equal(t, at(at(got, path...), "dct:publisher", "foaf:name"), `Фонд </script><b>`, "the publisher")

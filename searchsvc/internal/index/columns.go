@@ -33,6 +33,7 @@ type columns struct {
 // different values, each value has a set of assets; otherwise each asset has the number of its value in a table.
 type facetValues struct {
 	totals []total
+	none   *roaring.Bitmap   // the assets without a value
 	sets   []*roaring.Bitmap // for each element of totals, the assets with its value; nil: the next two fields are used
 	of     []uint32          // for each asset: the number of its value, noValue, or severalValues + an index of lists
 	lists  []uint32          // for assets with several values: the number of values, then the numbers of the values
@@ -55,7 +56,7 @@ type pairs func(visit func(asset, value uint32)) error
 // newFacetValues makes a column from the values of assets. The first argument is the number of assets. The numbers of
 // values must be less than the second argument.
 func newFacetValues(assets, end int, all pairs) (*facetValues, error) {
-	v := &facetValues{of: make([]uint32, assets)}
+	v := &facetValues{of: make([]uint32, assets), none: roaring.New()}
 	counts, free := counterPool.zeros(end)
 	defer free()
 	err := all(func(asset, value uint32) {
@@ -67,6 +68,12 @@ func newFacetValues(assets, end int, all pairs) (*facetValues, error) {
 	if err != nil {
 		return nil, err
 	}
+	for n, values := range v.of {
+		if values == 0 {
+			v.none.Add(uint32(n))
+		}
+	}
+	v.none.RunOptimize()
 	for i, t := range v.totals {
 		v.totals[i].assets = counts[t.value]
 	}

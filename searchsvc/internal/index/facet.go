@@ -34,6 +34,9 @@ func (v *view) facets(ctx context.Context, q *plan, matches []match) ([]search.F
 		if facets[i], err = v.facet(column, counts[i], most, chosen); err != nil {
 			return nil, err
 		}
+		for _, m := range matches {
+			facets[i].None += int64(cmp.Or(m.apart[column.name], m.found).AndCardinality(m.facets[column].none))
+		}
 		if q.Sums && column.name == search.ByClassification {
 			if err := v.addSums(ctx, column.level, matches, facets[i].Values); err != nil {
 				return nil, err
@@ -133,6 +136,7 @@ func (v *view) facet(column facetColumn, counts []uint32, most int, chosen []str
 		if count == 0 || value == noValue {
 			continue
 		}
+		facet.All += int64(count)
 		first.offer(search.Count{Value: values[value], Count: int64(count)})
 		for i := range facet.Chosen {
 			if facet.Chosen[i].Value == values[value] {

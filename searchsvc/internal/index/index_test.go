@@ -312,7 +312,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	if result.Total != int64(len(want)) {
 		t.Fatalf("%+v: got %d assets, want %d", q, result.Total, len(want))
 	}
-	compareFacets(t, want, q, result.Facets)
+	compareFacets(t, x, want, q, result.Facets)
 	compareSums(t, x, want, q)
 	// Ask some of the questions again, with second tries allowed. These questions find assets without second tries, so
 	// the answers must be the same.
@@ -407,11 +407,12 @@ func inOrder(t *testing.T, all map[int]simple, sort search.Sort, a, b search.Hit
 	return true
 }
 
-func compareFacets(t *testing.T, found []simple, q search.Query, got []search.Facet) {
+func compareFacets(t *testing.T, x *Index, found []simple, q search.Query, got []search.Facet) {
 	t.Helper()
 	want := map[search.FacetName]map[string]int64{
 		search.ByStatus: {}, search.ByRegion: {}, search.ByMonth: {}, search.ByClassification: {},
 	}
+	none := map[search.FacetName]int64{}
 	level := q.Filters.CodeLevel()
 	for _, s := range found {
 		want[search.ByStatus][string(s.status)]++
@@ -421,20 +422,27 @@ func compareFacets(t *testing.T, found []simple, q search.Query, got []search.Fa
 		}
 		if s.published != 0 {
 			want[search.ByMonth][time.UnixMicro(s.published).UTC().Format("2006-01")]++
+		} else {
+			none[search.ByMonth]++
 		}
 		if len(s.regions) == 0 {
+			none[search.ByRegion]++
+			none[search.ByClassification]++
 			continue
 		}
 		if prefix, _ := assetfilter.CodePrefix(s.code); level == 8 {
 			want[search.ByClassification][s.code]++
 		} else if len(prefix) >= level {
 			want[search.ByClassification][prefix[:level]]++
+		} else {
+			none[search.ByClassification]++
 		}
 	}
 	for _, facet := range got {
-		counts := map[string]int64{}
+		counts, all := map[string]int64{}, int64(0)
 		for _, v := range facet.Values {
 			counts[v.Value] = v.Count
+			all += v.Count
 			if facet.Name == search.ByRegion && strings.ToLower(v.Name) != v.Value {
 				t.Errorf("the region %q: got the name %q", v.Value, v.Name)
 			}
@@ -442,6 +450,14 @@ func compareFacets(t *testing.T, found []simple, q search.Query, got []search.Fa
 		if diff := differ(want[facet.Name], counts); diff != "" {
 			t.Fatalf("%+v: the facet %s differs (-want +got):\n%s", q, facet.Name, diff)
 		}
+		if facet.All != all || facet.None != none[facet.Name] {
+			t.Fatalf("%+v: the facet %s: got %d in all and %d without a value, want %d and %d", q, facet.Name, facet.All,
+				facet.None, all, none[facet.Name])
+		}
+	}
+	q.Facets, q.FacetLimit, q.Limit = []search.FacetName{search.ByRegion}, 1, 0
+	if few := mustSearch(t, x, q).Facets[0]; few.All != got[1].All {
+		t.Fatalf("%+v: got %d regions in all if one is asked for, want %d", q, few.All, got[1].All)
 	}
 }
 

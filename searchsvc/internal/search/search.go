@@ -204,6 +204,8 @@ type Facet struct {
 	Name   FacetName
 	Values []Count // the highest counts first; months: the newest first
 	More   bool    // the property has more values than the field Values shows
+	All    int64   // the sum of the counts of all values, also of those that the field Values lacks
+	None   int64   // found assets without a value
 	Chosen []Count // the values of the filter, in the order of the question; Count is 0 for a code of another level
 }
 

@@ -21,7 +21,7 @@ type assetPage struct {
 	Past    history
 	Older   string // path of the page with older changes; "": there are no older changes
 	Check   check
-	API     string // path of the record in the API
+	Was     *cited // the record is a past one; nil: it is as it is now
 	Back    string // path of the search that led here; "": no search led here
 	Checked bool   // the record can be checked against the log
 
@@ -33,8 +33,20 @@ type check struct {
 	ID       string
 	Modified string   // dateModified of the record
 	Keys     []string // public keys of the log
-	Proof    string   // path of the proof
-	Base     string
+	Proof    string   // path of the proof of the newest change, or of the change that the page shows
+	Saved    string   // path of the proof that a browser saves
+	File     string   // name of the saved file
+}
+
+// newCheck returns the check of a record after a change. Revision 0 stands for the newest change.
+func (s *Site) newCheck(id string, root *value, revision int64) check {
+	c := check{ID: id, Modified: root.string("dateModified"), Keys: s.config.LogKeys, File: id + ".json"}
+	c.Proof = "/api/" + routes.Current + "/assets/" + id + "/proof"
+	if c.Saved = c.Proof; revision > 0 {
+		n := strconv.FormatInt(revision, 10)
+		c.Saved, c.File = c.Proof+"?revision="+n, id+"-"+n+".json"
+	}
+	return c
 }
 
 // readAsset reads the record of the asset that the path names. A draft is not public, so it has no page.
@@ -70,23 +82,17 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	if err := s.takeTurn(&r); err != nil {
 		return err
 	}
+	linked := linkedAsset(r.lang, r.base, root)
+	p := s.newAssetPage(r, id, root, past, pictures)
 	back, kept := backTo(r)
-	api := "/api/" + routes.Current + "/assets/" + id
-	p := assetPage{
-		ID: id, Status: client.Status(root.string("status")),
-		Test: root.string("mode") == string(client.TestMode), Line: steps(root, past), Past: past, API: api,
-		Check: check{id, root.string("dateModified"), s.config.LogKeys, api + "/proof", r.base},
-	}
-	p.Back, p.Checked, p.Pictures = back, past.State != noLog, pictures
-	if past.Older > 0 {
-		p.Older = olderPath(r.lang, id, past.Older)
-	}
-	linked := linkedAsset(r.lang, r.base, root) // must come first: newRecord marks values as shown
-	p.Record = newRecord(r.lang, s.config.Names, root, s.outwards)
+	p.Back = back
 	v := s.view(r, codenames.Cut(p.Record.Title.Text, maxTitle), p)
 	v.About, v.Kept, v.Scripts = p.Record.about(), kept, []string{"asset.js"}
 	if len(pictures) > 0 {
 		v.Image = r.base + pictures[0].Large
+	}
+	if p.Checked {
+		v.Feed = "/assets/" + id + "/feed.atom"
 	}
 	v.NoIndex = p.Test || p.Status == client.Deleted
 	if !v.NoIndex {

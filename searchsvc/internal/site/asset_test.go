@@ -223,3 +223,19 @@ func TestThePrintedPageHasItsAddress(t *testing.T) {
 	mustHave(t, body, `<p class="printed">http://registry.example/uk/?q=a&amp;status=active</p>`)
 	mustLack(t, body, "asset.js")
 }
+
+// TestTheSavedProofIsTheFileOfTheCommand reads the check of a record whose newest change is known, and of one without
+// the key of the log. The command must name the file that the browser saves, and have no quotes that Windows takes for
+// a part of a word.
+func TestTheSavedProofIsTheFileOfTheCommand(t *testing.T) {
+	_, body := get(t, newSite(t, newRegistry(whole, with(t, "Паспорт, перша", "Паспорт, друга")), newFound(), logKey), "/uk/assets/"+id)
+	const saved = id + "-2.json"
+	mustHave(t, html.UnescapeString(body), `href="/api/2.5/assets/`+id+`/proof?revision=2" download="`+saved+`"`,
+		"<code>registryctl verify "+saved+` --public-key "`+logKey+`"</code>`,
+		"<code>wsl registryctl verify "+saved+` --public-key "`+logKey+`"</code>`)
+	mustLack(t, body, "&#39;", "opt_pretty=1\" download")
+	body = assetPage(t, "en", whole)
+	mustHave(t, body, `download="`+id+`-1.json"`)
+	_, body = get(t, newSite(t, newRegistry(whole), newFound()), "/en/assets/"+id)
+	mustHave(t, html.UnescapeString(body), "registryctl verify "+id+`-1.json --public-key "KEY"`)
+}

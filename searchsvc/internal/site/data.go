@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"slices"
 	"time"
 
 	"asset-registry.example/client"
@@ -28,6 +29,8 @@ type dataPage struct {
 	Licence   template.URL // "": none
 	Files     []dataFile
 	At        time.Time // time of the copies; zero: there are no copies
+	Every     string    // time between two copies; "": not known
+	IsEarly   bool      // the copies are empty, but the search has assets: the first ones are being made
 }
 
 // dataFile is one whole copy.
@@ -57,6 +60,10 @@ func (s *Site) data(w http.ResponseWriter, r request) error {
 	default:
 		p.fill(r, c)
 	}
+	isEmpty := !slices.ContainsFunc(p.Files, func(f dataFile) bool { return f.Rows > 0 })
+	if isEmpty && len(p.Files) > 0 && s.config.Searcher.State().Assets > 0 {
+		p.Files, p.IsEarly = nil, true
+	}
 	v := s.view(r, texts["data.title"].in(r.lang), p)
 	v.About, v.Section = texts["data.about"].in(r.lang), "data"
 	return s.show(w, r, http.StatusOK, "data", v)
@@ -67,6 +74,11 @@ func (p *dataPage) fill(r request, c catalogue) {
 	p.Licence, p.Publisher = safeLink(c.Licence.ID), codenames.Cut(c.Publisher.Name, maxTitle)
 	p.At = timeOf(client.Timestamp(c.Modified.Value))
 	for _, d := range c.Dataset {
+		if minutes := d.Often.Value / 60; minutes > 0 && minutes%60 == 0 {
+			p.Every = counted(r.lang, "hour", minutes/60)
+		} else if minutes > 0 {
+			p.Every = counted(r.lang, "minute", minutes)
+		}
 		for _, f := range d.Distribution {
 			name := path.Base(f.Download.ID)
 			file := dataFile{
@@ -102,6 +114,9 @@ type catalogue struct {
 		Name string `json:"foaf:name"`
 	} `json:"dct:publisher"`
 	Dataset []struct {
+		Often struct {
+			Value int64 `json:"rdf:value"` // seconds
+		} `json:"dct:accrualPeriodicity"`
 		Distribution []struct {
 			Download identified `json:"dcat:downloadURL"`
 			Conforms identified `json:"dct:conformsTo"`

@@ -10,7 +10,7 @@ import (
 // catalogueOf returns a catalogue of two files. Pages must not show the second one.
 func catalogueOf(licence, publisher string) string {
 	return `{"dct:modified":{"@value":"2026-11-22T13:00:00.000000+00:00"},"dct:license":{"@id":"` + licence + `"},
-		"dct:publisher":{"foaf:name":"` + publisher + `"},"dcat:dataset":[{"dcat:distribution":[
+		"dct:publisher":{"foaf:name":"` + publisher + `"},"dcat:dataset":[{"dct:accrualPeriodicity":{"rdf:value":5400},"dcat:distribution":[
 		{"dcat:downloadURL":{"@id":"https://registry.example/data/assets.csv"},"dcat:byteSize":{"@value":"2500000"},
 		"dct:extent":{"rdf:value":1234},"dct:conformsTo":{"@id":"https://registry.example/data/assets.csv-metadata.json"},
 		"spdx:checksum":{"spdx:checksumValue":{"@value":"abc<b>"}}},
@@ -28,6 +28,7 @@ func TestThePageOfWholeCopies(t *testing.T) {
 	mustHave(t, body, `<a href="/data/assets.csv" download>assets.csv</a>`, "1,234", "2.5\u00a0MB", "/data/assets.csv-metadata.json",
 		`<a href="https://licence.example/4.0" rel="license">`, "Фонд &lt;i&gt;", "abc&lt;b&gt;", "22 November 2026, 15:00",
 		"an apostrophe stands before a sign that could begin a formula")
+	mustHave(t, body, "Time between renewals of the files: 90\u00a0minutes.")
 	if strings.Contains(body, "evil") || strings.Contains(body, "elsewhere") {
 		t.Errorf("got\n%s\nwant no file that the page does not know", body)
 	}
@@ -37,6 +38,10 @@ func TestThePageOfWholeCopies(t *testing.T) {
 			t.Errorf("licence %q: got\n%s\nwant %q", licence, body, says)
 		}
 	}
+	r.catalogue = strings.Replace(catalogueOf("", ""), "1234", "0", 1)
+	_, body = get(t, s, "/uk/data")
+	mustHave(t, html.UnescapeString(body), "Перші файли ще готують.")
+	mustLack(t, body, "assets.csv\" download", "не має цілих копій")
 	r.catalogue = ""
 	if _, body := get(t, s, "/uk/data"); !strings.Contains(html.UnescapeString(body), "не має цілих копій") {
 		t.Errorf("got\n%s\nwant none", body)

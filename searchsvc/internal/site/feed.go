@@ -3,12 +3,13 @@ package site
 import (
 	"encoding/xml"
 	"net/http"
+	"strconv"
 	"time"
 
+	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
-	"asset-registry/shared/query"
 )
 
 // atom is a page of an Atom feed (RFC 4287, RFC 5005).
@@ -46,12 +47,12 @@ type atomCategory struct {
 }
 
 // feed answers with the found assets that changed last, and a link to the page with the assets that changed
-// earlier.
+// earlier. With the order of search.LatestPublished, it has the newest assets, and changes of assets are no news.
 func (s *Site) feed(w http.ResponseWriter, r request) error {
 	if s.tagAt(w, r) {
 		return notModified(w)
 	}
-	sent, faults := query.Read(r.URL.RawQuery, ofPage)
+	sent, faults := readQuery(r.lang, r.URL.RawQuery)
 	if sent.Has("mode") {
 		faults = append(faults, fault.Detail{Location: fault.Query, Name: "mode",
 			Description: "The feed has no test assets. Leave the parameter out."})
@@ -62,7 +63,9 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	}
 	after, sort := q.After, q.Sort
 	q = feedQuery(q)
-	q.Limit = search.DefaultLimit
+	if q.Limit = search.DefaultLimit; sort == search.LatestPublished {
+		q.Sort = sort
+	}
 	first := q
 	if sort == q.Sort { // a cursor of another order means nothing here
 		q.After = after
@@ -71,14 +74,21 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 		return err
 	}
 	defer r.end()
-	found, err := s.config.Searcher.Search(r.Context(), q)
+	asked := q
+	asked.FacetLimit = 1
+	for _, p := range search.Properties { // facets have the names of the filters' values
+		if q.Filters.ValuesOf(p.Name) != nil {
+			asked.Facets = append(asked.Facets, p.Name)
+		}
+	}
+	found, err := s.config.Searcher.Search(r.Context(), asked)
 	if err != nil {
 		return err
 	}
 	root := r.base + "/" + string(r.lang)
 	f := atom{
 		Lang: string(r.lang), ID: root + "/feed.atom" + queryOf(first), Author: texts["site.name"].in(r.lang),
-		Title: joined(" – ", q.Text, texts["site.name"].in(r.lang)),
+		Title: s.feedTitle(r.lang, q, found.Facets),
 		Links: []atomLink{
 			{"self", "application/atom+xml", root + "/feed.atom" + queryOf(q)},
 			{"alternate", "text/html", root + "/" + queryOf(first)},
@@ -93,18 +103,90 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	if found.Reading.Has(search.Stopped) {
 		f.Said = texts["search.read.stopped"].in(r.lang)
 	}
-	updated := timeOf(found.Position.Offset)
-	for i, h := range found.Hits {
+	f.Updated = stamp(timeOf(found.Position.Offset))
+	for _, h := range found.Hits {
 		a, err := h.Decode()
 		if err != nil {
 			return err
 		}
-		if i == 0 {
-			updated = timeOf(a.DateModified)
+		e := newEntry(r.lang, s.config.Names, root, a)
+		if q.Sort == search.LatestPublished && e.Published != "" {
+			e.Updated = e.Published
 		}
-		f.Entries = append(f.Entries, newEntry(r.lang, s.config.Names, root, a))
+		f.Entries = append(f.Entries, e)
 	}
-	f.Updated = updated.UTC().Format(time.RFC3339Nano)
+	return s.sendAtom(w, r, f)
+}
+
+// feedTitle returns the words and the filters of a search.
+func (s *Site) feedTitle(l Lang, q search.Query, facets []search.Facet) string {
+	said := []string{q.Text}
+	for _, c := range chips(l, "/", q, facets) {
+		said = append(said, c.Name+": "+c.Value)
+	}
+	if q.Sort == search.LatestPublished {
+		said = append(said, texts["feed.new"].in(l))
+	}
+	return joined(" – ", codenames.Cut(joined("; ", said...), maxTitle), texts["site.name"].in(l))
+}
+
+// recordFeed answers with the newest public changes of a record.
+func (s *Site) recordFeed(w http.ResponseWriter, r request) error {
+	if err := s.takeReading(&r); err != nil {
+		return err
+	}
+	defer func() { r.end() }()
+	id, root, err := s.readAsset(r)
+	if err != nil {
+		return err
+	}
+	past := s.history(r.Context(), r.lang, id, 0)
+	if past.State == noLog {
+		return noPage(w, r)
+	} else if len(past.Changes) == 0 {
+		return errBusy()
+	}
+	if err := s.takeTurn(&r); err != nil {
+		return err
+	}
+	page := r.base + assetPath(r.lang, id)
+	title := codenames.Cut(root.string("title"), maxTitle)
+	f := atom{
+		Lang: string(r.lang), ID: page + "/feed.atom", Author: texts["site.name"].in(r.lang),
+		Title: joined(" – ", title, texts["site.name"].in(r.lang)),
+		Links: []atomLink{{"self", "application/atom+xml", page + "/feed.atom"}, {"alternate", "text/html", page}},
+	}
+	for _, c := range past.Changes {
+		e := atomEntry{ID: page + "/changes/" + strconv.FormatInt(c.Revision, 10), Updated: stamp(c.At),
+			Link: atomLink{"alternate", "text/html", page}, Category: categoryOf(r.lang, c.Status)}
+		if c.Status != "" {
+			e.Link.Href = e.ID
+		}
+		e.Title = texts["feed.changed"].in(r.lang) + ": " + title
+		if said, isKnown := texts["changes."+c.Kind]; isKnown {
+			e.Title = said.in(r.lang) + ": " + title
+		}
+		var labels []string
+		for _, edit := range c.Edits {
+			labels = append(labels, edit.Label)
+		}
+		e.Summary = joined("; ", labels...)
+		f.Entries = append(f.Entries, e)
+	}
+	return s.sendAtom(w, r, f)
+}
+
+func categoryOf(l Lang, status client.Status) atomCategory {
+	return atomCategory{string(status), word(l, "status", string(status))}
+}
+
+func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
+
+// sendAtom answers with a feed, whose time is that of its first entry.
+func (s *Site) sendAtom(w http.ResponseWriter, r request, f atom) error {
+	if len(f.Entries) > 0 {
+		f.Updated = f.Entries[0].Updated
+	}
 	text, err := xml.MarshalIndent(f, "", " ")
 	if err != nil {
 		return err
@@ -112,16 +194,21 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	return s.send(w, r, http.StatusOK, "application/atom+xml; charset=utf-8", append([]byte(xml.Header), text...))
 }
 
+// sureNew is the longest time between the publication of an asset and its last change for which it counts as new.
+const sureNew = time.Minute
+
 func newEntry(l Lang, names codenames.Lists, root string, a search.Fields) atomEntry {
 	h := newHit(l, names, a)
 	e := atomEntry{
-		ID: uuid(a.ID), Title: h.Title, Updated: h.Modified.UTC().Format(time.RFC3339Nano),
+		ID: uuid(a.ID), Title: texts["feed.changed"].in(l) + ": " + h.Title, Updated: stamp(h.Modified),
 		Link:     atomLink{"alternate", "text/html", root + "/assets/" + a.ID},
-		Category: atomCategory{string(a.Status), word(l, "status", string(a.Status))},
+		Category: categoryOf(l, a.Status),
 		Summary:  joined(" · ", h.Lead, h.Class, h.Quantity, h.Place, h.Custodian),
 	}
 	if at := timeOf(a.RectificationPeriod.StartDate); !at.IsZero() {
-		e.Published = at.UTC().Format(time.RFC3339Nano)
+		if e.Published = stamp(at); h.Modified.Sub(at) < sureNew {
+			e.Title = texts["feed.new"].in(l) + ": " + h.Title
+		}
 	}
 	return e
 }

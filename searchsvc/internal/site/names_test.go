@@ -39,12 +39,12 @@ func TestPagesHaveNamesOfCodes(t *testing.T) {
 		path string
 		has  []string
 	}{
-		{"/uk/?classification=041", []string{">0412 Нежитлове</bdi>", ">041 Нерухоме</bdi>", "Вид майна, 041 Нерухоме",
-			`<bdi lang="uk">04121000-2 Нежитлові споруди</bdi>`}},
-		{"/en/?classification=041", []string{">0412 Non-residential</bdi>", ">041 Immovable</bdi>",
-			`<bdi lang="uk">04121000-2 Нежитлові споруди</bdi>`}},
-		{"/uk/statistics", []string{">0412 Нежитлове</a>"}},
-		{"/en/statistics", []string{">0412 Non-residential</a>"}},
+		{"/uk/?classification=041", []string{">Нежитлове, 0412</bdi>", ">Нерухоме, 041</bdi>", "Вид майна, Нерухоме, 041",
+			`<bdi lang="uk">Нежитлові споруди, 04121000-2</bdi>`}},
+		{"/en/?classification=041", []string{">Non-residential, 0412</bdi>", ">Immovable, 041</bdi>",
+			`<bdi lang="uk">Нежитлові споруди, 04121000-2</bdi>`}},
+		{"/uk/statistics", []string{">Нежитлове, 0412</a>"}},
+		{"/en/statistics", []string{">Non-residential, 0412</a>"}},
 		{"/uk/assets/" + id, []string{">Приміщення</bdi> — Нежитлові споруди (",
 			`data-copy="items.0.classification.id" data-value="04121000-2">Нежитлові споруди</bdi>`}},
 		{"/en/assets/" + id, []string{`>Приміщення</bdi> — <bdi lang="uk">Нежитлові споруди</bdi> (`, `>Меблі</bdi> — Furniture (`}},
@@ -65,7 +65,7 @@ func TestCodesWithoutANameComeLast(t *testing.T) {
 		"/uk/": "Код 08150000-2, без назви", "/en/": "Code 08150000-2, no name", "/uk/statistics": "Код 08150000-2, без назви",
 	} {
 		_, body := get(t, newSite(t, newRegistry(whole), f), path)
-		named, nameless := strings.Index(body, "04 Нерухоме майно"), strings.Index(body, want)
+		named, nameless := strings.Index(body, "Нерухоме майно, 04"), strings.Index(body, want)
 		if named < 0 || nameless < named {
 			t.Errorf("%s: got the named code at %d and %q at %d, want it after the named one", path, named, want, nameless)
 		}

@@ -45,7 +45,7 @@ func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
 	var asked sync.WaitGroup
 	there := make([]bool, len(all))
 	for i := range all {
-		asked.Go(func() { there[i] = r.has(ctx, all[i].Large) })
+		asked.Go(func() { _, there[i] = r.head(ctx, all[i].Large) })
 	}
 	asked.Wait()
 	at := -1
@@ -55,17 +55,18 @@ func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
 	})
 }
 
-// The method `has` reports whether anybody can read the file at a path. It returns false if the registry gives no clear
-// answer.
-func (r *registry) has(ctx context.Context, path string) bool {
+// head reports whether the file at a path was taken down, and whether it is a picture that anybody can read. Both are
+// false if the registry gives no clear answer.
+func (r *registry) head(ctx context.Context, path string) (isRemoved, isPicture bool) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, r.url+path, nil)
 	if err != nil {
-		return false
+		return false, false
 	}
 	resp, err := r.http.Do(ask)
 	if err != nil {
-		return false
+		return false, false
 	}
 	defer resp.Body.Close()
-	return resp.StatusCode == http.StatusOK && resp.Header.Get("Content-Type") == "image/jpeg"
+	return resp.StatusCode == http.StatusGone,
+		resp.StatusCode == http.StatusOK && resp.Header.Get("Content-Type") == "image/jpeg"
 }

@@ -137,7 +137,7 @@ func TestNoTwoHeadingsAreAlike(t *testing.T) {
 	}
 	_, body := get(t, s, "/uk/assets/"+id)
 	mustHave(t, body, "22 листопада 2026, 15:00") // the time in the record has no seconds
-	if !regexp.MustCompile(`<h3><time datetime="[^"]+">\d+ \p{L}+ 2026, \d\d:\d\d:\d\d</time></h3>`).MatchString(body) {
+	if !regexp.MustCompile(`<h3><a href="[^"]+"><time datetime="[^"]+">\d+ \p{L}+ 2026, \d\d:\d\d:\d\d</time></a></h3>`).MatchString(body) {
 		t.Error("got no change to the second, want each so")
 	}
 }

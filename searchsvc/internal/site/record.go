@@ -37,8 +37,9 @@ type row struct {
 
 // thing is an item, a decision, a related process or a version of a document.
 type thing struct {
-	Title []part
-	Rows  []row
+	Title   []part
+	Rows    []row
+	Removed bool // the file of a past version was removed
 }
 
 // item is an item of the asset.

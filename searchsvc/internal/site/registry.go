@@ -2,6 +2,8 @@ package site
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,6 +140,7 @@ type past struct {
 	At       time.Time
 	Record   *value // the record after the change; nil: the change withdrew or erased it
 	Size     int    // bytes of Record
+	Leaf     string // hash of the leaf (RFC 6962), in hexadecimal digits
 }
 
 // errNoLog is returned if the registry has no public log, and for a record without public changes.
@@ -167,6 +170,8 @@ func (r *registry) past(ctx context.Context, id string, revision int64) (past, e
 		return past{}, fmt.Errorf("read a leaf of the log: %w", err)
 	}
 	p := past{Revision: leaf.Revision, Kind: leaf.Kind, At: time.UnixMicro(leaf.Position), Size: len(proof.Asset)}
+	hash := sha256.Sum256(append([]byte{0}, proof.Leaf...))
+	p.Leaf = hex.EncodeToString(hash[:])
 	if len(proof.Asset) > 0 {
 		if p.Record, err = r.open(ctx, proof.Asset); err != nil {
 			return past{}, err

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +50,7 @@ type foundPage struct {
 	Sent    url.Values // values that the form shows
 	Suggest string     // path of suggestions for the filters, to which the script appends the text
 	Faults  []string   // what is wrong with the parameters
+	Marked  []string   // faulty parameters
 	Total   int64
 	Hits    []hit
 	Facets  []filter
@@ -59,7 +63,8 @@ type foundPage struct {
 	Pages   int64
 	Clear   string // path of the search without filters
 	Counts  string // path of the statistics of the same search
-	API     string // path of the same search in the API
+	News    string // path of the Atom feed of the new assets that the search finds; "": the path is too long
+	API     string // path of the same search in the API; "": the path is too long
 	Exports []link // files with the assets that the search finds
 	IsCut   bool   // the files do not have all assets that the search finds
 	Sorts   []choice
@@ -121,7 +126,8 @@ type chip struct{ Name, Value, Without string }
 
 // search shows the search, its filters and a page of the found assets.
 func (s *Site) search(w http.ResponseWriter, r request) error {
-	sent, faults := query.Read(r.URL.RawQuery, ofPage)
+	sent, faults := readQuery(r.lang, r.URL.RawQuery)
+	full := strings.TrimSuffix(r.URL.Path+"?"+sent.Encode(), "?")
 	more, rows := search.FacetName(sent.Get(moreParam)), rowsIn(sent)
 	// The parameters facets and facet_limit exist only in the API, rowsParam and moreParam only on this page.
 	for _, name := range []string{rowsParam, "facets", "facet_limit", moreParam} {
@@ -133,6 +139,10 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	q, err := search.Parse(sent, kyiv, faults...)
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return s.showFaults(w, r, sent, f)
+	}
+	if hasEmpty(r.URL.RawQuery) {
+		w.Header().Del("ETag")
+		return redirect(w, r, full, nil)
 	}
 	q.Filters = tidied(q.Filters)
 	q.Facets, q.Apart, q.Others, q.FacetLimit, q.Limit = facetsOf(), true, true, mostShown, rows
@@ -170,17 +180,84 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	return s.show(w, r, http.StatusOK, "search", v)
 }
 
-// showFaults shows the search form again, and names the parameters with a faulty value.
+// showFaults shows the search form again with all filters, and names the parameters with a faulty value. It counts what
+// the other parameters find, but lists nothing, because the answer would be of another question.
 func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *fault.Error) error {
-	p := foundPage{Sent: sent, Sorts: sorts(r.lang, search.Query{}), Suggest: suggestions(search.Filters{})}
+	p := foundPage{Sorts: sorts(r.lang, search.Query{}), Suggest: suggestions(search.Filters{})}
+	kept := maps.Clone(sent)
 	for _, d := range f.Details {
-		p.Faults = append(p.Faults, faultText(r.lang, d.Name))
+		kept.Del(d.Name)
+	}
+	if q, err := search.Parse(kept, kyiv); err == nil {
+		if err := s.takeTurn(&r); err != nil {
+			return err
+		}
+		defer r.end()
+		q.Filters = tidied(q.Filters)
+		q.Facets, q.Apart, q.FacetLimit, q.Limit, q.After = facetsOf(), true, mostShown, 0, nil
+		found, err := s.config.Searcher.Search(r.Context(), q)
+		if err != nil {
+			return err
+		}
+		q.Limit = search.DefaultLimit
+		p = newFoundPage(r.lang, s.config.Names, q, found, "")
+	}
+	p.Sent = sent
+	for _, d := range f.Details {
+		p.Faults, p.Marked = append(p.Faults, faultText(r.lang, d.Name)), append(p.Marked, d.Name)
 	}
 	v := s.view(r, texts["search.title"].in(r.lang), p)
 	v.Section, v.NoIndex, v.Scripts = "search", true, searchScripts
 	w.Header().Del("ETag")
 	w.Header().Set("Cache-Control", "no-store")
 	return s.show(w, r, http.StatusBadRequest, "search", v)
+}
+
+// Wrong returns the attributes of the field of a faulty parameter. Other fields have none.
+func (p foundPage) Wrong(name string) template.HTMLAttr {
+	if slices.Contains(p.Marked, name) {
+		return ` aria-invalid="true" aria-describedby="wrong"`
+	}
+	return ""
+}
+
+// Day returns the day of a parameter. It is "" for another text, because the field of a day takes none.
+func (p foundPage) Day(name string) string {
+	text := p.Sent.Get(name)
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return ""
+	}
+	return text
+}
+
+// readQuery returns the parameters of a query string, and its faults. Quantities are read as people write them: with a
+// comma, and with blanks between thousands.
+func readQuery(l Lang, raw string) (url.Values, []fault.Detail) {
+	sent, faults := query.Read(raw, ofPage)
+	for _, name := range quantityParams {
+		for i, text := range sent[name] {
+			number := blanks.Replace(text)
+			if typedNumber.MatchString(number) && (l != English || !thousands.MatchString(number)) {
+				sent[name][i] = strings.Replace(number, ",", ".", 1)
+			}
+		}
+	}
+	return sent, faults
+}
+
+var (
+	quantityParams = []string{"quantity_from", "quantity_to"}
+	blanks         = strings.NewReplacer(" ", "", "\u00a0", "", "\u202f", "")
+	typedNumber    = regexp.MustCompile(`^[0-9]+(,[0-9]+)?$`)
+	thousands      = regexp.MustCompile(`^[1-9][0-9]{0,2},[0-9]{3}$`) // in English: 1,000 is no 1
+)
+
+// hasEmpty reports whether a query string has a parameter without a value, as forms without script send them.
+func hasEmpty(raw string) bool {
+	return slices.ContainsFunc(strings.Split(raw, "&"), func(part string) bool {
+		name, value, _ := strings.Cut(part, "=")
+		return name != "" && value == ""
+	})
 }
 
 // faultText says for people that a parameter is faulty.
@@ -270,6 +347,7 @@ func queryOf(q search.Query) string {
 func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Result, more search.FacetName,
 ) foundPage {
 	plain := plainQuery(q)
+	found.Facets = distinct(found.Facets)
 	p := foundPage{
 		Query: q, Sent: plain.Values(), Total: found.Total, Suggest: suggestions(q.Filters),
 		Sorts: sorts(l, q), Units: unitsOf(l, q), Rows: rowsOf(q),
@@ -317,15 +395,23 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 	if p.Page > 2 {
 		p.First = at(nil)
 	}
-	p.Counts = "/" + string(l) + statisticsPath + queryOf(feedQuery(plain))
+	news := feedQuery(plain)
+	p.Counts = "/" + string(l) + statisticsPath + queryOf(news)
+	news.Sort = search.LatestPublished
+	if of := queryOf(news); len(of) <= mostExportQuery {
+		p.News = "/" + string(l) + "/feed.atom" + of
+	}
 	api := plain
 	api.After, api.Zone = nil, nil // in the API, days are days of UTC
-	p.API = "/api/" + routes.Current + routes.Search + queryOf(api)
+	if of := queryOf(api); len(of) <= mostExportQuery {
+		p.API = "/api/" + routes.Current + routes.Search + of
+	}
 	api.Limit = search.DefaultLimit
 	for _, path := range routes.Exports {
 		_, form, _ := strings.Cut(path, ".")
 		if query := queryOf(api); len(query) <= mostExportQuery {
-			p.Exports = append(p.Exports, link{"/api/" + routes.Current + path + query, texts["search.export."+form].in(l)})
+			form = strings.Replace(strings.ToUpper(form), "GEO", "Geo", 1)
+			p.Exports = append(p.Exports, link{"/api/" + routes.Current + path + query, form})
 		}
 	}
 	p.IsCut = found.Total > mostExported
@@ -374,8 +460,8 @@ func quoted(words []string) string {
 // mostExported is the largest number of assets in a file of a search (docs/contract.md, "Exports").
 const mostExported = 10_000
 
-// mostExportQuery is the maximum number of bytes of a query in a link to an export. A page leaves out links with longer
-// queries, so that it stays small although it has many filters.
+// mostExportQuery is the maximum number of bytes of a query in a link to an export, to the API, or to a feed of new
+// assets. A page leaves out links with longer queries, so that it stays small although it has many filters.
 const mostExportQuery = 300
 
 // tries returns links to other searches, which find something.
@@ -410,7 +496,7 @@ func newHit(l Lang, names codenames.Lists, a search.Fields) hit {
 	if name, lang := codeName(l, names, first.Classification.Scheme, first.Classification.ID); name != "" {
 		h.Class, h.ClassLang = name, string(lang)
 	}
-	h.Class = joined(" ", first.Classification.ID, h.Class)
+	h.Class = joined(", ", h.Class, first.Classification.ID)
 	region := first.Address.Region
 	if isCity(first.Address.Locality, region) {
 		region = ""
@@ -498,7 +584,7 @@ func valueName(l Lang, name search.FacetName, c search.Count) string {
 	case name == search.ByClassification && nameIn(l, c) == "":
 		return fmt.Sprintf(texts["search.nameless"].in(l), c.Value)
 	case name == search.ByClassification:
-		return c.Value + " " + nameIn(l, c)
+		return nameIn(l, c) + ", " + c.Value
 	case name == "quantity_unit":
 		return texts["unit."+c.Value].in(l)
 	case c.Name != "":

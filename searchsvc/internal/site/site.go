@@ -115,7 +115,14 @@ func (s *Site) route() {
 		s.mux.Handle(root+"/{$}", s.page(l, s.search))
 		s.mux.Handle(root+"/assets/{id}", s.page(l, s.asset))
 		s.mux.Handle(root+"/assets/{id}/changes", s.page(l, s.changes))
-		s.mux.Handle(root+"/statistics", s.page(l, s.statistics))
+		s.mux.Handle(root+"/assets/{id}/changes/{revision}", s.page(l, s.revision))
+		s.mux.Handle(root+"/assets/{id}/feed.atom", s.page(l, s.recordFeed))
+		s.mux.Handle(root+statisticsPath, s.page(l, s.statistics))
+		for _, ending := range tableEndings {
+			s.mux.Handle(root+statisticsPath+"."+ending, s.page(l, func(w http.ResponseWriter, r request) error {
+				return s.figuresIn(ending, w, r)
+			}))
+		}
 		s.mux.Handle(root+"/about", s.page(l, s.about))
 		s.mux.Handle(root+dataPath, s.page(l, s.data))
 		s.mux.Handle(root+"/feed.atom", s.page(l, s.feed))

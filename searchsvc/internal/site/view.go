@@ -51,8 +51,8 @@ var files = sync.OnceValue(func() map[string]*static.File {
 	return all
 })
 
-// signs matches the signs of a style sheet, with the blanks around them.
-var signs = regexp.MustCompile(`\s*([{};,])\s*`)
+// signs matches the signs of a style sheet, with the blanks around them. Blanks before a colon mean something.
+var signs = regexp.MustCompile(`\s*([{};,])\s*|(:)\s+`)
 
 // lean returns a script or a style sheet without indentation, blank lines and lines of comments. In a style
 // sheet, it also removes the blanks around signs.
@@ -64,7 +64,8 @@ func lean(source []byte, kind string) []byte {
 		}
 	}
 	if kind == ".css" {
-		return signs.ReplaceAll([]byte(strings.Join(kept, "\n")), []byte("$1"))
+		css := signs.ReplaceAll([]byte(strings.Join(kept, "\n")), []byte("$1$2"))
+		return bytes.ReplaceAll(css, []byte(";}"), []byte("}"))
 	}
 	return []byte(strings.Join(kept, "\n"))
 }

@@ -267,6 +267,15 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 	s.send(t, "PATCH", "/assets/"+s.asset, "concierge", `{"data":{"status":"complete"}}`)
 	s.awaitLog(t)
 	expect.Equal(t, b.check(), "newer", "for a record that has changed meanwhile")
+	past := page + "/changes/2" // the publication
+	b.goTo(past)
+	expect.Equal(t, b.check(), "ok", "for a past record")
+	b.mustBeAccessible("a past record")
+	past = "/en/assets/" + s.asset + "/changes/2" // the browser has not kept this page
+	s.forger.set(swap(`data-path="title_en">Non-residential`, `data-path="title_en">Residential`), past)
+	b.goTo(past)
+	expect.Equal(t, b.check(), "failed", "for a forged past record")
+	s.forger.set(nil)
 	b.mustBeContent()
 }
 

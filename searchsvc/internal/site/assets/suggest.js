@@ -1,4 +1,4 @@
-// Suggests texts while somebody types a search.
+// Suggests texts while somebody types a search, and sends no empty parameters.
 "use strict";
 
 (() => {
@@ -13,6 +13,11 @@
       list.replaceChildren(...(await answer.json()).data.map(found => new Option(found, found)));
     } catch (error) {} // the search works without suggestions
   };
+  ask.form.addEventListener("formdata", event => { // leaves out what is empty
+    const data = event.formData, all = [...data];
+    for (const [name] of all) data.delete(name);
+    for (const pair of all) if (pair[1]) data.append(...pair);
+  });
   ask.addEventListener("input", () => {
     clearTimeout(waiting);
     waiting = setTimeout(suggest, 150);
