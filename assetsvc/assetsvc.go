@@ -23,8 +23,10 @@ import (
 	"asset-registry/assetsvc/internal/mongostore"
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/snapshot"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/errs"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/httpserver"
@@ -187,19 +189,15 @@ type Server struct {
 	store   store
 	public  *publiclog.Reader // reads the public log in the store
 	log     *logWriter        // nil: no public log
-	copier  *copier           // copies the public log of the registry; nil: this service is no mirror
-	auth    *upstream.Pool    // nil: Config.Auth is used
-	files   *upstream.Pool    // nil: Config.Files is used, or there is no file service
 	handler http.Handler
 	live    *live.Watcher
 	ending  chan struct{} // closed by Drain
 	drain   func()
 
-	snapshots *snapshots      // nil: no snapshots are configured
-	webhooks  *webhook.Sender // nil: this service is a mirror
-	endings   *endings.Keeper // nil: this service is a mirror
+	snapshots *snapshot.Keeper // nil: no snapshots are configured
+	webhooks  *webhook.Sender  // nil: this service is a mirror
 
-	silence func() error // stops reporting the metrics of the memory
+	closers closing.List
 }
 
 // New opens the store and returns a service that answers requests.
@@ -216,11 +214,12 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{silence: func() error { return nil }, ending: make(chan struct{})}
+	s := &Server{ending: make(chan struct{})}
 	s.drain = sync.OnceFunc(func() { close(s.ending) })
 	if s.store, err = c.openStore(ctx); err != nil {
 		return nil, err
 	}
+	s.closers.Add(s.store.Close)
 	s.public = publiclog.NewReader(s.store)
 	if err := s.start(c, signer, codes); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -261,13 +260,14 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 	})
 	s.handler = engine
 	s.live = live.New(assets, httpapi.PrintOffset(c.Zone), c.Memory/16, c.Log)
+	s.closers.Do(s.live.Close)
 	api := httpapi.New(assets, c.Zone, c.MaxBody, held)
 	api.Hide(c.hidden())
 	if c.SnapshotDir != "" {
-		if s.snapshots, err = startSnapshots(s.store, c); err != nil {
+		if s.snapshots, err = startSnapshots(s.store, c, &s.closers); err != nil {
 			return err
 		}
-		api.ServeSnapshots(s.snapshots.keeper)
+		api.ServeSnapshots(s.snapshots)
 	}
 	if err := s.startWebhooks(api, assets, c); err != nil {
 		return err
@@ -282,7 +282,7 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 		api.RouteLog(engine, signer, s.public, origin)
 	}
 	if store, keeps := s.store.(endings.Store); keeps {
-		s.endings = endings.Start(store, toAuth, c.Log)
+		s.closers.Go(context.Background(), func(ctx context.Context) { endings.Keep(ctx, store, toAuth, c.Log) })
 	}
 	return nil
 }
@@ -296,7 +296,7 @@ func (s *Server) measure(meter metric.Meter, assets *registry.Registry, held htt
 	if err != nil {
 		return err
 	}
-	s.silence = silence
+	s.closers.Add(silence)
 	return nil
 }
 
@@ -305,21 +305,26 @@ func (s *Server) connectAuth(c Config) (http.RoundTripper, error) {
 	if c.Mirror != nil {
 		return noAuth{}, nil
 	}
-	if c.Auth != nil {
-		return c.Auth, nil
+	return s.connect(c, "authsvc", c.Auth, c.AuthURLs)
+}
+
+// connect returns the given transport to a service, or a new one to its addresses if this one is nil.
+func (s *Server) connect(c Config, name string, given http.RoundTripper, urls []string) (http.RoundTripper, error) {
+	if given != nil {
+		return given, nil
 	}
-	pool, err := c.newAuthPool()
+	pool, err := c.newPool(name, urls)
 	if err != nil {
 		return nil, err
 	}
-	s.auth = pool
+	s.closers.Do(pool.Close)
 	return pool, nil
 }
 
-// newAuthPool returns the connections to the auth services.
-func (c Config) newAuthPool() (*upstream.Pool, error) {
+// newPool returns connections to other services.
+func (c Config) newPool(name string, urls []string) (*upstream.Pool, error) {
 	return upstream.New(upstream.Config{
-		Name: "authsvc", URLs: c.AuthURLs, Log: c.Log, Meter: c.Telemetry.Meter(), Clocks: c.clocks,
+		Name: name, URLs: urls, Log: c.Log, Meter: c.Telemetry.Meter(), Clocks: c.clocks,
 	})
 }
 
@@ -343,31 +348,4 @@ func (s *Server) Drain() {
 }
 
 // Close waits for the writes under way and closes the store and the connections.
-func (s *Server) Close() error {
-	if s.auth != nil {
-		defer s.auth.Close()
-	}
-	if s.files != nil {
-		defer s.files.Close()
-	}
-	if s.endings != nil {
-		s.endings.Close()
-	}
-	var err error
-	if s.webhooks != nil {
-		err = s.webhooks.Close()
-	}
-	if s.live != nil {
-		s.live.Close()
-	}
-	if s.log != nil {
-		err = errors.Join(err, s.log.close())
-	}
-	if s.copier != nil {
-		s.copier.close()
-	}
-	if s.snapshots != nil {
-		err = errors.Join(err, s.snapshots.close())
-	}
-	return errors.Join(err, s.silence(), s.store.Close())
-}
+func (s *Server) Close() error { return s.closers.Close() }

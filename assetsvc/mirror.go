@@ -11,6 +11,7 @@ import (
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/snapshot"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/translog"
 )
 
@@ -107,25 +108,8 @@ func originOf(log *publiclog.Reader) func(context.Context) string {
 	}
 }
 
-// copier copies the public log in the background.
-type copier struct {
-	stop context.CancelFunc
-	done chan struct{}
-}
-
-func (m *Mirror) copyLog(to publiclog.Store) *copier {
-	ctx, stop := context.WithCancel(context.Background())
-	c := &copier{stop, make(chan struct{})}
+// copyLog copies the public log in the background, until the list ends it.
+func (m *Mirror) copyLog(to publiclog.Store, closers *closing.List) {
 	work := publiclog.Copier{Store: to, Source: m.LogSource, Policy: m.LogPolicy, Check: m.CheckLog}
-	go func() {
-		defer close(c.done)
-		work.Run(ctx, m.LogReport)
-	}()
-	return c
-}
-
-// close stops the copier and waits for its end.
-func (c *copier) close() {
-	c.stop()
-	<-c.done
+	closers.Go(context.Background(), func(ctx context.Context) { work.Run(ctx, m.LogReport) })
 }

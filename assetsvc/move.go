@@ -203,7 +203,7 @@ func Reseal(ctx context.Context, c Config) (found Resealed, err error) {
 	}
 	auth := c.Auth
 	if auth == nil {
-		pool, err := c.newAuthPool()
+		pool, err := c.newPool("authsvc", c.AuthURLs)
 		if err != nil {
 			return found, err
 		}

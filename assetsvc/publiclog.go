@@ -16,6 +16,7 @@ import (
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/snapshot"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/errs"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/logclient"
@@ -80,15 +81,11 @@ func checkLog(keys []translog.Key, policy *translog.Policy) error {
 
 // logWriter extends and signs the public log in the background.
 type logWriter struct {
-	stop      context.CancelFunc
-	done      chan struct{}
-	begun     time.Time    // with a monotonic time
-	covered   atomic.Int64 // nanoseconds after the time begun; a checkpoint covers all changes up to then
-	silence   func() error
+	begun     time.Time            // with a monotonic time
+	covered   atomic.Int64         // nanoseconds after the time begun; a checkpoint covers all changes up to then
 	witnesses *logclient.Witnesses // nil: no witnesses
 	missing   *failurelog.Log      // logs missing cosignatures
 	patrol    *publiclog.Patrol
-	patrolled chan struct{} // closed when the patrol has ended
 	witnessed *cosignatures // nil: no witnesses
 }
 
@@ -96,69 +93,57 @@ type logWriter struct {
 // function that returns the origin of the log, or nil if there is no log.
 func (s *Server) keepLog(c Config) (origin func(context.Context) string, err error) {
 	if c.Mirror != nil {
-		s.copier = c.Mirror.copyLog(s.store)
+		c.Mirror.copyLog(s.store, &s.closers)
 		return originOf(s.public), nil
 	}
 	if len(c.LogKeys) == 0 {
 		return nil, nil
 	}
-	if s.log, err = startLog(s.store, c); err != nil {
+	if s.log, err = startLog(s.store, c, &s.closers); err != nil {
 		return nil, err
 	}
 	name := c.LogKeys[0].Public().Name()
 	return func(context.Context) string { return name }, nil
 }
 
-// startLog starts a writer of the public log.
-func startLog(store store, c Config) (*logWriter, error) {
-	ctx, stop := context.WithCancel(context.Background())
-	w := &logWriter{stop: stop, done: make(chan struct{}), patrolled: make(chan struct{}), begun: time.Now()}
+// startLog starts a writer of the public log, which the list ends.
+func startLog(store store, c Config, closers *closing.List) (w *logWriter, err error) {
+	w = &logWriter{begun: time.Now()}
 	keys := make([]translog.PublicKey, len(c.LogKeys))
 	for i, key := range c.LogKeys {
 		keys[i] = key.Public()
 	}
 	policy, err := translog.LogPolicy(keys...)
 	if err != nil {
-		stop()
 		return nil, err
 	}
 	w.patrol = publiclog.NewPatrol(store, policy, patrolEvery)
-	if err := w.measure(c.Telemetry.Meter(), store); err != nil {
-		stop()
+	silence, err := w.measure(c.Telemetry.Meter(), store)
+	if err != nil {
 		return nil, err
 	}
+	closers.Add(silence)
 	o := publiclog.Options{Keys: c.LogKeys}
 	if c.LogPolicy != nil {
-		var err error
 		if w.witnesses, err = logclient.NewWitnesses(c.LogPolicy, nil, cosignWithin); err != nil {
-			stop()
-			return nil, errors.Join(err, w.silence())
+			return nil, err
 		}
+		closers.Do(w.witnesses.Close)
 		if w.witnessed, err = newCosignatures(c.Telemetry.Meter(), c.LogPolicy); err != nil {
-			stop()
-			w.witnesses.Close()
-			return nil, errors.Join(err, w.silence())
+			return nil, err
 		}
 		w.missing = failurelog.NewState(c.Log, "witnesses do not cosign the public log")
 		o.Cosign = w.cosign(publiclog.NewReader(store))
 	}
-	go func() {
-		defer close(w.patrolled)
-		damages := failurelog.New(c.Log, "the public log cannot be verified")
-		w.patrol.Run(ctx, damages.Failed)
-	}()
+	damages := failurelog.New(c.Log, "the public log cannot be verified")
+	closers.Go(context.Background(), func(ctx context.Context) { w.patrol.Run(ctx, damages.Failed) })
 	failures := failurelog.NewState(c.Log, "the public log cannot be extended or signed; it is tried again")
-	go func() {
-		defer close(w.done)
+	closers.Go(context.Background(), func(ctx context.Context) {
 		publiclog.NewWriter(store, store, o).Run(ctx, func(upto time.Time, err error) {
 			w.cover(upto)
-			if err != nil {
-				failures.Failed(err)
-				return
-			}
-			failures.Worked()
+			failures.Tell(err)
 		})
-	}()
+	})
 	return w, nil
 }
 
@@ -214,13 +199,13 @@ func (w *logWriter) behind() time.Duration {
 
 // measure registers metrics of the log: the age of the oldest change that may lack a checkpoint, the size of the
 // log, and whether the log is damaged.
-func (w *logWriter) measure(meter metric.Meter, store store) (err error) {
+func (w *logWriter) measure(meter metric.Meter, store store) (silence func() error, err error) {
 	observed := telemetry.Observe(meter)
 	behind := observed.Seconds("registry.log.behind",
 		"Age of the oldest change that may lack a checkpoint of the public log.")
 	size := observed.Gauge("registry.log.size", "{leaf}", "Leaves of the public log; the same at every asset service.")
 	damaged := observed.Gauge("registry.log.damaged", "", "1 if the stored public log does not fit together, else 0.")
-	w.silence, err = observed.Read(func(ctx context.Context, o metric.Observer) {
+	return observed.Read(func(ctx context.Context, o metric.Observer) {
 		o.ObserveFloat64(behind, w.behind().Seconds())
 		o.ObserveInt64(damaged, int64(min(1, len(w.patrol.Damage()))))
 		head, err := store.LogHead(ctx)
@@ -229,18 +214,6 @@ func (w *logWriter) measure(meter metric.Meter, store store) (err error) {
 		}
 		o.ObserveInt64(size, head.Tree.Size())
 	})
-	return err
-}
-
-// close stops the writer and waits for its end.
-func (w *logWriter) close() error {
-	w.stop()
-	<-w.done
-	<-w.patrolled
-	if w.witnesses != nil {
-		w.witnesses.Close()
-	}
-	return w.silence()
 }
 
 // cosignatures counts, for each witness, how many of the requested cosignatures it gave, and how many it did not

@@ -12,6 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/httpapi"
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/snapshot"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/telemetry"
 )
 
@@ -60,39 +61,30 @@ func newKeeper(store store, c Config) (*snapshot.Keeper, error) {
 	})
 }
 
-// snapshots makes snapshots in the background.
-type snapshots struct {
-	keeper  *snapshot.Keeper
-	stop    context.CancelFunc
-	done    chan struct{}
-	silence func() error // stops reporting the metrics
-}
-
-// startSnapshots starts to make snapshots.
-func startSnapshots(store store, c Config) (*snapshots, error) {
+// startSnapshots starts to make snapshots, until the list ends it.
+func startSnapshots(store store, c Config, closers *closing.List) (*snapshot.Keeper, error) {
 	keeper, err := newKeeper(store, c)
 	if err != nil {
 		return nil, err
 	}
-	s := &snapshots{keeper: keeper, done: make(chan struct{})}
-	failures, err := s.measure(c.Telemetry.Meter(), c)
+	failures, silence, err := measureSnapshots(c.Telemetry.Meter(), c, keeper)
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	go func() {
-		defer close(s.done)
+	closers.Add(silence)
+	closers.Go(context.Background(), func(ctx context.Context) {
 		keeper.Run(ctx, func(error) { failures.Add(ctx, 1) })
-	}()
-	return s, nil
+	})
+	return keeper, nil
 }
 
-// measure registers metrics: the age of the newest snapshot, and the bytes of all snapshots. It returns the
+// measureSnapshots registers metrics: the age of the newest snapshot, and the bytes of all snapshots. It returns the
 // counter of failures.
-func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, error) {
+func measureSnapshots(meter metric.Meter, c Config, keeper *snapshot.Keeper) (
+	failures metric.Int64Counter, silence func() error, err error,
+) {
 	begun := time.Now()
-	failures, err := meter.Int64Counter("registry.snapshot.failures", metric.WithUnit("{failure}"),
+	failures, err = meter.Int64Counter("registry.snapshot.failures", metric.WithUnit("{failure}"),
 		metric.WithDescription("Snapshots that this process could not make."))
 	observed := telemetry.Observe(meter)
 	age := observed.Seconds("registry.snapshot.age",
@@ -102,30 +94,23 @@ func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, 
 	disk := observed.Gauge("registry.snapshot.disk", "By",
 		"Bytes of all snapshots in the directory; the same at every asset service.")
 	if err != nil {
-		return nil, fmt.Errorf("create metrics: %w", err)
+		return nil, nil, fmt.Errorf("create metrics: %w", err)
 	}
 	failures.Add(context.Background(), 0) // start the counter at zero: otherwise a rate misses the first event
-	s.silence, err = observed.Read(func(_ context.Context, o metric.Observer) {
+	silence, err = observed.Read(func(_ context.Context, o metric.Observer) {
 		since := time.Since(begun)
-		if newest, err := s.keeper.Newest(); err == nil {
+		if newest, err := keeper.Newest(); err == nil {
 			if old := c.Now().Sub(newest.Time()); old >= 0 { // a time in the future comes from a wrong clock
 				since = old
 			}
 		}
 		o.ObserveFloat64(age, since.Seconds())
 		o.ObserveFloat64(interval, c.SnapshotInterval.Seconds())
-		if bytes, err := s.keeper.Disk(); err == nil { // an error is ignored, because the next snapshot reports it
+		if bytes, err := keeper.Disk(); err == nil { // an error is ignored, because the next snapshot reports it
 			o.ObserveInt64(disk, bytes)
 		}
 	})
-	return failures, err
-}
-
-// close stops the maker and waits for its end.
-func (s *snapshots) close() error {
-	s.stop()
-	<-s.done
-	return s.silence()
+	return failures, silence, err
 }
 
 // MakeSnapshot makes a snapshot immediately.
@@ -133,7 +118,7 @@ func (s *Server) MakeSnapshot(ctx context.Context) (Made, error) {
 	if s.snapshots == nil {
 		return Made{}, errNoDirectory
 	}
-	return makeSnapshot(ctx, s.snapshots.keeper)
+	return makeSnapshot(ctx, s.snapshots)
 }
 
 func makeSnapshot(ctx context.Context, keeper *snapshot.Keeper) (Made, error) {

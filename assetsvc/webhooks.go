@@ -1,17 +1,16 @@
 package assetsvc
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 
 	"asset-registry/assetsvc/internal/httpapi"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
-	"asset-registry/shared/errs"
 	"asset-registry/shared/filelink"
 	"asset-registry/shared/filesapi"
 	"asset-registry/shared/identity"
-	"asset-registry/shared/upstream"
 )
 
 // Webhooks configures where webhooks may be sent (docs/webhooks.md). The zero value allows public addresses
@@ -55,24 +54,22 @@ func (s *Server) startWebhooks(api *httpapi.API, assets *registry.Registry, c Co
 		Log:    c.Log,
 		Meter:  c.Telemetry.Meter(),
 	})
-	return errs.In(err, "start the sender of webhooks")
+	if err != nil {
+		return fmt.Errorf("start the sender of webhooks: %w", err)
+	}
+	s.closers.Add(s.webhooks.Close)
+	return nil
 }
 
 // bindFiles returns a registry whose documents may refer to files of the file service (docs/files.md,
 // "Binding"). Without a file service, it returns the given registry unchanged.
 func (s *Server) bindFiles(c Config, assets *registry.Registry, signer *identity.Signer) (*registry.Registry, error) {
-	transport := c.Files
-	if transport == nil && len(c.FilesURLs) == 0 {
+	if c.Files == nil && len(c.FilesURLs) == 0 {
 		return assets, nil
 	}
-	if transport == nil {
-		pool, err := upstream.New(upstream.Config{
-			Name: "filesvc", URLs: c.FilesURLs, Log: c.Log, Meter: c.Telemetry.Meter(), Clocks: c.clocks,
-		})
-		if err != nil {
-			return nil, err
-		}
-		s.files, transport = pool, pool
+	transport, err := s.connect(c, "filesvc", c.Files, c.FilesURLs)
+	if err != nil {
+		return nil, err
 	}
 	links, err := filelink.NewSigner(c.Secrets)
 	if err != nil {

@@ -22,9 +22,12 @@ import (
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/httpapi"
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/closing"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/sleep"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
 )
@@ -74,27 +77,18 @@ const (
 // Validate returns an error that lists everything wrong with the configuration,
 // including the keys file.
 func (c Config) Validate() error {
-	var faults []error
-	faults = append(faults, c.checkStore())
-	if err := c.Secrets.Check(); err != nil {
-		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
-	}
+	var badAssets error
 	if len(c.AssetsURLs) > 0 {
-		if err := upstream.Check(c.AssetsURLs); err != nil {
-			faults = append(faults, fmt.Errorf("--assets-url: %w", err))
-		}
+		badAssets = errs.In(upstream.Check(c.AssetsURLs), "--assets-url")
 	}
-	if c.BaseURL != "" && !publicAddress.MatchString(c.BaseURL) {
-		faults = append(faults, errors.New("--base-url must start with http:// or https:// and name a host, "+
-			"without a query")) // does not quote the URL, which may have a password
-	}
-	if c.Log == nil {
-		faults = append(faults, errors.New("the log is missing"))
-	}
-	if _, err := c.fixedKeys(); err != nil {
-		faults = append(faults, fmt.Errorf("--keys-file: %w", err))
-	}
-	return errors.Join(faults...)
+	_, badKeys := c.fixedKeys()
+	return errors.Join(
+		c.checkStore(), errs.In(c.Secrets.Check(), "the registry's secret"), badAssets,
+		errs.If(c.BaseURL != "" && !publicAddress.MatchString(c.BaseURL), // not quoted, because it may have a password
+			"--base-url must start with http:// or https:// and name a host, without a query"),
+		errs.If(c.Log == nil, "the log is missing"),
+		errs.In(badKeys, "--keys-file"),
+	)
 }
 
 // publicAddress matches addresses without characters that a shell would interpret in the console's examples.
@@ -131,13 +125,10 @@ func (c Config) fixedKeys() (apikey.Fixed, error) {
 
 // Server is a running auth service.
 type Server struct {
-	store     store
-	handler   http.Handler
-	admin     administration
-	stopAdmin func() error
-	stopSweep func()
-	stopWatch func()
-	assets    *upstream.Pool // nil if Config has no AssetsURLs, or if Config.Assets is used
+	store   store
+	handler http.Handler
+	admin   administration
+	closers closing.List
 }
 
 // New opens the store, reads the keys file and returns a running service. The
@@ -184,18 +175,20 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	httpapi.New(keys, tokens, admin.Service, c.Now).Route(engine, signer)
 	s := &Server{store: store, handler: engine, admin: admin}
-	assets, err := s.readAssets(c, signer, clocks)
-	if err == nil {
-		s.stopAdmin, err = c.serveAdmin(ctx, admin, assets, store)
-	}
-	if err != nil {
-		s.closeAssets()
-		return nil, errors.Join(err, store.close())
-	}
-	s.stopSweep, s.stopWatch = sweep(ctx, tokens, c.Log, c.Now), func() {}
+	s.closers.Add(store.close)
 	if store.watch != nil {
-		s.stopWatch = store.watch(ctx, c.Log)
+		s.closers.Do(store.watch(ctx, c.Log))
 	}
+	s.closers.Go(ctx, func(ctx context.Context) { sweep(ctx, tokens, c.Log, c.Now) })
+	assets, err := s.readAssets(c, signer, clocks)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	stopAdmin, err := c.serveAdmin(ctx, admin, assets, store)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.closers.Add(stopAdmin)
 	return s, nil
 }
 
@@ -206,32 +199,64 @@ func (s *Server) readAssets(c Config, signer *identity.Signer, clocks *upstream.
 	case c.Admin == nil || transport == nil && len(c.AssetsURLs) == 0:
 		return nil, nil
 	case transport == nil:
-		var err error
-		s.assets, err = upstream.New(upstream.Config{
+		pool, err := upstream.New(upstream.Config{
 			Name: "assetsvc", URLs: c.AssetsURLs, Log: c.Log, Meter: c.Telemetry.Meter(), Clocks: clocks,
 		})
 		if err != nil {
 			return nil, err
 		}
-		transport = s.assets
+		s.closers.Do(pool.Close)
+		transport = pool
 	}
 	return assetclient.New(transport, signer), nil
-}
-
-func (s *Server) closeAssets() {
-	if s.assets != nil {
-		s.assets.Close()
-	}
 }
 
 // Handler returns the handler of the internal API.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Close stops the admin API, waits for writes in progress and closes the store.
-func (s *Server) Close() error {
-	err := s.stopAdmin()
-	s.closeAssets()
-	s.stopSweep()
-	s.stopWatch()
-	return errors.Join(err, s.store.close())
+func (s *Server) Close() error { return s.closers.Close() }
+
+// The intervals between sweeps of transfers.
+const (
+	// sweepFirst is the time from the start to the first sweep. A clock that was wrong at the start is set by then. It is
+	// less than a day, so that a machine that starts each night sweeps too.
+	sweepFirst = 20 * time.Hour
+	sweepEvery = 6 * time.Hour
+	sweepAgain = time.Minute // time from a failed sweep to the next one
+	clockError = time.Hour
+)
+
+// clock notices whether somebody sets the time of day after the moment in the field `begun`.
+type clock struct {
+	begun time.Time // has a reading of the monotonic clock
+	shown time.Time
+	now   func() time.Time
+}
+
+func newClock(now func() time.Time) clock { return clock{time.Now(), now().Round(0), now} }
+
+// leaps reports whether somebody has changed the clock by more than clockError since the moment in the field `begun`.
+// The time that the clock shows may then be wrong.
+func (c clock) leaps() bool {
+	return (c.now().Round(0).Sub(c.shown) - time.Since(c.begun)).Abs() > clockError
+}
+
+// sweep removes expired transfers regularly, until ctx is done. It removes nothing while the clock may be wrong: soon
+// after the start, when the clock is perhaps not set yet, and after somebody has changed the clock by more than an
+// hour.
+func sweep(ctx context.Context, tokens *token.Service, log *slog.Logger, now func() time.Time) {
+	steady := newClock(now)
+	for wait := sweepFirst; sleep.For(ctx, wait); {
+		wait = sweepEvery
+		if steady.leaps() {
+			log.Warn("no expired transfers are removed: the clock was set by more than an hour; is it right?")
+			steady = newClock(now)
+			continue
+		}
+		if err := tokens.Sweep(ctx, now()); err != nil && ctx.Err() == nil {
+			log.Warn("remove expired transfers", "error", err, "retry_in", sweepAgain.String())
+			wait = sweepAgain
+		}
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"asset-registry/filesvc/internal/httpapi"
 	"asset-registry/filesvc/internal/picture"
 	"asset-registry/filesvc/internal/s3store"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/errs"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
@@ -122,17 +122,13 @@ type Server struct {
 	config  Config
 	store   store
 	files   *file.Service
-	pool    *upstream.Pool // nil if Config.Assets is used
 	clocks  *upstream.Clocks
 	handler http.Handler
 
 	kept     atomic.Int64              // bytes of all files when the collector last ran
 	followed atomic.Pointer[time.Time] // when the follower last reached the end of the feed; with a monotonic time
-	silences []func() error
 
-	end      context.CancelFunc // ends the background goroutines
-	running  sync.WaitGroup
-	failures []*failurelog.Log
+	closers closing.List
 }
 
 // store is an open store of metadata.
@@ -165,13 +161,14 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	if s.store, err = k.open(ctx, c, s.note(away)); err != nil {
-		return nil, fmt.Errorf("open the metadata of the files: %w", err)
+		return nil, errors.Join(fmt.Errorf("open the metadata of the files: %w", err), s.Close())
 	}
+	s.closers.Add(s.store.Close)
 	// The bytes come last, because opening them makes their directory. A directory of bytes without metadata would
 	// look as if the metadata were lost.
 	bytes, err := openBytes(c.Bytes, c.Spool, c.Timeout)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the bytes of the files: %w", err), s.store.Close())
+		return nil, errors.Join(fmt.Errorf("open the bytes of the files: %w", err), s.Close())
 	}
 	s.files = file.NewService(s.store, s.store, bytes, file.Limits{
 		FileBytes: c.Limits.MaxFile, BrokerBytes: c.Limits.BrokerFiles, Waiting: c.Limits.WaitingMost,
@@ -181,12 +178,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	case fault.KindOf(err) == fault.Unavailable: // the collector will try again
 		s.files.Hold()
 	case err != nil:
-		return nil, errors.Join(err, s.store.Close())
+		return nil, errors.Join(err, s.Close())
 	}
 	s.tellAgain(again)
 	s.route(signer, links)
-	ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
-	if err := s.start(ctx, signer); err != nil {
+	if err := s.start(context.WithoutCancel(ctx), signer); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -216,13 +212,14 @@ func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 		if err != nil {
 			return err
 		}
-		s.pool, transport = pool, pool
+		s.closers.Do(pool.Close)
+		transport = pool
 	}
 	assets := newFeed(transport, signer, filelink.Base(s.config.BaseURL))
 	follower := file.Follower{Service: s.files, Feed: assets, Awaited: s.store, Documents: assets}
 	follows := s.note("files do not become public, and none is collected, because the feed cannot be read")
 	collects := s.note("unused files are not collected; it is tried again")
-	s.running.Go(func() {
+	s.closers.Go(ctx, func(ctx context.Context) {
 		follower.Run(ctx, followEvery, func(err error) {
 			follows(err)
 			if err == nil {
@@ -234,10 +231,10 @@ func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 	if s.files.IsHeld() {
 		every = retryEvery
 	}
-	s.running.Go(func() { s.collect(ctx, every, collects) })
+	s.closers.Go(ctx, func(ctx context.Context) { s.collect(ctx, every, collects) })
 	if len(s.config.Draw) > 0 {
 		draws := s.note("pictures of illustrations are missing; it is tried again")
-		s.running.Go(func() { s.files.Draw(ctx, picture.Drawer{Command: s.config.Draw}, draws) })
+		s.closers.Go(ctx, func(ctx context.Context) { s.files.Draw(ctx, picture.Drawer{Command: s.config.Draw}, draws) })
 	}
 	return s.measure(s.config.Telemetry.Meter())
 }
@@ -245,14 +242,8 @@ func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 // note returns a function that logs failures of one kind of work. It also logs when the work succeeds after failures.
 func (s *Server) note(what string) func(error) {
 	failures := failurelog.NewState(s.config.Log, what)
-	s.failures = append(s.failures, failures)
-	return func(err error) {
-		if err != nil {
-			failures.Failed(err)
-			return
-		}
-		failures.Worked()
-	}
+	s.closers.Do(failures.Close)
+	return failures.Tell
 }
 
 // tellAgain logs how many files were removed again, because the metadata had been restored from a time before their
@@ -294,21 +285,7 @@ func (s *Server) collect(ctx context.Context, every time.Duration, tell func(err
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Close stops the background goroutines and closes the store. The caller must have stopped serving requests.
-func (s *Server) Close() error {
-	s.end()
-	s.running.Wait()
-	for _, f := range s.failures {
-		f.Close()
-	}
-	if s.pool != nil {
-		s.pool.Close()
-	}
-	var faults []error
-	for _, silence := range s.silences {
-		faults = append(faults, silence())
-	}
-	return errors.Join(append(faults, s.store.Close())...)
-}
+func (s *Server) Close() error { return s.closers.Close() }
 
 // measure registers the metrics of the service. Close unregisters them.
 func (s *Server) measure(meter metric.Meter) error {
@@ -350,7 +327,7 @@ func (s *Server) measure(meter metric.Meter) error {
 	if err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}
-	s.silences = append(s.silences, silence)
+	s.closers.Add(silence)
 	silence, err = telemetry.MeasureStore(meter, "files", func(context.Context) telemetry.StoreUse {
 		use := telemetry.StoreUse{Size: s.kept.Load()}
 		var disk syscall.Statfs_t
@@ -362,6 +339,6 @@ func (s *Server) measure(meter metric.Meter) error {
 	if err != nil {
 		return err
 	}
-	s.silences = append(s.silences, silence)
+	s.closers.Add(silence)
 	return nil
 }

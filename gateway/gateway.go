@@ -24,9 +24,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
-	"sync"
+	"time"
 
 	"asset-registry/gateway/internal/apikey"
 	"asset-registry/gateway/internal/concurrency"
@@ -35,6 +37,7 @@ import (
 	"asset-registry/gateway/internal/limits"
 	"asset-registry/gateway/internal/proxy"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
@@ -58,9 +61,7 @@ type Server struct {
 	bodies  *memory.Budget       // memory of request bodies
 	handler http.Handler
 
-	unregister []func() error     // functions that end the metrics
-	stop       context.CancelFunc // ends the background goroutines
-	running    sync.WaitGroup
+	closers closing.List
 }
 
 // New returns a gateway that is ready to answer.
@@ -79,29 +80,32 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		current: concurrency.New(c.Settings.MaxConcurrent),
 		bodies:  memory.NewBudget(max(c.Memory/8, 4*c.MaxBody)), // large bodies may use 3/4 of it, so 3 of MaxBody fit
 	}
-	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.open(signer); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if c.Mirror != nil { // a mirror has no keys
 		return s, nil
 	}
-	s.running.Go(func() { s.keys.Watch(ctx, s.auth, c.Log) })
-	s.running.Go(func() { s.usage.Run(ctx) })
+	ctx = context.WithoutCancel(ctx)
+	s.closers.Go(ctx, func(ctx context.Context) { s.keys.Watch(ctx, s.auth, c.Log) })
+	s.closers.Go(ctx, s.usage.Run)
 	return s, nil
 }
 
 // open opens everything that the gateway needs to answer requests. Close closes it, also after an error of open.
 func (s *Server) open(signer *identity.Signer) (err error) {
 	c := s.config
-	if s.assets, err = s.assetService(signer); err != nil {
+	if s.assets, err = s.service("assetsvc", c.Assets, c.AssetsURLs, signer); err != nil {
 		return err
 	}
-	if s.search, err = s.searchService(signer); err != nil {
+	if s.search, err = s.service("searchsvc", c.Search, c.SearchURLs, signer); err != nil {
 		return err
 	}
-	if s.files, err = s.fileService(signer); err != nil {
+	if s.files, err = s.service("filesvc", c.Files, c.FilesURLs, signer); err != nil {
 		return err
+	}
+	if s.files != nil {
+		s.files = s.files.Patient()
 	}
 	if s.auth, err = s.authService(signer); err != nil {
 		return err
@@ -112,9 +116,11 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 	if err != nil {
 		return err
 	}
+	s.closers.Add(s.limits.Close)
 	if s.api, err = httpapi.New(s.apiConfig()); err != nil {
 		return err
 	}
+	s.closers.Add(s.api.Close)
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, TimeoutOf: s.api.TimeoutOf,
 		Ready: s.clocks.Ready(s.ready, nil), Warnings: s.clocks.Warnings(s.warnings), Telemetry: c.Telemetry, Edge: true,
@@ -156,62 +162,38 @@ func (s *Server) measure(encoders *memory.Budget) (err error) {
 		if err != nil {
 			return err
 		}
-		s.unregister = append(s.unregister, keys)
+		s.closers.Add(keys)
 	}
 	if s.config.Answers != nil {
 		kept, err := s.config.Answers.Measure(meter)
 		if err != nil {
 			return err
 		}
-		s.unregister = append(s.unregister, kept)
+		s.closers.Add(kept)
 	}
 	budgets, err := memory.Measure(meter, map[string]memory.Limiter{"bodies": s.bodies, "encoders": encoders})
 	if err != nil {
 		return err
 	}
-	s.unregister = append(s.unregister, budgets)
+	s.closers.Add(budgets)
 	return nil
 }
 
-func (s *Server) assetService(signer *identity.Signer) (*proxy.Upstream, error) {
-	if s.config.Assets != nil {
-		return proxy.Local(s.config.Assets, signer), nil
+// service returns a service that runs in this process or in others. It returns nil if the gateway has none.
+func (s *Server) service(
+	name string, local http.Handler, urls []string, signer *identity.Signer,
+) (*proxy.Upstream, error) {
+	if local != nil {
+		return proxy.Local(local, signer), nil
 	}
-	pool, err := s.pool("assetsvc", s.config.AssetsURLs)
+	if len(urls) == 0 {
+		return nil, nil
+	}
+	pool, err := s.pool(name, urls)
 	if err != nil {
 		return nil, err
 	}
 	return proxy.Remote(pool, signer), nil
-}
-
-// searchService returns the search service, or nil if the gateway has none.
-func (s *Server) searchService(signer *identity.Signer) (*proxy.Upstream, error) {
-	if s.config.Search != nil {
-		return proxy.Local(s.config.Search, signer), nil
-	}
-	if len(s.config.SearchURLs) == 0 {
-		return nil, nil
-	}
-	pool, err := s.pool("searchsvc", s.config.SearchURLs)
-	if err != nil {
-		return nil, err
-	}
-	return proxy.Remote(pool, signer), nil
-}
-
-// fileService returns the file service, or nil if the gateway has none.
-func (s *Server) fileService(signer *identity.Signer) (*proxy.Upstream, error) {
-	if s.config.Files != nil {
-		return proxy.Local(s.config.Files, signer), nil
-	}
-	if len(s.config.FilesURLs) == 0 {
-		return nil, nil
-	}
-	pool, err := s.pool("filesvc", s.config.FilesURLs)
-	if err != nil {
-		return nil, err
-	}
-	return proxy.Remote(pool, signer).Patient(), nil
 }
 
 func (s *Server) authService(signer *identity.Signer) (*authapi.Client, error) {
@@ -237,6 +219,7 @@ func (s *Server) pool(name string, urls []string) (*upstream.Pool, error) {
 		return nil, err
 	}
 	s.pools = append(s.pools, pool)
+	s.closers.Do(pool.Close)
 	return pool, nil
 }
 
@@ -278,21 +261,54 @@ func (s *Server) Drain() { s.api.Drain() }
 
 // Close ends the streams and the background goroutines and closes all connections. The caller must have stopped
 // serving requests.
-func (s *Server) Close() error {
-	s.stop()
-	s.running.Wait()
-	var faults []error
-	if s.api != nil {
-		faults = s.api.Close()
+func (s *Server) Close() error { return s.closers.Close() }
+
+// Mirror configures the gateway of a mirror (docs/mirrors.md, "Serve a copy"). The gateway answers reads without a
+// key, and refuses every other request with 421. Origin and Age are required. Config.Assets and Config.ServerID are
+// required too; the ServerID must be equal to the origin's.
+type Mirror struct {
+	Origin string               // address of the registry that takes all other requests
+	Age    func() time.Duration // returns how much older the data are than the data of the origin
+	Fault  func() string        // says why the data cannot be updated; "": they can be; nil: they always can be
+}
+
+func (m *Mirror) validate(c Config) error {
+	if m.Age == nil || c.Assets == nil || c.ServerID == "" {
+		return errors.New("a mirror needs an age, a server id and an asset service in its process")
 	}
-	for _, pool := range s.pools {
-		pool.Close()
+	if c.Auth != nil || len(c.AuthURLs) > 0 {
+		return errors.New("a mirror has no auth service")
 	}
-	for _, unregister := range s.unregister {
-		faults = append(faults, unregister())
+	if strings.ContainsAny(m.Origin, "<>\"") { // the header Link has the origin between < and >
+		return fmt.Errorf("the origin, %q, must have no brackets and quotes", m.Origin)
 	}
-	if s.limits != nil {
-		faults = append(faults, s.limits.Close())
+	return nil
+}
+
+// aged adds the header Age (RFC 9111, 5.1) to each answer.
+func (m *Mirror) aged(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Age", strconv.FormatInt(int64(max(0, m.Age())/time.Second), 10))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// facts returns what /readyz shows about a mirror.
+func (m *Mirror) facts() map[string]any {
+	if m == nil {
+		return nil
 	}
-	return errors.Join(faults...)
+	facts := map[string]any{"origin": m.Origin, "behindSeconds": math.Round(m.Age().Seconds()*10) / 10}
+	if m.Fault != nil && m.Fault() != "" {
+		facts["fault"] = m.Fault()
+	}
+	return facts
+}
+
+// origin returns m.Origin. If the gateway does not serve a mirror, m is nil and the result is "".
+func (m *Mirror) origin() string {
+	if m == nil {
+		return ""
+	}
+	return m.Origin
 }

@@ -15,11 +15,15 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry.example/client"
+
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/searchsvc/internal/site"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/query"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/static"
 )
 
 // Path is the path of a search as the gateway requests it, in the newest version of the API.
@@ -215,4 +219,49 @@ func hasTag(sent []string, tag string) bool {
 		}
 	}
 	return false
+}
+
+// suggestPath is the path of suggestions as the gateway requests it.
+const suggestPath = "/api/" + routes.Current + routes.Suggest
+
+// suggest answers with texts that continue the last words of a question (docs/contract.md, "Search").
+func (s *Server) suggest(c *gin.Context) error {
+	values, faults := readQuery(c, search.OfSuggestions)
+	q, err := search.Parse(values, nil, faults...)
+	if err != nil {
+		return err
+	}
+	q.Text = strings.TrimLeft(values.Get("q"), " ") // a blank at its end ends its last word
+	end, err := s.Turn(c.Request.Context(), c.GetHeader(httpserver.CallerHeader))
+	if err != nil {
+		return err
+	}
+	defer end()
+	found, err := s.keeper.suggest(c.Request.Context(), q)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string][]string{"data": append([]string{}, found...)})
+	if err != nil {
+		return fmt.Errorf("encode the suggestions: %w", err)
+	}
+	contentType, body, err := dressed(body, values)
+	if err != nil {
+		return err
+	}
+	end() // a slow client must not hold the turn
+	return s.send(c, contentType, body)
+}
+
+// dictionariesPath is the path of the dictionaries as the gateway requests it.
+const dictionariesPath = "/api/" + routes.Current + routes.Dictionaries
+
+// newDictionaries returns the lists of values with their names (docs/contract.md, "Dictionaries"). They do not
+// change while the program runs.
+func newDictionaries(names codenames.Lists) (*static.File, error) {
+	body, err := json.Marshal(map[string]any{"data": site.Dictionaries(names)})
+	if err != nil {
+		return nil, fmt.Errorf("encode the dictionaries: %w", err)
+	}
+	return static.New("application/json", "no-cache", append(body, '\n')), nil
 }

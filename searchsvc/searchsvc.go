@@ -19,9 +19,11 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry.example/client"
+
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/searchsvc/internal/site"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/errs"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
@@ -262,4 +264,51 @@ func stepOf(r search.Result) string {
 		return string(steps[len(steps)-1])
 	}
 	return "plain"
+}
+
+// Parameters has the allowed values and the limits of the parameters of a search (docs/contract.md, "Search").
+type Parameters struct {
+	Statuses, Sorts, Facets, Steps   []string // allowed values, in the order in which documents list them
+	Units                            []string // units of quantities
+	MaxText                          int      // characters of q
+	MaxLimit, DefaultLimit           int      // assets on a page
+	MaxFacets                        int      // facets in one question
+	MaxFacetLimit, DefaultFacetLimit int      // values of one facet
+}
+
+// Describe returns the parameters of a search.
+func Describe() Parameters {
+	return Parameters{
+		Statuses: search.Texts(assetfilter.Statuses), Sorts: search.Texts(search.Sorts),
+		Facets: search.Texts(search.FacetNames()), Steps: search.Texts(search.Steps), Units: search.Texts(search.Units),
+		MaxText: search.MaxText, MaxLimit: search.MaxLimit, DefaultLimit: search.DefaultLimit,
+		MaxFacets: search.MaxFacets, MaxFacetLimit: search.MaxFacetLimit, DefaultFacetLimit: search.DefaultFacetLimit,
+	}
+}
+
+// Links are templates for addresses on other sites, to which pages link (docs/site.md, "Links to other sites").
+// An empty template makes no links.
+type Links struct {
+	MapURL       string `name:"map-url" default:"${map_url}" placeholder:"URL" help:"${map_url_help}"`
+	MapSearchURL string `name:"map-search-url" default:"${map_search_url}" placeholder:"URL" help:"${map_search_url_help}"`
+	SaleURL      string `name:"sale-url" placeholder:"URL" help:"${sale_url_help}"`
+}
+
+// HelpTexts implements config.HelpTexts.
+func (Links) HelpTexts() map[string]string {
+	const openStreetMap = "https://www.openstreetmap.org/"
+	return map[string]string{
+		"map_url":        openStreetMap + "?mlat={latitude}&mlon={longitude}#map=17/{latitude}/{longitude}",
+		"map_search_url": openStreetMap + "search?query={address}",
+		"map_url_help": "Address of a map of the place of an item, with {latitude} and {longitude}. It begins with https. " +
+			"Empty: none.",
+		"map_search_url_help": "Address of a map for an item without coordinates, with {address}. Empty: none.",
+		"sale_url_help": "Address of the lot or the sale of an asset, with {type}, {id} and {identifier} of its related " +
+			"process. By default none.",
+	}
+}
+
+// site returns the templates in the type that package site takes.
+func (l Links) site() site.Links {
+	return site.Links{Map: l.MapURL, Search: l.MapSearchURL, Sale: l.SaleURL}
 }

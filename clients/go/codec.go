@@ -1,5 +1,14 @@
 package client
 
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+	"sync"
+)
+
 // The methods of this file implement json.Marshaler and json.Unmarshaler. A field of the JSON that the struct does
 // not declare is kept in the struct's field Unknown.
 
@@ -141,4 +150,83 @@ func (v *RelatedProcess) UnmarshalJSON(text []byte) error {
 func (v RelatedProcess) MarshalJSON() ([]byte, error) {
 	type plain RelatedProcess
 	return encode(plain(v), v.Unknown)
+}
+
+// Unknown holds the fields of an object that this version of the client does not know, and the fields whose value is
+// empty, such as "". They are sent back with the object. If the struct has a value for the same field, that value is
+// sent instead.
+type Unknown map[string]json.RawMessage
+
+// isEmpty reports whether JSON is a value that a struct does not send.
+func isEmpty(value json.RawMessage) bool {
+	switch string(value) {
+	case `""`, `[]`, `{}`, `null`:
+		return true
+	}
+	return false
+}
+
+// decode decodes a JSON object into a struct, which is given as a pointer. The map `unknown` gets the fields that
+// the struct does not have, and the fields with an empty value.
+func decode(text []byte, to any, unknown *Unknown) error {
+	if err := json.Unmarshal(text, to); err != nil {
+		return err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	known := fieldNames(reflect.TypeOf(to).Elem())
+	maps.DeleteFunc(all, func(name string, value json.RawMessage) bool { return known[name] && !isEmpty(value) })
+	if *unknown = nil; len(all) > 0 {
+		*unknown = all
+	}
+	return nil
+}
+
+// encode encodes the fields of a struct, and after them the unknown fields. An unknown field may have the name of a
+// field of the struct. Then encode adds the unknown field only if its value is empty and the struct's field has none.
+func encode(from any, unknown Unknown) ([]byte, error) {
+	text, err := json.Marshal(from)
+	if err != nil || len(unknown) == 0 {
+		return text, err
+	}
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal(text, &sent); err != nil {
+		return nil, fmt.Errorf("encode unknown fields: %w", err)
+	}
+	unknown = maps.Clone(unknown)
+	known := fieldNames(reflect.TypeOf(from))
+	maps.DeleteFunc(unknown, func(name string, value json.RawMessage) bool {
+		return sent[name] != nil || known[name] && !isEmpty(value)
+	})
+	more, err := json.Marshal(map[string]json.RawMessage(unknown))
+	if err != nil {
+		return nil, fmt.Errorf("encode unknown fields: %w", err)
+	}
+	switch {
+	case len(text) == 2: // the object is {}
+		return more, nil
+	case len(more) == 2:
+		return text, nil
+	}
+	text[len(text)-1] = ','
+	return append(text, more[1:]...), nil
+}
+
+var namesOfTypes sync.Map // from a reflect.Type to a map[string]bool
+
+// fieldNames returns the JSON names of a struct's fields.
+func fieldNames(of reflect.Type) map[string]bool {
+	if found, ok := namesOfTypes.Load(of); ok {
+		return found.(map[string]bool)
+	}
+	names := map[string]bool{}
+	for field := range of.Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+			names[name] = true
+		}
+	}
+	namesOfTypes.Store(of, names)
+	return names
 }

@@ -82,8 +82,8 @@ func TestABackupOfAWrongClockTakesNoPlace(t *testing.T) {
 		if !got[now.Format(backupForm)] || !today {
 			t.Errorf("a clock that was %v ahead: got %v, want the backups of two days in it", ahead, got)
 		}
-		s := Status{Backup: LastBackup{Finished: now.Add(ahead)}}
-		s.judge(nil, now)
+		var s Status
+		s.tellBackup(LastBackup{Finished: now.Add(ahead)}, now)
 		found := slices.ContainsFunc(s.Problems, func(p Problem) bool { return p.Alert == "BackupTooOld" })
 		if want := ahead != -day && ahead.Abs() != time.Minute; found != want {
 			t.Errorf("a backup %v ahead: got too old: %t, want %t", ahead, found, want)

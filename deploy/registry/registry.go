@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,10 +25,12 @@ import (
 	"asset-registry/filesvc"
 	"asset-registry/gateway"
 	"asset-registry/searchsvc"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
@@ -135,14 +136,14 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err != nil {
 		return err
 	}
-	var opened closers
-	defer func() { err = errors.Join(err, opened.close()) }()
+	var opened closing.List
+	defer func() { err = errors.Join(err, opened.Close()) }()
 	c.Name = "registry"
 	t, stop, err := c.Observe(ctx, logger)
 	if err != nil {
 		return err
 	}
-	opened = append(opened, stop)
+	opened.Add(stop)
 	secrets, err := openData(c.Data) // the first step that writes to disk
 	if err != nil {
 		return err
@@ -154,14 +155,13 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	}
 	var acme func() certificate.State
 	if c.ACME {
-		m, stop, err := c.keepCertificate(ctx, on.plain, logger, t.Meter())
+		m, err := c.keepCertificate(ctx, on.plain, logger, t.Meter(), &opened)
 		if err != nil {
 			return err
 		}
-		opened = append(opened, stop)
 		secure, acme = m.TLS(), m.State
 	} else if on.plain != nil {
-		opened = append(opened, c.servePlain(ctx, on.plain, new(certificate.Manager), logger))
+		opened.Add(c.servePlain(ctx, on.plain, new(certificate.Manager), logger))
 	}
 	err = errors.Join(httpserver.MeasureCertificate(t.Meter(), secure), measureBackup(t.Meter(), c.Data))
 	if err != nil {
@@ -232,18 +232,6 @@ func (c Config) filesURL(addr string) string {
 	}
 }
 
-// closers has the functions that close everything that Run has opened, in the order of opening.
-type closers []func() error
-
-// close calls the functions in reverse order.
-func (c closers) close() error {
-	var errs []error
-	for _, closeOne := range slices.Backward(c) {
-		errs = append(errs, closeOne())
-	}
-	return errors.Join(errs...)
-}
-
 // listeners are the listeners of a process. A listener that the configuration does not ask for is nil.
 type listeners struct{ public, admin, plain net.Listener }
 
@@ -308,9 +296,11 @@ func (on listeners) close() {
 }
 
 // start starts the services and the control socket on an open data directory, and returns the gateway. It starts
-// the search service only with c.Search. For everything that it has started, it adds a function to the closers,
+// the search service only with c.Search. For everything that it has started, it adds a function to the list,
 // even if it then returns an error.
-func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (*gateway.Server, error) {
+func (c Config) start(
+	ctx context.Context, p process, admin net.Listener, opened *closing.List,
+) (*gateway.Server, error) {
 	authConfig := c.auth(p)
 	authConfig.Admin, authConfig.AdminTrustedProxies = admin, c.TrustedProxies
 	authConfig.AdminServing = c.Serving(nil, nil)
@@ -320,7 +310,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	if err != nil {
 		return nil, err
 	}
-	*opened = append(*opened, auth.Close)
+	opened.Add(auth.Close)
 	toAuth := httpserver.InProcess(auth.Handler())
 	kept := gateway.NewAnswers(c.Memory)
 	toAssets := c.assets(p, toAuth)
@@ -331,7 +321,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	if err != nil {
 		return nil, err
 	}
-	*opened = append(*opened, assets.Close)
+	opened.Add(assets.Close)
 	forConsole.set(assets.Handler())
 	if err := durable.SyncDirectory(c.Data); err != nil { // the stores may have created files just now
 		return nil, fmt.Errorf("open data directory: %w", err)
@@ -349,7 +339,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	if err != nil {
 		return nil, err
 	}
-	*opened = append(*opened, files.Close)
+	opened.Add(files.Close)
 	forFiles.set(files.Handler())
 	toEdge.Files = files.Handler()
 	if c.Search {
@@ -359,7 +349,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	if err != nil {
 		return nil, err
 	}
-	*opened = append(*opened, edge.Close)
+	opened.Add(edge.Close)
 	observer := p.observer
 	observer.audit = auth.CheckAudit
 	observer.parts = []part{
@@ -371,7 +361,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 		if err != nil {
 			return nil, err
 		}
-		*opened = append(*opened, found.Close)
+		opened.Add(found.Close)
 		forSearch.set(found.Handler())
 		observer.parts = append(observer.parts, part{"searchsvc", found.Handler()})
 	}
@@ -383,7 +373,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	if err != nil {
 		return nil, err
 	}
-	*opened = append(*opened, stopControl)
+	opened.Add(stopControl)
 	return edge, nil
 }
 
@@ -450,20 +440,11 @@ func (c Config) places() []string {
 // validate reports everything that is wrong with the configuration. For values that are known only later it
 // uses a made-up secret and empty handlers.
 func (c Config) validate(log *slog.Logger) error {
-	var faults []error
-	if _, err := isNew(c.Data); err != nil {
-		faults = append(faults, fmt.Errorf("--data: %w", err))
-	}
-	if c.MaxBody == 0 || c.Timeout == 0 {
-		faults = append(faults, errors.New("--max-body and --timeout must be greater than 0"))
-	}
-	if c.Synonyms != "" && !c.Search {
-		faults = append(faults, errors.New("--synonyms needs --search"))
-	}
+	_, badData := isNew(c.Data)
+	badPlain := errs.If(c.PlainAddr != "" && (c.TLS.Cert == "" || !strings.HasPrefix(c.BaseURL, "https://")),
+		"--plain-addr needs --tls-cert, and --base-url with https")
 	if c.ACME {
-		faults = append(faults, c.validateACME())
-	} else if c.PlainAddr != "" && (c.TLS.Cert == "" || !strings.HasPrefix(c.BaseURL, "https://")) {
-		faults = append(faults, errors.New("--plain-addr needs --tls-cert, and --base-url with https"))
+		badPlain = c.validateACME()
 	}
 	keys, policy, err := c.LogFiles.Read()
 	p := process{secrets: keyring.Blank(), log: log, logPolicy: policy, logKeys: keys}
@@ -471,13 +452,17 @@ func (c Config) validate(log *slog.Logger) error {
 		p.logPolicy = nil // the key is in the data directory, or is made there
 	}
 	toNobody := httpserver.InProcess(http.NotFoundHandler())
-	return errors.Join(append(faults, err,
+	return errors.Join(
+		errs.In(badData, "--data"),
+		errs.If(c.MaxBody == 0 || c.Timeout == 0, "--max-body and --timeout must be greater than 0"),
+		errs.If(c.Synonyms != "" && !c.Search, "--synonyms needs --search"),
+		badPlain, err,
 		c.auth(p).Validate(),
 		c.assets(p, toNobody).Validate(),
 		c.files(p, filepath.Join(c.Data, filesDirectory), toNobody).Validate(),
 		c.gateway(p, toNobody, http.NotFoundHandler()).Validate(),
 		c.search(p, http.NotFoundHandler()).Validate(),
-	)...)
+	)
 }
 
 func (c Config) auth(p process) authsvc.Config {

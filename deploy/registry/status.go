@@ -1,16 +1,21 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
+	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"asset-registry/deploy/registry/certificate"
 	"asset-registry/shared/adminapi"
@@ -24,30 +29,16 @@ import (
 // ErrProblems is returned together with a status that lists problems.
 var ErrProblems = errors.New("the registry has problems")
 
-// Status is the state of a running registry, for its operator. Counters start at zero when the registry starts.
+// Status tells how a running registry is, for its operator. Counters start at zero when the registry starts.
 type Status struct {
-	Version     string             `json:"version"`
-	Started     time.Time          `json:"started"`
-	Address     string             `json:"address"` // address of the public listener
-	BaseURL     string             `json:"baseURL,omitempty"`
-	Data        string             `json:"data"`
-	Sandbox     bool               `json:"sandbox"`
-	Problems    []Problem          `json:"problems"`
-	Warnings    []string           `json:"warnings,omitempty"` // about directories that others may enter or write
-	Services    []Service          `json:"services"`
-	Assets      map[string]int64   `json:"assets"` // number of assets by state
-	Stores      map[string]int64   `json:"stores"` // bytes
-	Disk        Disk               `json:"disk"`
-	Backup      LastBackup         `json:"backup"`
-	Expires     time.Time          `json:"certificateExpires,omitzero"` // zero: the registry has no certificate
-	Certificate *certificate.State `json:"acme,omitempty"`
-	Log         PublicLog          `json:"publicLog"`
-	Audit       Audit              `json:"audit"`
-	Limits      Limits             `json:"limits"`
-	Streams     Streams            `json:"streams"`
-	Webhooks    map[string]int64   `json:"webhooks"` // number of webhooks by state
-	Behind      map[string]float64 `json:"behindSeconds"`
-	Memory      Memory             `json:"memory"`
+	Facts    []Fact    `json:"facts"`
+	Problems []Problem `json:"problems"`
+}
+
+// Fact is a line of a status.
+type Fact struct {
+	Name string `json:"name"` // subject of the line; "": the subject of the line above
+	Says string `json:"says"`
 }
 
 // Problem is a fact that the operator must check. Alert is the heading in docs/runbook.md that says what to do. It
@@ -57,58 +48,12 @@ type Problem struct {
 	Says  string `json:"says"`
 }
 
-// Service is one of the services in the process.
-type Service struct {
-	Name     string   `json:"name"`
-	Ready    bool     `json:"ready"`
-	Says     string   `json:"says,omitempty"` // why the service is not ready
-	Warnings []string `json:"warnings,omitempty"`
+func (s *Status) tell(name, format string, args ...any) {
+	s.Facts = append(s.Facts, Fact{name, fmt.Sprintf(format, args...)})
 }
 
-// Disk describes the disk with the smallest free share, of all disks with data. Its sizes are in bytes.
-type Disk struct {
-	Free int64 `json:"free"`
-	Size int64 `json:"size"`
-}
-
-// PublicLog is the state of the public log.
-type PublicLog struct {
-	Leaves    int64               `json:"leaves"`
-	Behind    float64             `json:"behindSeconds"`
-	Damaged   bool                `json:"damaged"`
-	Witnesses map[string]Cosigned `json:"witnesses,omitempty"`
-}
-
-// Cosigned counts the cosignatures that a witness gave, and the cosignatures that the witness failed to give.
-type Cosigned struct {
-	Given   int64 `json:"given"`
-	Missing int64 `json:"missing"`
-}
-
-// Audit is the result of a check of the audit log, made for this status.
-type Audit struct {
-	Entries  int64    `json:"entries"`
-	Problems []string `json:"problems,omitempty"`
-	Fault    string   `json:"fault,omitempty"` // why the log could not be checked
-}
-
-// Limits counts the requests that the rate limits admitted and refused.
-type Limits struct {
-	Admitted int64            `json:"admitted"`
-	Refused  map[string]int64 `json:"refused"` // by policy; a policy that refused no request is absent
-}
-
-// Streams counts streams and long polls.
-type Streams struct {
-	Open    int64 `json:"open"`
-	Slow    int64 `json:"slow"` // streams ended because the client did not read
-	Refused int64 `json:"refused"`
-}
-
-// Memory has the memory that Go uses, and the resident memory of the process, in bytes.
-type Memory struct {
-	Used     int64 `json:"used"`
-	Resident int64 `json:"resident"`
+func (s *Status) found(alert, format string, args ...any) {
+	s.Problems = append(s.Problems, Problem{alert, fmt.Sprintf(format, args...)})
 }
 
 // Time limits for making a status, and its greatest size. The check of the audit log has its own limit, because it
@@ -141,162 +86,108 @@ func (o observer) look(ctx context.Context) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusWithin)
 	defer cancel()
 	data, err := filepath.Abs(o.config.Data)
-	if err != nil {
+	told, err2 := o.figures()
+	backup, err3 := readBackup(data)
+	if err := errors.Join(err, err2, err3); err != nil {
 		return Status{}, err
 	}
-	s := Status{
-		Version: buildinfo.Read().String(), Started: o.started, Address: o.address, BaseURL: o.config.BaseURL,
-		Data: data, Sandbox: o.config.Sandbox, Problems: []Problem{}, Audit: o.checkAudit(ctx),
+	s, f, now := Status{Problems: []Problem{}}, figures(told), time.Now()
+	s.tell("registry", "%s, up %s", buildinfo.Read(), span(now.Sub(o.started)))
+	at := o.address
+	if o.config.BaseURL != "" {
+		at += " as " + o.config.BaseURL
 	}
+	if o.config.Sandbox {
+		at += "; SANDBOX KEYS ARE ON"
+	}
+	s.tell("address", "%s", at)
+	name := "services"
 	for _, p := range o.parts {
-		s.Services = append(s.Services, p.ask(ctx))
+		warnings, err := p.ask(ctx)
+		if err != nil {
+			s.tell(name, "%s NOT READY: %v", p.name, err)
+			s.found("", "%s is not ready: %v", p.name, err)
+		} else {
+			s.tell(name, "%s %s", p.name, strings.Join(append([]string{"ready"}, warnings...), "; "))
+		}
+		name = ""
 	}
-	told, err := o.figures()
-	if err != nil {
-		return Status{}, err
+	s.tell("assets", "%s", counts(f.by("registry_assets_stored", "state"), number))
+	s.judge(f)
+	s.tellData(data, f)
+	s.tellBackup(backup, now)
+	s.tellCertificate(f, o.certificate, now)
+	s.tell("public log", "%.0f leaves, signed up to %s ago",
+		f.sum("registry_log_size"), seconds(f.sum("registry_log_behind_seconds")))
+	given := f.by("registry_log_cosignatures_total", "witness", "result", "given")
+	missing := f.by("registry_log_cosignatures_total", "witness", "result", "missing")
+	for _, witness := range slices.Sorted(maps.Keys(f.by("registry_log_cosignatures_total", "witness"))) {
+		s.tell("", "witness %s: cosignatures given %.0f, missing %.0f", witness, given[witness], missing[witness])
 	}
-	s.take(told)
-	if s.Backup, err = readBackup(data); err != nil {
-		return Status{}, err
+	s.tellAudit(ctx, o.audit)
+	s.tell("limits", "%.0f admitted, refused: %s", f.by("registry_limits_decisions_total", "outcome")["admitted"],
+		counts(f.by("registry_limits_refused_total", "policy"), number))
+	s.tell("streams", "%.0f open, %.0f ended as too slow, %.0f refused", f.sum("registry_gateway_streams"),
+		f.sum("registry_gateway_streams_slow_total"), f.sum("registry_gateway_streams_refused_total"))
+	s.tell("webhooks", "%s", counts(f.by("registry_webhooks_endpoints", "state"), number))
+	var behind []string
+	for _, what := range []string{"files", "search", "webhooks"} {
+		for _, is := range f.by("registry_"+what+"_behind_seconds", "") {
+			behind = append(behind, what+" "+seconds(is))
+		}
 	}
-	if o.certificate != nil {
-		state := o.certificate()
-		s.Certificate = &state
-	}
+	s.tell("behind", "%s", cmp.Or(strings.Join(behind, ", "), "none"))
+	s.tell("memory", "%s resident, of which Go uses %s",
+		size(f.sum("process_resident_memory_bytes")), size(f.sum("go_memory_used_bytes")))
 	warnings, open := private.Look(o.config.places()...)
-	if s.Warnings = warnings; open != nil { // the mode was changed after the start
-		s.Problems = append(s.Problems, Problem{Says: open.Error()})
+	for _, says := range warnings { // about directories that others may enter or write
+		s.tell("warning", "%s", says)
 	}
-	s.judge(told, time.Now())
+	if open != nil { // the mode was changed after the start
+		s.found("", "%v", open)
+	}
 	return s, nil
 }
 
-func (o observer) checkAudit(ctx context.Context) Audit {
-	ctx, cancel := context.WithTimeout(ctx, auditWithin)
-	defer cancel()
-	found, err := o.audit(ctx)
-	a := Audit{Entries: found.Entries, Problems: found.Problems}
-	if err != nil {
-		a.Fault = err.Error()
-	}
-	return a
-}
-
-// ask asks whether a service is ready.
-func (p part) ask(ctx context.Context) Service {
-	s := Service{Name: p.name}
+// ask returns the warnings of a service, or the reason why it is not ready.
+func (p part) ask(ctx context.Context) (warnings []string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://registry/readyz", nil)
 	if err != nil {
-		s.Says = err.Error()
-		return s
+		return nil, err
 	}
 	resp, err := httpserver.InProcess(p.handler).RoundTrip(r)
 	if err != nil {
-		s.Says = err.Error()
-		return s
+		return nil, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		s.Says = faulthttp.Read(resp).Error()
-		return s
+		return nil, faulthttp.Read(resp)
 	}
-	s.Ready = true
-	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil {
-		s.Ready, s.Says = false, err.Error()
-	}
-	return s
+	var answer struct{ Warnings []string }
+	err = json.NewDecoder(resp.Body).Decode(&answer)
+	return answer.Warnings, err
 }
 
-// take fills the status from the figures of the metrics.
-func (s *Status) take(told []export.Figure) {
-	s.Assets, s.Stores, s.Webhooks = map[string]int64{}, map[string]int64{}, map[string]int64{}
-	s.Behind, s.Limits.Refused = map[string]float64{}, map[string]int64{}
-	s.Log.Witnesses = map[string]Cosigned{}
-	for _, f := range told {
-		count := int64(f.Value)
-		switch f.Name {
-		case "registry_assets_stored":
-			s.Assets[f.Labels["state"]] = count
-		case "registry_store_size_bytes":
-			s.Stores[f.Labels["store"]] = count
-		case "registry_tls_expires_seconds":
-			if count > 0 {
-				s.Expires = time.Unix(count, 0).UTC()
-			}
-		case "registry_log_size":
-			s.Log.Leaves = count
-		case "registry_log_behind_seconds":
-			s.Log.Behind = f.Value
-		case "registry_log_damaged":
-			s.Log.Damaged = count > 0
-		case "registry_log_cosignatures_total":
-			w := s.Log.Witnesses[f.Labels["witness"]]
-			if f.Labels["result"] == "given" {
-				w.Given = count
-			} else {
-				w.Missing = count
-			}
-			s.Log.Witnesses[f.Labels["witness"]] = w
-		case "registry_limits_decisions_total":
-			if f.Labels["outcome"] == "admitted" {
-				s.Limits.Admitted += count
-			}
-		case "registry_limits_refused_total":
-			if count > 0 {
-				s.Limits.Refused[f.Labels["policy"]] = count
-			}
-		case "registry_gateway_streams":
-			s.Streams.Open = count
-		case "registry_gateway_streams_slow_total":
-			s.Streams.Slow = count
-		case "registry_gateway_streams_refused_total":
-			s.Streams.Refused += count
-		case "registry_webhooks_endpoints":
-			s.Webhooks[f.Labels["state"]] = count
-		case "registry_webhooks_behind_seconds":
-			s.Behind["webhooks"] = f.Value
-		case "registry_search_behind_seconds":
-			s.Behind["search"] = f.Value
-		case "registry_files_behind_seconds":
-			s.Behind["files"] = f.Value
-		case "go_memory_used_bytes":
-			s.Memory.Used += count
-		case "process_resident_memory_bytes":
-			s.Memory.Resident = count
+// figures are the metrics of the process.
+type figures []export.Figure
+
+// by adds up a metric for each value of a label. It takes only figures that have the other labels, which are pairs of
+// a name and a value.
+func (f figures) by(metric, label string, others ...string) map[string]float64 {
+	sums := map[string]float64{}
+	for _, one := range f {
+		if one.Name == metric && (len(others) == 0 || one.Labels[others[0]] == others[1]) {
+			sums[one.Labels[label]] += one.Value
 		}
 	}
-	s.Disk = leastDisk(told)
+	return sums
 }
 
-// leastDisk returns the disk with the smallest free share.
-func leastDisk(told []export.Figure) (least Disk) {
-	disks := map[string]Disk{}
-	for _, f := range told {
-		d := disks[f.Labels["store"]]
-		switch f.Name {
-		case "registry_store_disk_free_bytes":
-			d.Free = int64(f.Value)
-		case "registry_store_disk_size_bytes":
-			d.Size = int64(f.Value)
-		default:
-			continue
-		}
-		disks[f.Labels["store"]] = d
+func (f figures) sum(metric string) (sum float64) {
+	for _, value := range f.by(metric, "") {
+		sum += value
 	}
-	for _, d := range disks {
-		if least.Size == 0 || d.share() < least.share() {
-			least = d
-		}
-	}
-	return least
-}
-
-// share returns the free share of the disk, from 0 to 1. It is 1 if the size is not known.
-func (d Disk) share() float64 {
-	if d.Size == 0 {
-		return 1
-	}
-	return float64(d.Free) / float64(d.Size)
+	return sum
 }
 
 // rule is an alert that fires if a metric is above a limit. A status reports it immediately. The same alert in
@@ -322,49 +213,168 @@ const (
 	leastFree         = 0.2 // part of a disk that must be free
 )
 
-// judge finds the problems and adds them to the status.
-func (s *Status) judge(told []export.Figure, now time.Time) {
-	found := func(alert, says string, args ...any) {
-		s.Problems = append(s.Problems, Problem{alert, fmt.Sprintf(says, args...)})
-	}
-	for _, service := range s.Services {
-		if !service.Ready {
-			found("", "%s is not ready: %s", service.Name, service.Says)
-		}
-	}
+// judge finds the problems that the rules name.
+func (s *Status) judge(f figures) {
 	for _, r := range rules {
-		for _, f := range told {
-			if f.Name == r.metric && f.Value > r.above {
-				says := r.says
-				if r.above > 0 {
-					says = fmt.Sprintf(says, f.Value)
-				}
-				found(r.alert, "%s", says)
-			}
+		switch value := f.sum(r.metric); {
+		case value <= r.above:
+		case r.above == 0:
+			s.found(r.alert, "%s", r.says)
+		default:
+			s.found(r.alert, r.says, value)
 		}
 	}
-	if s.Disk.share() < leastFree {
-		found("StoreDiskNearFull", "%.0f %% of the disk are free", 100*s.Disk.share())
+}
+
+// tellData tells the sizes of the stores, and of the disk with the smallest free share.
+func (s *Status) tellData(data string, f figures) {
+	least, free, all := 1.0, 0.0, 0.0
+	frees := f.by("registry_store_disk_free_bytes", "store")
+	for store, size := range f.by("registry_store_disk_size_bytes", "store") {
+		if share := frees[store] / size; size > 0 && (all == 0 || share < least) {
+			least, free, all = share, frees[store], size
+		}
 	}
-	if age := now.Sub(s.Backup.Finished); age > backupWithin || s.Backup.isWrong(now) {
-		found("BackupTooOld", "no backup was made within %.0f hours", backupWithin.Hours())
+	s.tell("data", "%s: %s; disk: %s of %s free", data, counts(f.by("registry_store_size_bytes", "store"), size),
+		size(free), size(all))
+	if least < leastFree {
+		s.found("StoreDiskNearFull", "%.0f %% of the disk are free", 100*least)
 	}
-	if s.Backup.Fault != "" {
-		found("", "the last backup failed: %s", s.Backup.Fault)
+}
+
+func (s *Status) tellBackup(b LastBackup, now time.Time) {
+	says := "none"
+	if !b.Finished.IsZero() {
+		checked := "checked"
+		if !b.Checked {
+			checked = "NOT CHECKED"
+		}
+		says = fmt.Sprintf("%s ago, %s: %s, %s", span(now.Sub(b.Finished)), checked, b.File, size(float64(b.Bytes)))
 	}
-	secured := slices.ContainsFunc(told, func(f export.Figure) bool { return f.Name == "registry_tls_expires_seconds" })
+	if age := now.Sub(b.Finished); age > backupWithin || b.isWrong(now) {
+		s.found("BackupTooOld", "no backup was made within %.0f hours", backupWithin.Hours())
+	}
+	if b.Fault != "" {
+		says += fmt.Sprintf("; a later one failed %s ago", span(now.Sub(b.Failed)))
+		s.found("", "the last backup failed: %s", b.Fault)
+	}
+	s.tell("backup", "%s", says)
+}
+
+func (s *Status) tellCertificate(f figures, acme func() certificate.State, now time.Time) {
+	says, expires := []string{"none"}, time.Unix(int64(f.sum("registry_tls_expires_seconds")), 0).UTC()
+	isSecured := len(f.by("registry_tls_expires_seconds", "")) > 0
 	switch {
-	case secured && s.Expires.IsZero():
-		found("CertificateExpires", "there is no certificate")
-	case secured && s.Expires.Sub(now) < certificateWithin:
-		found("CertificateExpires", "the certificate expires at %s", s.Expires.Format(time.RFC3339))
+	case isSecured && expires.Unix() == 0:
+		s.found("CertificateExpires", "there is no certificate")
+	case isSecured:
+		says[0] = "expires in " + span(expires.Sub(now))
+		if expires.Sub(now) < certificateWithin {
+			s.found("CertificateExpires", "the certificate expires at %s", expires.Format(time.RFC3339))
+		}
 	}
-	if len(s.Audit.Problems) > 0 {
-		found("AuditLogBroken", "problems of the audit log: %d", len(s.Audit.Problems))
+	if acme != nil {
+		a := acme()
+		says = append(says, "of "+a.Host)
+		if !a.Next.IsZero() {
+			says = append(says, "next attempt in "+span(a.Next.Sub(now)))
+		}
+		if a.Failures > 0 {
+			says = append(says, fmt.Sprintf("failures: %d, the last: %s", a.Failures, a.Cause))
+		}
 	}
-	if s.Audit.Fault != "" {
-		found("AuditLogUnchecked", "the audit log could not be checked: %s", s.Audit.Fault)
+	s.tell("certificate", "%s", strings.Join(says, ", "))
+}
+
+// tellAudit checks the audit log.
+func (s *Status) tellAudit(ctx context.Context, check func(context.Context) (adminapi.Verification, error)) {
+	ctx, cancel := context.WithTimeout(ctx, auditWithin)
+	defer cancel()
+	found, err := check(ctx)
+	switch {
+	case err != nil:
+		s.tell("audit log", "NOT CHECKED: %v", err)
+		s.found("AuditLogUnchecked", "the audit log could not be checked: %v", err)
+	case len(found.Problems) > 0:
+		s.tell("audit log", "%d entries, BROKEN: %s", found.Entries, strings.Join(found.Problems, "; "))
+		s.found("AuditLogBroken", "problems of the audit log: %d", len(found.Problems))
+	default:
+		s.tell("audit log", "%d entries, the chain is whole", found.Entries)
 	}
+}
+
+// WriteText writes the status as text that fits on one screen.
+func (s Status) WriteText(to io.Writer) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, f := range s.Facts {
+		fmt.Fprintf(w, "%s\t%s\n", f.Name, plain(f.Says))
+	}
+	for _, p := range s.Problems {
+		hint := ""
+		if p.Alert != "" {
+			hint = " (docs/runbook.md#" + strings.ToLower(p.Alert) + ")"
+		}
+		fmt.Fprintf(w, "PROBLEM\t%s%s\n", plain(p.Says), hint)
+	}
+	if len(s.Problems) == 0 {
+		fmt.Fprint(w, "problems\tnone\n")
+	}
+	return w.Flush()
+}
+
+// counts returns a text with the names and their values, ordered by name. It skips values that are 0.
+func counts(of map[string]float64, text func(float64) string) string {
+	var says []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		if of[name] != 0 {
+			says = append(says, name+" "+text(of[name]))
+		}
+	}
+	return cmp.Or(strings.Join(says, ", "), "none")
+}
+
+func number(n float64) string { return fmt.Sprintf("%.0f", n) }
+
+func seconds(s float64) string { return span(time.Duration(s * float64(time.Second))) }
+
+// span returns a duration as text with one unit.
+func span(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%.0f hours", d.Hours())
+	default:
+		return fmt.Sprintf("%.0f days", d.Hours()/24)
+	}
+}
+
+// size returns a number of bytes as text with one unit.
+func size(bytes float64) string {
+	if bytes < 1024 {
+		return fmt.Sprintf("%.0f B", bytes)
+	}
+	unit := "B"
+	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if bytes < 1024 {
+			break
+		}
+		bytes, unit = bytes/1024, next
+	}
+	return fmt.Sprintf("%.1f %s", bytes, unit)
+}
+
+// plain removes characters that a terminal could interpret as a command, because some texts come from other
+// servers.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // answerStatus answers a request with the status that the function `look` returns.

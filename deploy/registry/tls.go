@@ -11,53 +11,40 @@ import (
 	"golang.org/x/net/netutil"
 
 	"asset-registry/deploy/registry/certificate"
+	"asset-registry/shared/closing"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/httpserver"
 )
 
 // validateACME reports everything that is wrong with the settings for ACME.
 func (c Config) validateACME() error {
-	faults := []error{c.Authority.Validate()}
-	if _, err := certificate.Host(c.BaseURL); err != nil {
-		faults = append(faults, err)
-	}
-	if c.TLS.Cert != "" || c.TLS.Key != "" {
-		faults = append(faults, errors.New("--acme and --tls-cert exclude each other"))
-	}
-	if c.PlainAddr != "" {
-		faults = append(faults, errors.New("--acme and --plain-addr exclude each other: use --acme-addr"))
-	}
-	return errors.Join(faults...)
+	_, badHost := certificate.Host(c.BaseURL)
+	return errors.Join(c.Authority.Validate(), badHost,
+		errs.If(c.TLS.Cert != "" || c.TLS.Key != "", "--acme and --tls-cert exclude each other"),
+		errs.If(c.PlainAddr != "", "--acme and --plain-addr exclude each other: use --acme-addr"),
+	)
 }
 
 // maxPlain is the maximum number of simultaneous connections of plain HTTP. With this limit, a flood of them cannot
 // use up the descriptors that the public listener needs.
 const maxPlain = 512
 
-// keepCertificate keeps the certificate of the host valid until the function `stop` is called, and answers plain
-// HTTP. It returns the manager of the certificate.
-func (c Config) keepCertificate(ctx context.Context, plain net.Listener, log *slog.Logger, meter metric.Meter) (
-	m *certificate.Manager, stop func() error, err error,
-) {
+// keepCertificate keeps the certificate of the host valid, and answers plain HTTP, until the list ends both. It
+// returns the manager of the certificate.
+func (c Config) keepCertificate(
+	ctx context.Context, plain net.Listener, log *slog.Logger, meter metric.Meter, opened *closing.List,
+) (*certificate.Manager, error) {
 	host, err := certificate.Host(c.BaseURL)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	m, err = certificate.Open(c.Authority, host, filepath.Join(c.Data, certificateDirectory), log, meter)
+	m, err := certificate.Open(c.Authority, host, filepath.Join(c.Data, certificateDirectory), log, meter)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	kept := make(chan struct{})
-	go func() {
-		defer close(kept)
-		m.Keep(ctx)
-	}()
-	served := c.servePlain(ctx, plain, m, log)
-	return m, func() error {
-		cancel()
-		<-kept
-		return served()
-	}, nil
+	opened.Go(context.WithoutCancel(ctx), m.Keep)
+	opened.Add(c.servePlain(ctx, plain, m, log))
+	return m, nil
 }
 
 // servePlain answers plain HTTP until the function `stop` is called: it redirects to the base URL, and answers the

@@ -8,18 +8,24 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/mod/sumdb/note"
 
 	"asset-registry/docs"
 )
@@ -142,4 +148,122 @@ func command(ctx context.Context, dir string, env []string, name string, args ..
 		return fmt.Errorf("%s %v: %w", name, args, err)
 	}
 	return nil
+}
+
+// sbomTool is the program that writes the list of contents of a program (CycloneDX). deploy/images/build.sh
+// uses the same release of it.
+const sbomTool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
+
+// programs builds the programs of each platform, their lists of contents and their images.
+func (r *release) programs(ctx context.Context, packages []string) error {
+	env := []string{"GOBIN=" + filepath.Join(r.work, "tools"), "GOWORK=off", "CGO_ENABLED=0"}
+	if err := command(ctx, r.source, env, "go", "install", sbomTool); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(r.out, "sbom"), 0o755); err != nil {
+		return err
+	}
+	for _, platform := range r.platforms {
+		system, architecture, _ := strings.Cut(platform, "/")
+		names, err := r.build(ctx, system, architecture, packages)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			program := filepath.Join(r.out, system+"-"+architecture, name)
+			list := filepath.Join(r.out, "sbom", name+"-"+system+"-"+architecture+".cdx.json")
+			err := command(ctx, r.source, nil, filepath.Join(r.work, "tools", "cyclonedx-gomod"), "bin", "-json", "-std",
+				"-noserial", "-notimestamp", "-version", r.version, "-output", list, program)
+			if err == nil && system == "linux" {
+				err = r.image(name, architecture, program, list)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// build builds the programs of one platform, and returns their names.
+func (r *release) build(ctx context.Context, system, architecture string, packages []string) ([]string, error) {
+	var names []string
+	folder := filepath.Join(r.out, system+"-"+architecture) + string(filepath.Separator)
+	const build = "asset-registry/shared/buildinfo."
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags=nomsgpack", "-o", folder,
+		"-ldflags=-s -w -buildid= -X " + build + "version=" + r.version + " -X " + build + "revision=" + r.revision}
+	for _, p := range packages {
+		if name := path.Base(p); system == "linux" || name == "registryctl" {
+			args, names = append(args, p), append(names, name)
+		}
+	}
+	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + architecture}
+	return names, command(ctx, r.source, env, "go", args...)
+}
+
+const (
+	// sums is the file of checksums. It is a signed note; sha256sum can read it too.
+	sums = "SHA256SUMS"
+	// keyName is the name of the key in signatures.
+	keyName = "asset-registry.example/release"
+)
+
+// sign adds the changelog and the licence, writes the checksums of all files, and signs them.
+func (r *release) sign(signer note.Signer) error {
+	for _, name := range []string{"CHANGELOG.md", "LICENSE"} {
+		if err := copyFile(filepath.Join(r.source, name), filepath.Join(r.out, name), 0o644); err != nil {
+			return err
+		}
+	}
+	var text strings.Builder
+	err := filepath.WalkDir(r.out, func(path string, d fs.DirEntry, err error) error { // ordered by name
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(r.out, path)
+		fmt.Fprintf(&text, "%x  %s\n", sha256.Sum256(content), filepath.ToSlash(name))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	signed, err := note.Sign(&note.Note{Text: text.String()}, signer)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, sums), signed, 0o644)
+}
+
+// signingKey reads the secret key from a file. If the file does not exist, it makes a key, and prints how to
+// check signatures of this key.
+func signingKey(file string) (note.Signer, error) {
+	if file == "" {
+		return nil, errors.New("-key names no file")
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		secret, public, err := note.GenerateKey(rand.Reader, keyName)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(file+".pub", []byte(public+"\n"), 0o644); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(os.Stderr, "made the key %s; publish %s.pub, and keep the key\n", file, file)
+		return note.NewSigner(secret)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return note.NewSigner(strings.TrimSpace(string(text)))
 }

@@ -2,7 +2,9 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
@@ -75,4 +77,34 @@ func merge(a, b func() Place, descending bool) func() Place {
 		}
 		return at
 	}
+}
+
+// Read returns what a function reads in ViewIn.
+func Read[T any](ctx context.Context, f *File, read func(*bbolt.Tx) (T, error)) (found T, err error) {
+	err = f.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
+		found, err = read(tx)
+		return err
+	})
+	return found, err
+}
+
+// Page reads up to limit elements of a bucket, in the order of their keys. Its keys begin with a prefix. The first
+// element follows the key that has the argument `after` behind the prefix. The function `decode` gets the key without
+// the prefix.
+func Page[T any](
+	b *bbolt.Bucket, prefix []byte, after string, limit int, decode func(key, value []byte) (T, error),
+) (page []T, err error) {
+	cursor, start := b.Cursor(), slices.Concat(prefix, []byte(after))
+	key, value := cursor.Seek(start)
+	if bytes.Equal(key, start) {
+		key, value = cursor.Next()
+	}
+	for ; key != nil && bytes.HasPrefix(key, prefix) && len(page) < limit; key, value = cursor.Next() {
+		one, err := decode(key[len(prefix):], value)
+		if err != nil {
+			return page, err
+		}
+		page = append(page, one)
+	}
+	return page, nil
 }

@@ -66,6 +66,15 @@ func (l *Log) Failed(cause error) {
 	l.timer = time.AfterFunc(over, l.check)
 }
 
+// Tell notes the result of an operation: Failed with an error, Worked with nil.
+func (l *Log) Tell(err error) {
+	if err != nil {
+		l.Failed(err)
+		return
+	}
+	l.Worked()
+}
+
 // Close stops the timer. From then on nothing is logged.
 func (l *Log) Close() {
 	l.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"asset-registry/shared/errs"
 	"asset-registry/shared/httpclient"
 	"asset-registry/shared/translog"
 )
@@ -208,4 +210,19 @@ func (w *witness) post(ctx context.Context, checkpoint, body []byte) (line []byt
 	default:
 		return nil, -1, fmt.Errorf("%w: status %d: %.200q", ErrRefused, answer.StatusCode, text)
 	}
+}
+
+// ReadPolicy reads a policy file (docs/log.md, "Witnesses"). Errors about its content
+// name the file and have the cause translog.ErrPolicy.
+func ReadPolicy(file string) (*translog.Policy, error) {
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the policy of the log: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(r, translog.MaxPolicy+1))
+	if err := errors.Join(err, r.Close()); err != nil {
+		return nil, fmt.Errorf("read the policy of the log: %w", err)
+	}
+	policy, err := translog.ParsePolicy(text)
+	return policy, errs.In(err, "read the policy of the log: %s", file)
 }

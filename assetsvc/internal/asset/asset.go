@@ -10,9 +10,12 @@ package asset
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
 )
 
 // Role is the role of a caller for one asset (docs/contract.md, "Roles").
@@ -100,3 +103,125 @@ func (a Asset) Test() bool { return a.fields.Text("mode") == testMode }
 // Listed reports whether the asset is in the feed: all assets are, except drafts
 // (docs/contract.md, "Feed").
 func (a Asset) Listed() bool { return a.Status() != Draft }
+
+// Status is the state of an asset (docs/contract.md, "States").
+type Status string
+
+// The states.
+const (
+	Draft        Status = "draft"
+	Pending      Status = "pending"
+	Verification Status = "verification"
+	Active       Status = "active"
+	Complete     Status = "complete"
+	Deleted      Status = "deleted"
+)
+
+// Statuses lists all states in the order of an asset's life.
+var Statuses = []Status{Draft, Pending, Verification, Active, Complete, Deleted}
+
+// statusNames returns Statuses as strings.
+func statusNames() []string {
+	names := make([]string, len(Statuses))
+	for i, s := range Statuses {
+		names[i] = string(s)
+	}
+	return names
+}
+
+// state lists the roles that may change an asset in one state. For each next state, it lists the roles that may
+// move the asset there.
+type state struct {
+	writers []Role
+	to      map[Status][]Role
+}
+
+// states is the table in docs/contract.md, "States". An asset in a state that is not in the table never
+// changes.
+var states = map[Status]state{
+	Draft: {
+		writers: []Role{Owner, Administrator},
+		to:      map[Status][]Role{Pending: {Owner, Administrator}},
+	},
+	Pending: {
+		writers: []Role{Owner, Concierge, Administrator},
+		to:      map[Status][]Role{Deleted: {Owner, Administrator}, Verification: {Concierge, Administrator}},
+	},
+	Verification: {
+		writers: []Role{Concierge, Administrator},
+		to:      map[Status][]Role{Active: {Concierge, Administrator}, Pending: {Concierge, Administrator}},
+	},
+	Active: {
+		writers: []Role{Concierge, Administrator},
+		to:      map[Status][]Role{Pending: {Concierge, Administrator}, Complete: {Concierge, Administrator}},
+	},
+}
+
+// mayChange reports whether a role may change an asset in this state.
+func (s Status) mayChange(by Role) bool { return slices.Contains(states[s].writers, by) }
+
+// whoMay says who may change an asset in this state, or move it to another state.
+func (s Status) whoMay(to Status) string {
+	now, what := states[s], "changes it"
+	roles := now.writers
+	if s != to && len(roles) > 0 {
+		if roles, what = now.to[to], "sets "+string(to); len(roles) == 0 {
+			return "it can become " + orList(Statuses, func(next Status) bool { return now.to[next] != nil })
+		}
+	}
+	if len(roles) == 0 {
+		return "this state is final"
+	}
+	return "only the " + orList(roles, func(Role) bool { return true }) + " " + what
+}
+
+// orList joins the wanted names by "or".
+func orList[T ~string](all []T, isWanted func(T) bool) string {
+	var names []string
+	for _, one := range all {
+		if isWanted(one) {
+			names = append(names, string(one))
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// mayBecome reports whether a role may move an asset from this state to another. An asset may always stay in
+// its state.
+func (s Status) mayBecome(to Status, by Role) bool {
+	return s == to || slices.Contains(states[s].to[to], by)
+}
+
+// reason accepts a string that a person can read, and nothing else in place of a string.
+var reason = plain{form: Form{Sent: schema{"type": "string"}},
+	take: func(w *walk, path string, _, sent record.Value) record.Value {
+		s, ok := sent.(string)
+		if !ok || !fault.SaysSomething(s) {
+			w.wrong(path, "This must be a string that says why.")
+		}
+		return s
+	}}.upTo(codeLength)
+
+// ParseRecovery returns the reason of a recovery. Its error is a fault of kind Invalid that lists everything
+// wrong with the sent body.
+func ParseRecovery(sent record.Object) (reason string, err error) {
+	w := &walk{}
+	r, _ := recoveryModel.convert(w, "", nil, sent).(record.Object)
+	return r.Text("reason"), w.fault()
+}
+
+// ParseHandover returns the id of a transfer and the transfer token of an asset. Its error is a fault of kind
+// Invalid that lists everything wrong with the sent body.
+func ParseHandover(sent record.Object) (transfer, token string, err error) {
+	w := &walk{}
+	h, _ := handoverModel.convert(w, "", nil, sent).(record.Object)
+	return h.Text("id"), h.Text("transfer"), w.fault()
+}
+
+// CheckTransfer returns a fault of kind Invalid if the sent body has a field that a transfer does not have, or a
+// field of the wrong type.
+func CheckTransfer(sent record.Object) error {
+	w := &walk{}
+	transferModel.convert(w, "", nil, sent)
+	return w.fault()
+}

@@ -3,11 +3,14 @@ package asset
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/assetfields"
 )
 
 // View shows assets in the form of one version of the API. It leaves out the fields of later versions, at any
@@ -212,4 +215,62 @@ func (h *hiding) prune(value record.Value) record.Value {
 	default:
 		return value
 	}
+}
+
+// Version is the name of a version of the API, such as "2.5". The zero value
+// stands for the newest version, which has every field.
+type Version string
+
+// The method `before` reports whether the version v is older than the version `since`, in which a field was added.
+// If `since` is "", all versions have the field, and the result is false.
+func (v Version) before(since Version) bool {
+	if v == "" || since == "" {
+		return false
+	}
+	major, minor := v.numbers()
+	sinceMajor, sinceMinor := since.numbers()
+	return major < sinceMajor || major == sinceMajor && minor < sinceMinor
+}
+
+// numbers returns the two numbers of a version. Versions are compared by these numbers, because 2.10 is newer than
+// 2.9.
+func (v Version) numbers() (major, minor int) {
+	first, second, _ := strings.Cut(string(v), ".")
+	major, _ = strconv.Atoi(first) // cannot fail: a test checks every version of the field table
+	minor, _ = strconv.Atoi(second)
+	return major, minor
+}
+
+// Group is a group of fields that an operator may hide from callers without an API key (docs/contract.md, "Hidden
+// fields"). The field table names the group of each field. An operator cannot hide fields whose group is "".
+type Group = assetfields.Group
+
+// The groups.
+const (
+	Contacts  = assetfields.Contacts
+	Addresses = assetfields.Addresses
+	Locations = assetfields.Locations
+)
+
+var groups = []Group{Contacts, Addresses, Locations}
+
+// ParseGroups returns the groups with these names, sorted and without duplicates. The error lists the names
+// that do not exist.
+func ParseGroups(names []string) ([]Group, error) {
+	var all []Group
+	var faults []error
+	for _, name := range names {
+		if !slices.Contains(groups, Group(name)) {
+			known := strings.Trim(fmt.Sprint(groups), "[]")
+			faults = append(faults, fmt.Errorf("there is no group %q of fields to hide; the groups are %s", name, known))
+		}
+		all = append(all, Group(name))
+	}
+	slices.Sort(all)
+	return slices.Compact(all), errors.Join(faults...)
+}
+
+// HasGroups reports whether every group in the second list is also in the first one.
+func HasGroups(others, some []Group) bool {
+	return !slices.ContainsFunc(some, func(g Group) bool { return !slices.Contains(others, g) })
 }

@@ -46,25 +46,15 @@ func (s *Store) KeepEndings(ctx context.Context, endings []authapi.Ending) error
 	})
 }
 
-func (s *Store) Ending(ctx context.Context, id string) (e authapi.Ending, err error) {
-	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
-		e, err = decodeEnding(tx.Bucket(endingBucket).Get([]byte(id)))
-		return err
+func (s *Store) Ending(ctx context.Context, id string) (authapi.Ending, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (authapi.Ending, error) {
+		return decodeEnding(tx.Bucket(endingBucket).Get([]byte(id)))
 	})
-	return e, err
 }
 
-func (s *Store) Endings(ctx context.Context, after string, limit int) (found []authapi.Ending, err error) {
-	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
-		cursor := tx.Bucket(endingBucket).Cursor()
-		for id, text := cursor.Seek([]byte(after + "\x00")); id != nil && len(found) < limit; id, text = cursor.Next() {
-			e, err := decodeEnding(text)
-			if err != nil {
-				return err
-			}
-			found = append(found, e)
-		}
-		return nil
+func (s *Store) Endings(ctx context.Context, after string, limit int) ([]authapi.Ending, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) ([]authapi.Ending, error) {
+		decode := func(_, text []byte) (authapi.Ending, error) { return decodeEnding(text) }
+		return boltfile.Page(tx.Bucket(endingBucket), nil, after, limit, decode)
 	})
-	return found, err
 }

@@ -45,12 +45,10 @@ func OpenLog(path string, log *slog.Logger) (*PublicLog, error) {
 // Close closes the file.
 func (l *PublicLog) Close() error { return l.file.Close() }
 
-func (l logFile) LogHead(ctx context.Context) (head publiclog.Head, err error) {
-	err = l.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
-		head, err = decodeHead(tx.Bucket(stateBucket).Get(headKey))
-		return err
+func (l logFile) LogHead(ctx context.Context) (publiclog.Head, error) {
+	return boltfile.Read(ctx, l.file, func(tx *bbolt.Tx) (publiclog.Head, error) {
+		return decodeHead(tx.Bucket(stateBucket).Get(headKey))
 	})
-	return head, err
 }
 
 func (l logFile) ExtendLog(ctx context.Context, head publiclog.Head, parts []translog.Part) (stored bool, err error) {

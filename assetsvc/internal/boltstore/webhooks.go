@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/boltfile"
 )
 
 var (
@@ -82,38 +82,25 @@ func inMillis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond)
 // owned returns the key of an endpoint in ownedBucket.
 func owned(broker, id string) []byte { return []byte(broker + "\x00" + id) }
 
-func (s *Store) Endpoints(ctx context.Context, broker, after string, limit int) (found []webhook.Endpoint, err error) {
+func (s *Store) Endpoints(ctx context.Context, broker, after string, limit int) ([]webhook.Endpoint, error) {
 	bucket, prefix := webhookBucket, []byte(nil)
 	if broker != "" {
 		bucket, prefix = ownedBucket, owned(broker, "")
 	}
-	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
-		cursor := tx.Bucket(bucket).Cursor()
-		start := slices.Concat(prefix, []byte(after))
-		key, _ := cursor.Seek(start)
-		if bytes.Equal(key, start) {
-			key, _ = cursor.Next()
-		}
-		for ; key != nil && bytes.HasPrefix(key, prefix) && len(found) < limit; key, _ = cursor.Next() {
-			id := key[len(prefix):]
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) ([]webhook.Endpoint, error) {
+		find := func(id, _ []byte) (webhook.Endpoint, error) {
 			e, err := decodeEndpoint(id, tx.Bucket(webhookBucket).Get(id))
-			if err != nil {
-				return err
-			}
-			found = append(found, e.Endpoint)
+			return e.Endpoint, err
 		}
-		return nil
+		return boltfile.Page(tx.Bucket(bucket), prefix, after, limit, find)
 	})
-	return found, err
 }
 
 func (s *Store) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
-	var found endpoint
-	err := s.file.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
-		found, err = findEndpoint(tx, id)
-		return err
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (webhook.Endpoint, error) {
+		found, err := findEndpoint(tx, id)
+		return found.Endpoint, err
 	})
-	return found.Endpoint, err
 }
 
 // findEndpoint returns an endpoint, or webhook.ErrNotFound.

@@ -28,12 +28,10 @@ type Auth interface {
 	Endings(ctx context.Context, r authapi.EndingsRequest) (authapi.EndingsResponse, error)
 }
 
-// Keeper asks the auth service for endings, and keeps them. Close ends it.
-type Keeper struct {
+// keeper asks the auth service for endings, and keeps them.
+type keeper struct {
 	store Store
 	auth  Auth
-	stop  context.CancelFunc
-	done  chan struct{}
 }
 
 const (
@@ -42,37 +40,26 @@ const (
 	least = 20 * time.Millisecond  // least time between two questions
 )
 
-// Start starts a keeper.
-func Start(store Store, auth Auth, log *slog.Logger) *Keeper {
-	ctx, stop := context.WithCancel(context.Background())
-	k := &Keeper{store: store, auth: auth, stop: stop, done: make(chan struct{})}
+// Keep keeps endings until ctx is done.
+func Keep(ctx context.Context, store Store, auth Auth, log *slog.Logger) {
+	k := keeper{store, auth}
 	failures := failurelog.NewState(log, "endings of keys cannot be kept beside the assets; it is tried again")
-	go func() {
-		defer close(k.done)
-		defer failures.Close()
-		for ctx.Err() == nil {
-			began := time.Now()
-			if err := k.exchange(ctx); err == nil {
-				failures.Worked()
-				sleep.For(ctx, least-time.Since(began)) // perhaps the auth service does not wait
-			} else if ctx.Err() == nil {
-				failures.Failed(err)
-				sleep.For(ctx, pause)
-			}
+	defer failures.Close()
+	for ctx.Err() == nil {
+		began := time.Now()
+		if err := k.exchange(ctx); err == nil {
+			failures.Worked()
+			sleep.For(ctx, least-time.Since(began)) // perhaps the auth service does not wait
+		} else if ctx.Err() == nil {
+			failures.Failed(err)
+			sleep.For(ctx, pause)
 		}
-	}()
-	return k
-}
-
-// Close ends the keeper.
-func (k *Keeper) Close() {
-	k.stop()
-	<-k.done
+	}
 }
 
 // exchange confirms what the store keeps, and keeps the endings of later entries. If the auth service lacks the newest
 // entry that the store knows, exchange sends all endings.
-func (k *Keeper) exchange(ctx context.Context) error {
+func (k keeper) exchange(ctx context.Context) error {
 	at, err := k.store.Ending(ctx, authapi.HeadID)
 	if err != nil {
 		return err

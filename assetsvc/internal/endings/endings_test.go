@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/testing/expect"
 )
 
@@ -53,7 +54,7 @@ func TestAKeeperSendsAllEndingsToAStoreThatIsBehind(t *testing.T) {
 			{Endings: told}, {}, {Behind: true}, {Behind: true}, {Endings: mark},
 		}}
 		began := time.Now()
-		k := Start(s, auth, slog.New(slog.DiscardHandler))
+		k := keep(t, s, auth)
 		synctest.Wait()
 		time.Sleep(least + pause)
 		synctest.Wait()
@@ -100,7 +101,7 @@ func TestAnAnswerAtOnceIsNoLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, path)
 		var asked restless
-		k := Start(s, &asked, slog.New(slog.DiscardHandler))
+		k := keep(t, s, &asked)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		k.Close()
@@ -108,4 +109,10 @@ func TestAnAnswerAtOnceIsNoLoop(t *testing.T) {
 			t.Errorf("got %d questions in a second, want %d", asked, want)
 		}
 	})
+}
+
+// keep keeps endings until the list is closed.
+func keep(t *testing.T, s Store, auth Auth) (k closing.List) {
+	k.Go(t.Context(), func(ctx context.Context) { Keep(ctx, s, auth, slog.New(slog.DiscardHandler)) })
+	return k
 }

@@ -80,7 +80,13 @@
 //     and never adds, so a late copy brings nothing back.
 package feed
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
 
 // Batch has the consecutive positions that a writer has taken: First for IDs[0], First+1 for IDs[1], and so on.
 type Batch struct {
@@ -146,4 +152,143 @@ type Store interface {
 	// the record does not exist, Settle stores an empty one. It must be called only when no write of the batch can be
 	// applied any more.
 	Settle(ctx context.Context, writer string, first int64) (landed map[string]bool, err error)
+}
+
+// MaxAhead is the largest lead of the store's clock over a clock that confirms it.
+const MaxAhead = time.Second
+
+// Confirmed reports whether two witnesses have come as far as a store's time: the median of a machine and its peers,
+// and the newest position, `last`. Then the store's time is right even if it is more than MaxAhead ahead of the
+// machine's own. `last` is no witness alone: all writers follow a clock that drifts ahead for its first second, and
+// take `last` with it. Peers are none alone: one of them may be on the machine of the store.
+func Confirmed(store, own time.Time, peers []time.Time, last int64) bool {
+	all := append(slices.Clone(peers), own)
+	slices.SortFunc(all, time.Time.Compare)
+	return store.Sub(all[len(all)/2]) <= MaxAhead && store.Sub(time.UnixMicro(last)) <= MaxAhead
+}
+
+// Place is a place where readers find a document: a position in a list.
+type Place struct {
+	Position int64
+	List     int // which list the document is in; 0: in none, so readers do not see it
+}
+
+// Trail has the places of a document, the newest last. Readers need it for a document whose newest place is above
+// their horizon: for them, the document stands at its newest place up to the horizon. A trail forgets places that
+// no reader needs any more (docs/protocol.md, "Moved assets").
+type Trail []Place
+
+// NewTrail returns the trail of a document that does not exist yet.
+func NewTrail() Trail { return Trail{{}} }
+
+// Since returns the newest place up to the horizon, and all places after it. It forgets the older places, because
+// later readers have this horizon or a higher one. If the horizon is old, it forgets fewer places, which is
+// harmless.
+func (t Trail) Since(horizon int64) Trail {
+	first := 0
+	for i, p := range t {
+		if p.Position <= horizon {
+			first = i
+		}
+	}
+	return t[first:]
+}
+
+// Entered returns the position at which the document entered the list that it is in now. It returns 0 if the
+// document is in no list. It also returns 0 if the trail has forgotten that position. Then a horizon has passed
+// that position, because a trail forgets only positions below a horizon that was read.
+func (t Trail) Entered() int64 {
+	newest := t[len(t)-1]
+	if newest.List == 0 {
+		return 0
+	}
+	at := int64(0)
+	for _, p := range slices.Backward(t) {
+		if p.List != newest.List {
+			return at
+		}
+		at = p.Position
+	}
+	return 0
+}
+
+// At returns the place that the document has at a horizon. If the trail has forgotten that place, the result
+// `known` is false. Then the reader must read the clock again: by now the clock has a higher horizon.
+func (t Trail) At(horizon int64) (at Place, known bool) {
+	for _, p := range t {
+		if p.Position <= horizon {
+			at, known = p, true
+		}
+	}
+	return at, known
+}
+
+// Watcher fences the batches of writers that have stalled or died. It is not safe for concurrent use. Every
+// process has a Watcher, and several of them may fence the same batch at the same time.
+type Watcher struct {
+	store Store
+	lease time.Duration
+	now   func() time.Time           // a monotonic clock of this process
+	seen  map[sighting]time.Duration // for how long this watcher has seen each batch open
+	last  time.Time                  // time of the last look; zero if that look has failed
+}
+
+// sighting identifies a batch.
+type sighting struct {
+	writer string
+	first  int64
+}
+
+// NewWatcher returns a watcher that allows a batch to stay open for the given lease. The lease begins when this
+// watcher first sees the batch. Its time is measured by the given clock (now) of this process, so the wall
+// clocks of other machines do not matter. Time counts only between two successive looks that succeed: while the
+// store does not answer, the writer cannot go on either.
+func NewWatcher(store Store, lease time.Duration, now func() time.Time) *Watcher {
+	return &Watcher{store: store, lease: lease, now: now, seen: map[sighting]time.Duration{}}
+}
+
+// Look reads the clock once, and fences the batches that have been open for the time of the lease or longer. It
+// returns the clock and the number of batches that it has fenced. After an error, the next Look tries again.
+func (w *Watcher) Look(ctx context.Context) (clock Clock, fenced int, err error) {
+	defer func() {
+		if err != nil {
+			w.last = time.Time{}
+		}
+	}()
+	clock, err = w.store.Clock(ctx)
+	if err != nil {
+		return Clock{}, 0, fmt.Errorf("read clock: %w", err)
+	}
+	now, counts := w.now(), time.Duration(0)
+	if !w.last.IsZero() {
+		counts = now.Sub(w.last)
+	}
+	w.last = now
+	seen := make(map[sighting]time.Duration, len(clock.Open))
+	for writer, b := range clock.Open {
+		s := sighting{writer, b.First}
+		if open, known := w.seen[s]; known {
+			seen[s] = open + counts
+		} else {
+			seen[s] = 0
+		}
+	}
+	w.seen = seen
+	for _, writer := range slices.Sorted(maps.Keys(clock.Open)) {
+		b := clock.Open[writer]
+		if seen[sighting{writer, b.First}] < w.lease {
+			continue
+		}
+		if err := w.store.Fence(ctx, b.IDs); err != nil {
+			return clock, fenced, fmt.Errorf("fence batch of %s: %w", writer, err)
+		}
+		if _, err := w.store.Settle(ctx, writer, b.First); err != nil {
+			return clock, fenced, fmt.Errorf("settle batch of %s: %w", writer, err)
+		}
+		if err := w.store.Close(ctx, writer, b.First); err != nil {
+			return clock, fenced, fmt.Errorf("close batch of %s: %w", writer, err)
+		}
+		fenced++
+	}
+	return clock, fenced, nil
 }

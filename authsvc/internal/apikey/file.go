@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"asset-registry/shared/config"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/identity"
 )
 
@@ -63,35 +65,22 @@ func read(r io.Reader) (Fixed, error) {
 // CheckEntry returns everything wrong with a new key. It does not allow a level to be named twice; in a keys
 // file this is allowed.
 func CheckEntry(hash string, holder identity.Identity) error {
-	var twice error
-	if isRepeating(holder.Levels) {
-		twice = fmt.Errorf("levels %q must name each level once", holder.Levels)
-	}
 	e := entry{ID: holder.KeyID, Broker: holder.Broker, Role: holder.Role, Levels: holder.Levels, SHA256: hash}
-	return errors.Join(e.check(), twice)
+	return errors.Join(e.check(),
+		errs.If(isRepeating(holder.Levels), "levels %q must name each level once", holder.Levels))
 }
 
 func (e entry) check() error {
-	var faults []error
-	switch {
-	case e.ID == "":
-		faults = append(faults, errors.New("id is missing"))
-	case !IsID(e.ID):
-		faults = append(faults, ErrID)
+	badID := errs.If(e.ID == "", "id is missing")
+	if badID == nil && !IsID(e.ID) {
+		badID = ErrID
 	}
-	if e.Broker == "" {
-		faults = append(faults, errors.New("broker is missing"))
-	}
-	switch e.Role {
-	case identity.Broker, identity.Concierge, identity.Administrator:
-	default:
-		faults = append(faults, fmt.Errorf("role %q must be broker, concierge or administrator", e.Role))
-	}
-	if strings.Trim(e.Levels, "01234t") != "" {
-		faults = append(faults, fmt.Errorf("levels %q must consist of 0, 1, 2, 3, 4 and t", e.Levels))
-	}
-	if sum, err := hex.DecodeString(e.SHA256); err != nil || len(sum) != 32 {
-		faults = append(faults, errors.New("sha256 must have 64 hex characters"))
-	}
-	return errors.Join(faults...)
+	isKnown := slices.Contains([]identity.Role{identity.Broker, identity.Concierge, identity.Administrator}, e.Role)
+	sum, badSum := hex.DecodeString(e.SHA256)
+	return errors.Join(badID,
+		errs.If(e.Broker == "", "broker is missing"),
+		errs.If(!isKnown, "role %q must be broker, concierge or administrator", e.Role),
+		errs.If(strings.Trim(e.Levels, "01234t") != "", "levels %q must consist of 0, 1, 2, 3, 4 and t", e.Levels),
+		errs.If(badSum != nil || len(sum) != 32, "sha256 must have 64 hex characters"),
+	)
 }

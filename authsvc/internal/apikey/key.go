@@ -6,8 +6,11 @@
 package apikey
 
 import (
+	"crypto/rand"
 	"crypto/subtle"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"net/netip"
 	"slices"
 	"strings"
@@ -261,4 +264,67 @@ func (k Key) changeable() error {
 func (k Key) changed(now time.Time) Key {
 	k.Modified, k.Unaudited = now, false
 	return k
+}
+
+const (
+	prefix   = "ark_"
+	alphabet = "0123456789abcdefghijklmnopqrstuvwxyz"
+	random   = 32 // number of random characters: 165 bits
+	checked  = 6  // number of characters of the checksum
+)
+
+// New returns a new API key: "ark_", 32 random letters and digits, and six
+// characters of checksum. Secret scanners recognize a key by its prefix and
+// checksum.
+func New() string {
+	var b strings.Builder
+	b.WriteString(prefix)
+	for b.Len() < len(prefix)+random {
+		var bits [1]byte
+		rand.Read(bits[:])                                // never fails
+		if n := int(bits[0]); n < 256-256%len(alphabet) { // larger values would make some characters more frequent
+			b.WriteByte(alphabet[n%len(alphabet)])
+		}
+	}
+	return b.String() + checksum(b.String())
+}
+
+func checksum(text string) string {
+	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(text)))[:checked]
+}
+
+// View returns the broker as the admin API and the audit log show it.
+func (b Broker) View() adminapi.Broker { return adminapi.Broker(b) }
+
+// View returns the key as the admin API and the audit log show it: without
+// hashes, state and uses.
+func (k Key) View() adminapi.Key {
+	v := adminapi.Key{
+		ID: k.ID, Broker: k.Broker, KeySettings: k.Settings.View(),
+		Created: k.Created, Modified: k.Modified, Revoked: optional(k.Revoked),
+	}
+	for _, s := range k.Secrets {
+		v.Secrets = append(v.Secrets, adminapi.Secret{
+			Number: s.Number, Fingerprint: s.Fingerprint(), Created: s.Created, Until: optional(s.Until),
+		})
+	}
+	return v
+}
+
+// View returns the settings as the admin API shows them.
+func (s Settings) View() adminapi.KeySettings {
+	v := adminapi.KeySettings{
+		Name: s.Name, Role: string(s.Role), Levels: s.Levels, Test: s.Test, Expires: optional(s.Expires), Limits: s.Limits,
+	}
+	for _, prefix := range s.Allow {
+		v.Allow = append(v.Allow, prefix.String())
+	}
+	return v
+}
+
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
 }

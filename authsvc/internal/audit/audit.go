@@ -5,11 +5,15 @@ package audit
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/keyring"
 )
 
 // Log is the stored audit log. It is safe for concurrent use.
@@ -117,4 +121,99 @@ func Encode(value any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encode for the audit log: %w", err)
 	}
 	return text, nil
+}
+
+// Sealer seals audit entries with the current secret. An intruder who can write to the store but does not have
+// the secret cannot forge an entry. A seal begins with the name of the secret that made it: "NAME:HEX".
+type Sealer struct{ keys []keyring.Key }
+
+// NewSealer returns a sealer with keys derived from the registry's secrets. The
+// first secret is the current one.
+func NewSealer(secrets keyring.Ring) (*Sealer, error) {
+	keys, err := secrets.Derive("asset-registry audit log")
+	return &Sealer{keys}, err
+}
+
+// Append returns the entry with the number, hashes and seal that put it after head. It replaces invalid UTF-8,
+// which JSON cannot hold: otherwise the hash would not match the entry when it is read back.
+func (s *Sealer) Append(head adminapi.Head, e adminapi.Entry) (adminapi.Entry, error) {
+	for _, text := range []*string{&e.Who, &e.From, &e.RequestID, &e.Subject} {
+		*text = strings.ToValidUTF8(*text, "\uFFFD")
+	}
+	e.Seq, e.Prev = head.Seq+1, head.Hash
+	sum, err := e.Sum()
+	if err != nil {
+		return e, err
+	}
+	e.Hash, e.Seal = sum, s.seal(sum)
+	return e, nil
+}
+
+func (s *Sealer) seal(hash string) string {
+	current := s.keys[0]
+	return current.Name + ":" + sealWith(current, hash)
+}
+
+func sealWith(k keyring.Key, hash string) string {
+	mac := hmac.New(sha256.New, k.Key)
+	mac.Write([]byte(hash))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// fault returns what is wrong with the seal of an entry; "" if the seal is valid.
+func (s *Sealer) fault(e adminapi.Entry) string {
+	name, seal, _ := strings.Cut(e.Seal, ":")
+	known := false
+	for _, k := range s.keys {
+		if k.Name != name {
+			continue
+		}
+		known = true
+		if hmac.Equal([]byte(sealWith(k, e.Hash)), []byte(seal)) {
+			return ""
+		}
+	}
+	if !known {
+		return "is sealed with a secret that this registry does not have"
+	}
+	return "was not written by this registry"
+}
+
+// current reports whether the current secret sealed the entry.
+func (s *Sealer) current(e adminapi.Entry) bool { return e.Seal == s.seal(e.Hash) }
+
+// Reseal seals all entries with the current secret, so that operators can remove
+// the former secrets. It returns the number of entries whose seal it replaced.
+// Reseal fails without a change if the log has problems. It may be repeated.
+func (c *Checker) Reseal(ctx context.Context) (resealed int, err error) {
+	found, err := c.Check(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if len(found.Problems) > 0 {
+		return 0, fmt.Errorf("reseal audit log: the log has problems: %s", strings.Join(found.Problems, "; "))
+	}
+	for after := int64(0); ; {
+		entries, err := c.log.Entries(ctx, after, page)
+		if err != nil {
+			return resealed, fmt.Errorf("reseal audit log: %w", err)
+		}
+		var changed []adminapi.Entry
+		for _, e := range entries {
+			after = e.Seq
+			// An entry with a faulty seal was added after the check. It stays unchanged.
+			if c.sealer.current(e) || c.sealer.fault(e) != "" {
+				continue
+			}
+			e.Seal = c.sealer.seal(e.Hash)
+			changed = append(changed, e)
+		}
+		if err := c.log.Reseal(ctx, changed); err != nil {
+			return resealed, fmt.Errorf("reseal audit log: %w", err)
+		}
+		resealed += len(changed)
+		if len(entries) < page {
+			return resealed, nil
+		}
+	}
 }

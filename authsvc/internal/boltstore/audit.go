@@ -17,12 +17,8 @@ import (
 var auditBucket = []byte("audit") // number -> entry
 
 // Head returns the end of the audit log.
-func (s *Store) Head(ctx context.Context) (h adminapi.Head, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		h, err = head(tx)
-		return err
-	})
-	return h, err
+func (s *Store) Head(ctx context.Context) (adminapi.Head, error) {
+	return boltfile.Read(ctx, s.file, head)
 }
 
 func head(tx *bbolt.Tx) (adminapi.Head, error) {
@@ -46,7 +42,7 @@ func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi
 
 // Commit durably makes a change and appends its entry to the audit log, or returns admin.ErrStale.
 func (s *Store) Commit(ctx context.Context, want adminapi.Head, c admin.Change) error {
-	return s.update(ctx, func(tx *bbolt.Tx) error {
+	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		now, err := head(tx)
 		if err != nil {
 			return err
@@ -68,7 +64,7 @@ func exists(tx *bbolt.Tx, c admin.Change) bool {
 
 // Restore stores a broker, a key or an audit entry of another store (admin.Target).
 func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) error {
-	return s.update(ctx, func(tx *bbolt.Tx) error { return put(tx, c, hashes...) })
+	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error { return put(tx, c, hashes...) })
 }
 
 // put stores the broker, the key with its hashes, and the entry of a change. A change may lack some of these.
@@ -104,7 +100,7 @@ var toldBucket, toldName = []byte("told"), []byte("head")
 // Told returns the newest entry that an asset service has confirmed (ending.Store). It was confirmed here if this
 // process stored it, because a file can only be replaced while no process has it open.
 func (s *Store) Told(ctx context.Context) (head adminapi.Head, here bool, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		text := string(tx.Bucket(toldBucket).Get(toldName))
 		if text == "" {
 			return nil
@@ -119,7 +115,7 @@ func (s *Store) Told(ctx context.Context) (head adminapi.Head, here bool, err er
 
 // Tell durably stores the newest entry that an asset service has confirmed (ending.Store).
 func (s *Store) Tell(ctx context.Context, head adminapi.Head) error {
-	return s.update(ctx, func(tx *bbolt.Tx) error {
+	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		return tx.Bucket(toldBucket).Put(toldName, []byte(head.String()+" "+s.run))
 	})
 }
@@ -131,7 +127,7 @@ func (s *Store) Reseal(ctx context.Context, entries []adminapi.Entry) error {
 	if len(entries) == 0 {
 		return ctx.Err()
 	}
-	return s.update(ctx, func(tx *bbolt.Tx) error {
+	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		for _, e := range entries {
 			if err := putEntry(tx, e); err != nil {
 				return err

@@ -3,12 +3,14 @@
 package boltstore
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"go.etcd.io/bbolt"
 	"go.opentelemetry.io/otel/metric"
@@ -68,20 +70,6 @@ func (s *Store) Ready(ctx context.Context) error { return s.file.Ready(ctx) }
 // Close waits for writes in progress and closes the file.
 func (s *Store) Close() error { return errors.Join(s.silence(), s.file.Close()) }
 
-func (s *Store) view(ctx context.Context, read func(*bbolt.Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.file.View(read)
-}
-
-func (s *Store) update(ctx context.Context, change func(*bbolt.Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.file.Update(change)
-}
-
 // batch makes a change in a transaction that it may share with other changes. The change may run more than
 // once.
 func (s *Store) batch(ctx context.Context, change func(*bbolt.Tx) error) error {
@@ -114,7 +102,7 @@ func get[T any](tx *bbolt.Tx, bucket []byte, key string, decode func([]byte) (T,
 func scan[T any](
 	ctx context.Context, s *Store, bucket, from []byte, limit int, decode func([]byte) (T, error),
 ) (found []T, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(bucket).Cursor()
 		for key, text := cursor.Seek(from); key != nil && len(found) < limit; key, text = cursor.Next() {
 			value, err := decoded(decode(text))
@@ -126,4 +114,44 @@ func scan[T any](
 		return nil
 	})
 	return found, err
+}
+
+// sessionBucket has the console's sessions that were ended. It maps the id of a session to the time when the
+// session may be forgotten, in µs since the Unix epoch.
+var sessionBucket = []byte("ended-sessions")
+
+// maxEnded is the number of ended sessions that are kept. A clock forgets none: a clock that was once ahead would open
+// sessions again.
+const maxEnded = 10_000
+
+// EndSession durably ends a session of the console. If there are too many ended sessions, it removes the one that may
+// be forgotten first.
+func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration) error {
+	now := time.Now()
+	return s.batch(ctx, func(tx *bbolt.Tx) error {
+		bucket := tx.Bucket(sessionBucket)
+		var first, least []byte
+		kept := 0
+		err := bucket.ForEach(func(key, until []byte) error {
+			kept++
+			if first == nil || bytes.Compare(until, least) < 0 {
+				first, least = bytes.Clone(key), bytes.Clone(until)
+			}
+			return nil
+		})
+		if err == nil && kept >= maxEnded && bucket.Get([]byte(id)) == nil {
+			err = bucket.Delete(first)
+		}
+		if err != nil {
+			return err
+		}
+		return bucket.Put([]byte(id), number(now.Add(forget).UnixMicro()))
+	})
+}
+
+// SessionEnded reports whether a session of the console was ended.
+func (s *Store) SessionEnded(ctx context.Context, id string) (bool, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (bool, error) {
+		return tx.Bucket(sessionBucket).Get([]byte(id)) != nil, nil
+	})
 }

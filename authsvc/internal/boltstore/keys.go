@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/shared/boltfile"
 )
 
 var (
@@ -18,12 +19,10 @@ var (
 )
 
 // Broker returns a broker, or apikey.ErrNotFound.
-func (s *Store) Broker(ctx context.Context, name string) (b apikey.Broker, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		b, err = get(tx, brokerBucket, name, apikey.DecodeBroker, apikey.ErrNotFound)
-		return err
+func (s *Store) Broker(ctx context.Context, name string) (apikey.Broker, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (apikey.Broker, error) {
+		return get(tx, brokerBucket, name, apikey.DecodeBroker, apikey.ErrNotFound)
 	})
-	return b, err
 }
 
 // Brokers returns up to limit brokers in the order of their names. The first one follows the name `after`.
@@ -32,12 +31,10 @@ func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.
 }
 
 // Key returns a key, or apikey.ErrNotFound.
-func (s *Store) Key(ctx context.Context, id string) (k apikey.Key, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		k, err = get(tx, keyBucket, id, apikey.DecodeKey, apikey.ErrNotFound)
-		return err
+func (s *Store) Key(ctx context.Context, id string) (apikey.Key, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (apikey.Key, error) {
+		return get(tx, keyBucket, id, apikey.DecodeKey, apikey.ErrNotFound)
 	})
-	return k, err
 }
 
 // Keys returns up to limit keys in the order of their ids. The first one follows the id `after`.
@@ -48,7 +45,7 @@ func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key
 // KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id `before`. If this
 // id is "", the first one is the last key.
 func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found []apikey.Key, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(keyBucket).Cursor()
 		id, text := cursor.Last()
 		if before != "" {
@@ -73,7 +70,7 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found [
 // FindSecret returns the key that has a secret with this hash, or apikey.ErrNotFound. It always reads the hash, the
 // key, the broker and the head, even if there is no such key.
 func (s *Store) FindSecret(ctx context.Context, hash string) (f apikey.Found, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		id := string(tx.Bucket(hashBucket).Get([]byte(hash)))
 		var missing, torn error
 		f.Key, missing = get(tx, keyBucket, id, apikey.DecodeKey, apikey.ErrNotFound)
@@ -90,7 +87,7 @@ func (s *Store) FindSecret(ctx context.Context, hash string) (f apikey.Found, er
 // AddKey durably stores an unaudited key. It returns apikey.ErrExists if the store
 // has a key with the same id or secret.
 func (s *Store) AddKey(ctx context.Context, k apikey.Key) error {
-	return s.update(ctx, func(tx *bbolt.Tx) error { return addKey(tx, k) })
+	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error { return addKey(tx, k) })
 }
 
 func addKey(tx *bbolt.Tx, k apikey.Key) error {
@@ -104,7 +101,7 @@ func addKey(tx *bbolt.Tx, k apikey.Key) error {
 // RemoveKey durably removes an unaudited key. It returns apikey.ErrNotFound if there is no key with this id,
 // and apikey.ErrAudited if operators administer the key.
 func (s *Store) RemoveKey(ctx context.Context, id string) error {
-	return s.update(ctx, func(tx *bbolt.Tx) error {
+	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
 		k, err := get(tx, keyBucket, id, apikey.DecodeKey, apikey.ErrNotFound)
 		if err != nil {
 			return err

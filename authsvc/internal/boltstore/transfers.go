@@ -3,11 +3,13 @@ package boltstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.etcd.io/bbolt"
 
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/boltfile"
 )
 
 var transferBucket = []byte("transfers") // id -> transfer
@@ -18,12 +20,8 @@ func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
 }
 
 // LoadTransfer returns a transfer, or token.ErrNotFound.
-func (s *Store) LoadTransfer(ctx context.Context, id string) (t token.Transfer, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		t, err = getTransfer(tx, id)
-		return err
-	})
-	return t, err
+func (s *Store) LoadTransfer(ctx context.Context, id string) (token.Transfer, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (token.Transfer, error) { return getTransfer(tx, id) })
 }
 
 // ClaimTransfer durably stores the result of token.Transfer.Claimed. It returns the transfer that the store
@@ -64,14 +62,14 @@ const sweepStep = 500
 // ones. It returns the cursor of the next call; "" if there are no more transfers.
 func (s *Store) SweepTransfers(ctx context.Context, cursor string, now time.Time) (next string, err error) {
 	var due []string
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
+	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		due, next, err = dueTransfers(tx, cursor, now)
 		return err
 	})
 	if err != nil || len(due) == 0 { // a transaction without changes would still cost a write
 		return next, err
 	}
-	return next, s.update(ctx, func(tx *bbolt.Tx) error { return sweep(tx, due, now) })
+	return next, s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error { return sweep(tx, due, now) })
 }
 
 func dueTransfers(tx *bbolt.Tx, cursor string, now time.Time) (due []string, next string, err error) {
@@ -133,6 +131,57 @@ func (s *Store) EachTransfer(visit func(token.Transfer) error) error {
 				return err
 			}
 			return visit(t)
+		})
+	})
+}
+
+var recordBucket = []byte("records") // asset id -> record
+
+// Load returns the token record of an asset, or token.ErrNotFound.
+func (s *Store) Load(ctx context.Context, assetID string) (token.Record, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (token.Record, error) { return loadRecord(tx, assetID) })
+}
+
+func loadRecord(tx *bbolt.Tx, assetID string) (token.Record, error) {
+	decode := func(text []byte) (token.Record, error) { return token.Decode(assetID, text) }
+	return get(tx, recordBucket, assetID, decode, token.ErrNotFound)
+}
+
+// Save durably stores r unless the store has a record of the same or a newer
+// generation. It returns the record that the store then has.
+func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) {
+	text, err := r.Encode()
+	if err != nil {
+		return token.Record{}, err
+	}
+	var standing token.Record
+	err = s.batch(ctx, func(tx *bbolt.Tx) error {
+		var err error
+		standing, err = loadRecord(tx, r.AssetID)
+		if err == nil && standing.Generation >= r.Generation {
+			return nil
+		}
+		if err != nil && !errors.Is(err, token.ErrNotFound) {
+			return err
+		}
+		standing = r
+		return tx.Bucket(recordBucket).Put([]byte(r.AssetID), text)
+	})
+	if err != nil {
+		return token.Record{}, fmt.Errorf("save tokens of asset %s: %w", r.AssetID, err)
+	}
+	return standing, nil
+}
+
+// EachRecord calls the function `visit` with every token record until visit returns an error.
+func (s *Store) EachRecord(visit func(token.Record) error) error {
+	return s.file.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(recordBucket).ForEach(func(id, text []byte) error {
+			r, err := decoded(token.Decode(string(id), text))
+			if err != nil {
+				return err
+			}
+			return visit(r)
 		})
 	})
 }

@@ -141,7 +141,7 @@ func keepUse(tx *bbolt.Tx, u authapi.Use) error {
 // inner maps are numbers of secrets.
 func (s *Store) Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error) {
 	found := map[string]map[int][]adminapi.Use{}
-	err := s.view(ctx, func(tx *bbolt.Tx) error {
+	err := s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		for _, id := range ids {
 			all, err := loadUses(tx, id)
 			if err != nil {
@@ -169,7 +169,7 @@ func newestFirst(of map[netip.Addr]int64) []adminapi.Use {
 // Counts returns the counts of a key on the given days, except days without counts.
 func (s *Store) Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error) {
 	found := []adminapi.Day{}
-	err := s.view(ctx, func(tx *bbolt.Tx) error {
+	err := s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(countBucket).Cursor()
 		for _, day := range days {
 			prefix := countKey(id, day, "")

@@ -73,7 +73,7 @@ func (c *Console) auditQuery(q url.Values) (audit.Query, error) {
 		if err != nil || days < 1 || days > maxDays {
 			return query, fault.New(fault.Invalid, fault.Query, "days", "Send a number of days.")
 		}
-		query.Since = c.now().Add(-time.Duration(days) * 24 * time.Hour)
+		query.Since = c.Now().Add(-time.Duration(days) * 24 * time.Hour)
 	}
 	return query, nil
 }
@@ -103,7 +103,7 @@ func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Act
 			return fault.New(fault.Invalid, fault.Query, "before", "Send the number of an entry.")
 		}
 	}
-	entries, older, err := c.audit.SearchAudit(r.Context(), query, before, listed)
+	entries, older, err := c.Audit.SearchAudit(r.Context(), query, before, listed)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Act
 }
 
 func (c *Console) checkAudit(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	found, err := c.audit.Check(r.Context())
+	found, err := c.Audit.Check(r.Context())
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (c *Console) listBrokers(w http.ResponseWriter, r *http.Request, by admin.A
 	if err != nil {
 		return err
 	}
-	found, err := c.brokers.FindBrokers(r.Context(), strings.TrimSpace(l.Text()), l.Skip, listed)
+	found, err := c.Brokers.FindBrokers(r.Context(), strings.TrimSpace(l.Text()), l.Skip, listed)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ type brokerKeys struct {
 func brokerTitle(b adminapi.Broker) string { return cmp.Or(b.Title, b.Name) }
 
 func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	b, err := c.brokers.Broker(r.Context(), r.URL.Query().Get("name"))
+	b, err := c.Brokers.Broker(r.Context(), r.URL.Query().Get("name"))
 	if err != nil {
 		return err
 	}
@@ -84,11 +84,11 @@ func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 	if body.Revoked, err = c.brokerKeys(r.Context(), b.Name, adminapi.Revoked); err != nil {
 		return err
 	}
-	counts, cut, err := c.brokers.BrokerUsage(r.Context(), b.Name, days)
+	counts, cut, err := c.Brokers.BrokerUsage(r.Context(), b.Name, days)
 	if err != nil {
 		return err
 	}
-	body.Usage = newUsage(counts, days, c.now(), "/console/broker", url.Values{"name": {b.Name}},
+	body.Usage = newUsage(counts, days, c.Now(), "/console/broker", url.Values{"name": {b.Name}},
 		7, usualSpan, admin.MaxSummedDays)
 	body.Usage.Of, body.Usage.Cut = "the keys of this broker", cut
 	return c.show(w, http.StatusOK, "broker", view{
@@ -99,7 +99,7 @@ func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 // brokerKeys returns the newest keys of a broker. The argument `state` selects the keys, in the same way as the query
 // parameter of this name.
 func (c *Console) brokerKeys(ctx context.Context, broker, state string) (brokerKeys, error) {
-	found, err := c.keys.FindKeys(ctx, admin.KeyQuery{Broker: broker, States: statesOf(state), Limit: listed})
+	found, err := c.Keys.FindKeys(ctx, admin.KeyQuery{Broker: broker, States: statesOf(state), Limit: listed})
 	if err != nil {
 		return brokerKeys{}, err
 	}
@@ -138,7 +138,7 @@ func (c *Console) createBroker(w http.ResponseWriter, r *http.Request, by admin.
 	var unread problems.List
 	unknown(r, newBrokerFields, &unread)
 	n := adminapi.NewBroker{Name: strings.TrimSpace(r.PostForm.Get("name")), BrokerSettings: brokerSettings(r)}
-	b, err := c.brokers.CreateBroker(r.Context(), by, n, unread.Details()...)
+	b, err := c.Brokers.CreateBroker(r.Context(), by, n, unread.Details()...)
 	if f, ok := refused(r, err, newBrokerFields); ok {
 		return c.brokerForm(w, by, f, adminapi.Broker{})
 	}
@@ -164,7 +164,7 @@ func settingsOf(b adminapi.Broker) adminapi.BrokerSettings {
 }
 
 func (c *Console) showEditBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	b, err := c.brokers.Broker(r.Context(), r.URL.Query().Get("name"))
+	b, err := c.Brokers.Broker(r.Context(), r.URL.Query().Get("name"))
 	if err != nil {
 		return err
 	}
@@ -186,11 +186,11 @@ func (c *Console) showEditBroker(w http.ResponseWriter, r *http.Request, by admi
 }
 
 func (c *Console) editBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	b, err := c.brokers.Broker(r.Context(), r.URL.Query().Get("name"))
+	b, err := c.Brokers.Broker(r.Context(), r.URL.Query().Get("name"))
 	if err != nil {
 		return err
 	}
-	_, err = c.brokers.ChangeBroker(r.Context(), by, b.Name, func(s *adminapi.BrokerSettings) error {
+	_, err = c.Brokers.ChangeBroker(r.Context(), by, b.Name, func(s *adminapi.BrokerSettings) error {
 		if err := mustBe(*s, r.PostForm.Get("was")); err != nil {
 			return err
 		}

@@ -67,19 +67,10 @@ type Options struct {
 
 // Console serves the pages. It is safe for concurrent use.
 type Console struct {
-	keys     Keys
-	brokers  Brokers
-	audit    AuditLog
-	notes    Notes
-	users    Authenticator
-	sessions Sessions
-	assets   Assets // nil: no pages about the public log, assets and webhooks
-	baseURL  string
+	Options
 	seal     *sealer
 	views    views
-	exports  chan struct{} // holds one element for each export that runs
-	log      *slog.Logger
-	now      func() time.Time
+	exports  chan struct{}   // holds one element for each export that runs
 	failures *failurelog.Log // pages that failed
 }
 
@@ -93,11 +84,8 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Console{
-		keys: o.Keys, brokers: o.Brokers, audit: o.Audit, notes: o.Notes, users: o.Users, sessions: o.Ended,
-		assets: o.Assets, baseURL: o.BaseURL, seal: seal, views: views, exports: make(chan struct{}, maxExports),
-		log: o.Log, now: o.Now, failures: failurelog.New(o.Log, "a page of the console failed"),
-	}, nil
+	failures := failurelog.New(o.Log, "a page of the console failed")
+	return &Console{o, seal, views, make(chan struct{}, maxExports), failures}, nil
 }
 
 // Route adds the console to engine.
@@ -139,7 +127,7 @@ func (c *Console) Handler() http.Handler {
 	mux.Handle("GET /console/audit", c.reading(c.listAudit))
 	mux.Handle("GET /console/audit/check", c.reading(c.checkAudit))
 	mux.Handle("GET "+ExportPath+"{format}", c.reading(c.exportAudit))
-	if c.assets != nil {
+	if c.Assets != nil {
 		mux.Handle("GET /console/log", c.reading(c.showLog))
 		mux.Handle("GET /console/asset", c.reading(c.showHistory))
 		mux.Handle("GET /console/recover-asset", c.changing(c.showRecoverAsset))

@@ -69,11 +69,11 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request, by admin.A
 	var out rows
 	begin := func() {
 		w.Header().Set("Content-Type", format.media)
-		name := "audit-" + c.now().UTC().Format(time.DateOnly) + "." + r.PathValue("format")
+		name := "audit-" + c.Now().UTC().Format(time.DateOnly) + "." + r.PathValue("format")
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 		out = format.rows(w)
 	}
-	err = c.audit.ExportAudit(r.Context(), query, func(e adminapi.Entry) error {
+	err = c.Audit.ExportAudit(r.Context(), query, func(e adminapi.Entry) error {
 		if out == nil {
 			begin()
 		}
@@ -89,7 +89,7 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request, by admin.A
 		err = out.flush()
 	}
 	if err != nil {
-		c.log.Warn("an export of the audit log broke off", "who", by.Name, "error", err)
+		c.Log.Warn("an export of the audit log broke off", "who", by.Name, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil

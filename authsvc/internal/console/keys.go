@@ -47,7 +47,7 @@ func (p keyPage) Rates() []rate { return rates(p.Key.Limits) }
 func (p keyPage) Live() bool { return p.Key.Revoked == nil }
 
 func (c *Console) showKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	k, err := c.keys.Key(r.Context(), r.PathValue("id"))
+	k, err := c.Keys.Key(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -55,11 +55,11 @@ func (c *Console) showKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 	if err != nil {
 		return err
 	}
-	counts, err := c.keys.Usage(r.Context(), k.ID, days)
+	counts, err := c.Keys.Usage(r.Context(), k.ID, days)
 	if err != nil {
 		return err
 	}
-	used := newUsage(counts, days, c.now(), keyPath(k.ID), url.Values{}, 7, usualSpan, 90, 365)
+	used := newUsage(counts, days, c.Now(), keyPath(k.ID), url.Values{}, 7, usualSpan, 90, 365)
 	used.Of = "this key"
 	return c.show(w, http.StatusOK, "key", view{
 		Title: k.Name, Section: "keys", By: by, Notice: notices[r.URL.Query().Get("notice")],
@@ -133,7 +133,7 @@ func (c *Console) showNewKey(w http.ResponseWriter, r *http.Request, by admin.Ac
 const offered = 500 // how many brokers the form suggests; users can type any other
 
 func (c *Console) newKeyPage(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
-	brokers, _, err := c.brokers.Brokers(r.Context(), admin.Filter{Limit: offered})
+	brokers, _, err := c.Brokers.Brokers(r.Context(), admin.Filter{Limit: offered})
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *Console) createKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	unknown(r, newKeyFields, &unread)
 	settings := keySettings(r.PostForm, adminapi.KeySettings{}, &unread)
 	n := adminapi.NewKey{Broker: r.PostForm.Get("broker"), KeySettings: settings}
-	k, secret, err := c.keys.CreateKey(r.Context(), by, n, unread.Details()...)
+	k, secret, err := c.Keys.CreateKey(r.Context(), by, n, unread.Details()...)
 	if f, ok := refused(r, err, newKeyFields); ok {
 		return c.newKeyPage(w, r, by, f)
 	}
@@ -173,10 +173,10 @@ var plainHost = regexp.MustCompile(`^[0-9A-Za-z.:\[\]-]+$`)
 // tryLine returns a command that shows whether a secret works; "" if the console does not know the address.
 func (c *Console) tryLine(r *http.Request, p keyPage) string {
 	if p.Key.Broker != "" {
-		if c.baseURL == "" {
+		if c.BaseURL == "" {
 			return ""
 		}
-		return "curl -u '" + p.Secret + ":' " + c.baseURL + routes.Prefix(routes.Current) + "/me"
+		return "curl -u '" + p.Secret + ":' " + c.BaseURL + routes.Prefix(routes.Current) + "/me"
 	}
 	if !plainHost.MatchString(r.Host) {
 		return ""
@@ -224,7 +224,7 @@ func (c *Console) showEditKey(w http.ResponseWriter, r *http.Request, by admin.A
 
 // changeable returns the key of a request, or a fault if the key is revoked.
 func (c *Console) changeable(r *http.Request) (adminapi.Key, error) {
-	k, err := c.keys.Key(r.Context(), r.PathValue("id"))
+	k, err := c.Keys.Key(r.Context(), r.PathValue("id"))
 	if err == nil && k.Revoked != nil {
 		err = fault.New(fault.Conflict, fault.URL, "key", "The key is revoked. Create another one.")
 	}
@@ -246,7 +246,7 @@ func (c *Console) editKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 	if err != nil {
 		return err
 	}
-	_, err = c.keys.ChangeKey(r.Context(), by, k.ID, func(s *adminapi.KeySettings) error {
+	_, err = c.Keys.ChangeKey(r.Context(), by, k.ID, func(s *adminapi.KeySettings) error {
 		if err := mustBe(*s, r.PostForm.Get("was")); err != nil {
 			return err
 		}
@@ -327,7 +327,7 @@ func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if err != nil {
 		unread.Add("grace", "Send a length of time such as 24h or 30m.")
 	}
-	k, secret, err := c.keys.RotateKey(r.Context(), by, r.PathValue("id"), grace, unread.Details()...)
+	k, secret, err := c.Keys.RotateKey(r.Context(), by, r.PathValue("id"), grace, unread.Details()...)
 	if f, ok := refused(r, err, rotateFields); ok {
 		k, loading := c.changeable(r)
 		if loading != nil {
@@ -342,7 +342,7 @@ func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Act
 }
 
 func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	k, err := c.keys.Key(r.Context(), r.PathValue("id"))
+	k, err := c.Keys.Key(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -354,7 +354,7 @@ func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if f, ok := refused(r, wrong.Err(), revokeFields); ok {
 		return c.confirmPage(w, by, revocation, keyForm{Form: f, Key: k})
 	}
-	if k, err = c.keys.RevokeKey(r.Context(), by, k.ID); err != nil {
+	if k, err = c.Keys.RevokeKey(r.Context(), by, k.ID); err != nil {
 		return err
 	}
 	redirect(w, r, keyPath(k.ID), noticeOf(by, revoked))
@@ -363,5 +363,5 @@ func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Act
 
 func (c *Console) usedRecently(k adminapi.Key) bool {
 	last := lastUse(k)
-	return last != nil && c.now().Sub(*last) < recently
+	return last != nil && c.Now().Sub(*last) < recently
 }

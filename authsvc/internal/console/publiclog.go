@@ -34,7 +34,7 @@ type logPage struct {
 
 // showLog shows the newest checkpoint and its signatures.
 func (c *Console) showLog(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	state, err := c.assets.Log(r.Context())
+	state, err := c.Assets.Log(r.Context())
 	empty := fault.KindOf(err) == fault.NotFound
 	if err != nil && !empty {
 		return err
@@ -72,7 +72,7 @@ func (c *Console) showHistory(w http.ResponseWriter, r *http.Request, by admin.A
 	if err != nil {
 		return err
 	}
-	history, err := c.assets.History(r.Context(), keyOf(by), id, r.URL.Query().Get("offset"))
+	history, err := c.Assets.History(r.Context(), keyOf(by), id, r.URL.Query().Get("offset"))
 	if err != nil {
 		return err
 	}

@@ -141,14 +141,14 @@ func (c *Console) user(w http.ResponseWriter, r *http.Request) (admin.Actor, err
 		return admin.Actor{}, nobody
 	}
 	s, ok := c.seal.open(sent.Value)
-	now := c.now()
+	now := c.Now()
 	if !ok || s.over(now) {
 		return admin.Actor{}, nobody
 	}
-	if ended, err := c.sessions.SessionEnded(r.Context(), s.name()); err != nil || ended {
+	if ended, err := c.Ended.SessionEnded(r.Context(), s.name()); err != nil || ended {
 		return admin.Actor{}, cmp.Or(err, error(nobody))
 	}
-	by, err := enter(r, s.Hash, c.users.SignedIn)
+	by, err := enter(r, s.Hash, c.Users.SignedIn)
 	if err != nil {
 		return by, err
 	}
@@ -211,7 +211,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	hash := authapi.Hash(strings.TrimSpace(r.PostForm.Get("key")))
 	next := inside(r.PostForm.Get("next"))
-	if _, err := enter(r, hash, c.users.Operator); err != nil {
+	if _, err := enter(r, hash, c.Users.Operator); err != nil {
 		if fault.KindOf(err) != fault.Unauthorized {
 			return err
 		}
@@ -219,7 +219,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 			Next: next, Wrong: "This key does not open the console. Only valid keys of operators and auditors do.",
 		}})
 	}
-	now := c.now()
+	now := c.Now()
 	if err := c.remember(w, r, session{ID: rand.Text(), Hash: hash, Begun: now, Used: now}); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	c.forget(w, r)
 	if sent, err := r.Cookie(cookie(r).Name); err == nil {
 		if s, ok := c.seal.open(sent.Value); ok {
-			if err := c.sessions.EndSession(r.Context(), s.name(), longest+clockError); err != nil {
+			if err := c.Ended.EndSession(r.Context(), s.name(), longest+clockError); err != nil {
 				return fmt.Errorf("end a session: %w", err)
 			}
 		}

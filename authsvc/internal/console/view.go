@@ -197,7 +197,7 @@ func label(field string) string {
 
 // show writes a page, either completely or not at all.
 func (c *Console) show(w http.ResponseWriter, status int, name string, v view) error {
-	v.HasLog = c.assets != nil
+	v.HasLog = c.Assets != nil
 	var text bytes.Buffer
 	if err := c.views[name].ExecuteTemplate(&text, "page", v); err != nil {
 		return fmt.Errorf("make page %s: %w", name, err)

@@ -36,7 +36,7 @@ func keyOf(by admin.Actor) string {
 func (c *Console) listWebhooks(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	q := r.URL.Query()
 	body := webhookList{Broker: strings.TrimSpace(q.Get("broker")), Begun: q.Get("after") != ""}
-	found, next, err := c.assets.Webhooks(r.Context(), keyOf(by), body.Broker, q.Get("after"))
+	found, next, err := c.Assets.Webhooks(r.Context(), keyOf(by), body.Broker, q.Get("after"))
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (c *Console) showRemoveWebhook(w http.ResponseWriter, r *http.Request, by a
 
 // webhookPage shows a page about the webhook that the request names.
 func (c *Console) webhookPage(w http.ResponseWriter, r *http.Request, v view, template string, body webhookPage) error {
-	found, err := c.assets.Webhook(r.Context(), keyOf(v.By), r.PathValue("id"))
+	found, err := c.Assets.Webhook(r.Context(), keyOf(v.By), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -125,15 +125,15 @@ func (c *Console) changeWebhook(
 	if err := unread.Err(); err != nil {
 		return err
 	}
-	found, err := c.assets.Webhook(r.Context(), keyOf(by), id)
+	found, err := c.Assets.Webhook(r.Context(), keyOf(by), id)
 	if err != nil {
 		return err
 	}
 	entry := webhookEntry{Broker: found.Broker, State: found.State, Offset: offset}
-	if err := c.notes.Note(r.Context(), by, string(do), audit.OfWebhook(id), entry); err != nil {
+	if err := c.Notes.Note(r.Context(), by, string(do), audit.OfWebhook(id), entry); err != nil {
 		return err
 	}
-	err = c.assets.ChangeWebhook(r.Context(), keyOf(by), id, do, offset)
+	err = c.Assets.ChangeWebhook(r.Context(), keyOf(by), id, do, offset)
 	if f, ok := refused(r, err, fields); ok {
 		fresh, err := c.newForm(r.Context()) // a new form, because this one already has an entry
 		if err != nil {

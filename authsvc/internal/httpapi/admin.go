@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -41,10 +42,11 @@ func (a *Admin) Route(engine *gin.Engine) {
 	documents.GET("/openapi.json", gin.WrapH(static.New("application/json", "no-cache", openapi.JSON())))
 	documents.GET("/openapi.yaml", gin.WrapH(static.NewYAML("no-cache", openapi.JSON())))
 	handlers := map[string]func(*gin.Context) error{
-		"GET /brokers": a.listBrokers, "POST /brokers": a.createBroker,
-		"GET /brokers/:name": a.readBroker, "PATCH /brokers/:name": a.changeBroker,
-		"GET /keys": a.listKeys, "POST /keys": a.createKey,
-		"GET /keys/:id": a.readKey, "PATCH /keys/:id": a.changeKey,
+		"GET /brokers": listed(a.service.Brokers), "POST /brokers": a.createBroker,
+		"GET /brokers/:name":   shown("name", a.service.Broker),
+		"PATCH /brokers/:name": changed("name", a.service.ChangeBroker),
+		"GET /keys":            listed(a.service.Keys), "POST /keys": a.createKey,
+		"GET /keys/:id": shown("id", a.service.Key), "PATCH /keys/:id": changed("id", a.service.ChangeKey),
 		"POST /keys/:id/rotate": a.rotateKey, "POST /keys/:id/revoke": a.revokeKey, "GET /keys/:id/usage": a.usage,
 		"GET /audit": a.audit, "GET /audit/verify": a.verifyAudit,
 	}
@@ -125,16 +127,48 @@ func answer[T any](c *gin.Context, status int, data T) error {
 	return httpserver.JSON(c, status, adminapi.Response[T]{Data: data, Warnings: *actor(c).Warnings})
 }
 
-func (a *Admin) listBrokers(c *gin.Context) error {
-	f, err := filter(c)
-	if err != nil {
-		return err
+// listed makes a handler of a function that returns a page and the place where the next one begins.
+func listed[T any](list func(context.Context, admin.Filter) ([]T, string, error)) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		f, err := filter(c)
+		if err != nil {
+			return err
+		}
+		page, next, err := list(c.Request.Context(), f)
+		if err != nil {
+			return err
+		}
+		return httpserver.JSON(c, http.StatusOK, adminapi.Response[[]T]{Data: page, Next: next})
 	}
-	brokers, next, err := a.service.Brokers(c.Request.Context(), f)
-	if err != nil {
-		return err
+}
+
+// shown makes a handler of a function that returns the object with the name or id in the path.
+func shown[T any](parameter string, find func(context.Context, string) (T, error)) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		found, err := find(c.Request.Context(), c.Param(parameter))
+		if err != nil {
+			return err
+		}
+		return answer(c, http.StatusOK, found)
 	}
-	return httpserver.JSON(c, http.StatusOK, adminapi.Response[[]adminapi.Broker]{Data: brokers, Next: next})
+}
+
+// changed makes a handler of a function that changes the settings S of the object with the name or id in the path.
+func changed[S, T any](
+	parameter string, change func(context.Context, admin.Actor, string, func(*S) error) (T, error),
+) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		body, err := readData(c)
+		if err != nil {
+			return err
+		}
+		patch := func(s *S) error { return body.into(s).Err() }
+		made, err := change(c.Request.Context(), actor(c), c.Param(parameter), patch)
+		if err != nil {
+			return err
+		}
+		return answer(c, http.StatusOK, made)
+	}
 }
 
 func (a *Admin) createBroker(c *gin.Context) error {
@@ -151,39 +185,6 @@ func (a *Admin) createBroker(c *gin.Context) error {
 	return answer(c, http.StatusCreated, b)
 }
 
-func (a *Admin) readBroker(c *gin.Context) error {
-	b, err := a.service.Broker(c.Request.Context(), c.Param("name"))
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusOK, b)
-}
-
-func (a *Admin) changeBroker(c *gin.Context) error {
-	body, err := readData(c)
-	if err != nil {
-		return err
-	}
-	patch := func(s *adminapi.BrokerSettings) error { return body.into(s).Err() }
-	b, err := a.service.ChangeBroker(c.Request.Context(), actor(c), c.Param("name"), patch)
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusOK, b)
-}
-
-func (a *Admin) listKeys(c *gin.Context) error {
-	f, err := filter(c)
-	if err != nil {
-		return err
-	}
-	keys, next, err := a.service.Keys(c.Request.Context(), f)
-	if err != nil {
-		return err
-	}
-	return httpserver.JSON(c, http.StatusOK, adminapi.Response[[]adminapi.Key]{Data: keys, Next: next})
-}
-
 func (a *Admin) createKey(c *gin.Context) error {
 	body, err := readData(c)
 	if err != nil {
@@ -196,27 +197,6 @@ func (a *Admin) createKey(c *gin.Context) error {
 		return err
 	}
 	return httpserver.JSON(c, http.StatusCreated, adminapi.Response[adminapi.Key]{Data: k, Secret: secret})
-}
-
-func (a *Admin) readKey(c *gin.Context) error {
-	k, err := a.service.Key(c.Request.Context(), c.Param("id"))
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusOK, k)
-}
-
-func (a *Admin) changeKey(c *gin.Context) error {
-	body, err := readData(c)
-	if err != nil {
-		return err
-	}
-	patch := func(s *adminapi.KeySettings) error { return body.into(s).Err() }
-	k, err := a.service.ChangeKey(c.Request.Context(), actor(c), c.Param("id"), patch)
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusOK, k)
 }
 
 func (a *Admin) rotateKey(c *gin.Context) error {

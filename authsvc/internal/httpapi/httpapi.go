@@ -4,6 +4,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 	"asset-registry/authsvc/internal/ending"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -52,18 +54,18 @@ func New(keys Keys, tokens *token.Service, notes *admin.Service, now func() time
 // Route adds the routes to engine.
 func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	r := engine.Group("", httpserver.Identify(signer), httpserver.Handle(onlyServices))
-	r.POST(authapi.VerifyKeyPath, httpserver.Handle(a.verifyKey))
-	r.POST(authapi.IssueTokensPath, httpserver.Handle(a.issueTokens))
-	r.POST(authapi.VerifyTokenPath, httpserver.Handle(a.verifyToken))
-	r.POST(authapi.ChangeOwnerPath, httpserver.Handle(a.changeOwner))
-	r.POST(authapi.RecoverPath, httpserver.Handle(a.recoverTokens))
-	r.POST(authapi.NoteRemovalPath, httpserver.Handle(a.noteRemoval))
-	r.POST(authapi.ResealPath, httpserver.Handle(a.reseal))
-	r.POST(authapi.CreateTransferPath, httpserver.Handle(a.createTransfer))
-	r.POST(authapi.ReadTransferPath, httpserver.Handle(a.readTransfer))
-	r.POST(authapi.WatchKeysPath, httpserver.Handle(a.watchKeys))
-	r.POST(authapi.EndingsPath, httpserver.Handle(a.exchangeEndings))
-	r.POST(authapi.ReportUsagePath, httpserver.Handle(a.reportUsage))
+	r.POST(authapi.VerifyKeyPath, answerTo(a.verifyKey))
+	r.POST(authapi.IssueTokensPath, answerTo(a.issueTokens))
+	r.POST(authapi.VerifyTokenPath, answerTo(a.verifyToken))
+	r.POST(authapi.ChangeOwnerPath, answerTo(a.changeOwner))
+	r.POST(authapi.RecoverPath, answerTo(a.recoverTokens))
+	r.POST(authapi.NoteRemovalPath, answerTo(a.noteRemoval))
+	r.POST(authapi.ResealPath, answerTo(a.reseal))
+	r.POST(authapi.CreateTransferPath, answerTo(a.createTransfer))
+	r.POST(authapi.ReadTransferPath, answerTo(a.readTransfer))
+	r.POST(authapi.WatchKeysPath, answerTo(a.watchKeys))
+	r.POST(authapi.EndingsPath, answerTo(a.exchangeEndings))
+	r.POST(authapi.ReportUsagePath, answerTo(a.reportUsage))
 }
 
 func onlyServices(c *gin.Context) error {
@@ -73,134 +75,131 @@ func onlyServices(c *gin.Context) error {
 	return nil
 }
 
-func (a *API) issueTokens(c *gin.Context) error {
-	var r authapi.IssueTokensRequest
-	if err := read(c, &r); err != nil {
-		return err
-	}
+// answerTo makes a handler of a function that answers a request in JSON.
+func answerTo[R, A any](answer func(context.Context, R) (A, error)) gin.HandlerFunc {
+	return httpserver.Handle(func(c *gin.Context) error {
+		var r R
+		if err := read(c, &r); err != nil {
+			return err
+		}
+		made, err := answer(c.Request.Context(), r)
+		if err != nil {
+			return err
+		}
+		return httpserver.JSON(c, http.StatusOK, made)
+	})
+}
+
+func (a *API) issueTokens(_ context.Context, r authapi.IssueTokensRequest) (
+	issued authapi.IssueTokensResponse, err error,
+) {
 	if r.AssetID == "" || r.Broker == "" {
-		return fault.New(fault.Invalid, fault.Body, "asset_id", "The request needs asset_id and broker.")
+		return issued, fault.New(fault.Invalid, fault.Body, "asset_id", "The request needs asset_id and broker.")
 	}
-	issue := a.tokens.Issue
-	if r.Seed != "" {
-		seed, err := hex.DecodeString(r.Seed)
-		if err != nil || len(seed) != sha256.Size {
-			return fault.New(fault.Invalid, fault.Body, "seed", "The seed must be %d hex characters.", 2*sha256.Size)
+	if r.Seed == "" {
+		issued, err = a.tokens.Issue(r.AssetID, r.Broker)
+	} else {
+		var seed []byte
+		if seed, err = hex.DecodeString(r.Seed); err != nil || len(seed) != sha256.Size {
+			return issued, fault.New(fault.Invalid, fault.Body, "seed",
+				"The seed must be %d hex characters.", 2*sha256.Size)
 		}
-		issue = func(assetID, broker string) (authapi.IssueTokensResponse, error) {
-			return a.tokens.IssueAgain(assetID, broker, seed)
-		}
+		issued, err = a.tokens.IssueAgain(r.AssetID, r.Broker, seed)
 	}
-	issued, err := issue(r.AssetID, r.Broker)
-	if err != nil {
-		return fmt.Errorf("issue tokens of asset %s: %w", r.AssetID, err)
-	}
-	return httpserver.JSON(c, http.StatusOK, issued)
+	return issued, errs.In(err, "issue tokens of asset %s", r.AssetID)
 }
 
-func (a *API) verifyToken(c *gin.Context) error {
-	var r authapi.VerifyTokenRequest
-	if err := read(c, &r); err != nil {
-		return err
-	}
-	answer, err := a.tokens.Verify(c.Request.Context(), r)
-	if err != nil {
-		return fmt.Errorf("verify token of asset %s: %w", r.AssetID, err)
-	}
-	return httpserver.JSON(c, http.StatusOK, answer)
+func (a *API) verifyToken(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
+	answer, err := a.tokens.Verify(ctx, r)
+	return answer, errs.In(err, "verify token of asset %s", r.AssetID)
 }
 
-func (a *API) changeOwner(c *gin.Context) error {
-	var r authapi.ChangeOwnerRequest
-	if err := read(c, &r); err != nil {
-		return err
-	}
-	answer, err := a.tokens.ChangeOwner(c.Request.Context(), r, a.now())
-	if err != nil {
-		return fmt.Errorf("change owner of asset %s: %w", r.AssetID, err)
-	}
-	return httpserver.JSON(c, http.StatusOK, answer)
+func (a *API) changeOwner(ctx context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error) {
+	answer, err := a.tokens.ChangeOwner(ctx, r, a.now())
+	return answer, errs.In(err, "change owner of asset %s", r.AssetID)
 }
 
 // recoverTokens answers with new tokens only after the audit log has an entry about the recovery.
-func (a *API) recoverTokens(c *gin.Context) error {
-	var r authapi.RecoverTokensRequest
-	if err := read(c, &r); err != nil {
-		return err
-	}
+func (a *API) recoverTokens(ctx context.Context, r authapi.RecoverTokensRequest) (
+	none authapi.RecoverTokensResponse, err error,
+) {
 	if r.KeyID == "" || r.Reason == "" {
-		return fault.New(fault.Invalid, fault.Body, "reason", "The request needs key_id and reason.")
+		return none, fault.New(fault.Invalid, fault.Body, "reason", "The request needs key_id and reason.")
 	}
-	ctx := c.Request.Context()
 	answer, err := a.tokens.Recover(ctx, r.AssetID, r.Sealed)
 	if err != nil {
-		return fmt.Errorf("recover tokens of asset %s: %w", r.AssetID, err)
+		return none, fmt.Errorf("recover tokens of asset %s: %w", r.AssetID, err)
 	}
 	by := admin.Actor{Name: r.KeyID + " " + r.Broker, From: r.From, RequestID: httpserver.RequestID(ctx)}
 	noted := admin.Recovery{Broker: answer.Owner, Reason: r.Reason}
 	if err := a.notes.NoteRecovery(ctx, by, r.AssetID, noted); err != nil {
-		return fmt.Errorf("note the recovery of asset %s: %w", r.AssetID, err)
+		return none, fmt.Errorf("note the recovery of asset %s: %w", r.AssetID, err)
 	}
-	return httpserver.JSON(c, http.StatusOK, answer)
+	return answer, nil
 }
 
-func (a *API) noteRemoval(c *gin.Context) error {
-	var r authapi.NoteRemovalRequest
-	if err := read(c, &r); err != nil {
-		return err
-	}
+func (a *API) noteRemoval(ctx context.Context, r authapi.NoteRemovalRequest) (none struct{}, err error) {
 	if r.File == "" || r.KeyID == "" || r.Reason == "" {
-		return fault.New(fault.Invalid, fault.Body, "reason", "The request needs file, key_id and reason.")
+		return none, fault.New(fault.Invalid, fault.Body, "reason", "The request needs file, key_id and reason.")
 	}
-	ctx := c.Request.Context()
 	by := admin.Actor{Name: r.KeyID + " " + r.Broker, From: r.From, RequestID: httpserver.RequestID(ctx)}
 	noted := admin.Removal{Reason: r.Reason, SHA256: r.SHA256, Size: r.Size}
-	if err := a.notes.NoteRemoval(ctx, by, r.File, noted); err != nil {
-		return fmt.Errorf("note the removal of file %s: %w", r.File, err)
-	}
-	return httpserver.JSON(c, http.StatusOK, struct{}{})
+	return none, errs.In(a.notes.NoteRemoval(ctx, by, r.File, noted), "note the removal of file %s", r.File)
 }
 
-func (a *API) reseal(c *gin.Context) error {
-	var r authapi.ResealRequest
-	if err := read(c, &r); err != nil {
-		return err
-	}
+func (a *API) reseal(_ context.Context, r authapi.ResealRequest) (answer authapi.ResealResponse, err error) {
 	if len(r.Sealed) > authapi.MaxReseal {
-		return fault.New(fault.Invalid, fault.Body, "sealed", "Send at most %d records at a time.", authapi.MaxReseal)
+		return answer, fault.New(fault.Invalid, fault.Body, "sealed",
+			"Send at most %d records at a time.", authapi.MaxReseal)
 	}
-	sealed, foreign, err := a.tokens.Reseal(r.Sealed)
-	if err != nil {
-		return err
-	}
-	return httpserver.JSON(c, http.StatusOK, authapi.ResealResponse{Sealed: sealed, Foreign: foreign})
+	answer.Sealed, answer.Foreign, err = a.tokens.Reseal(r.Sealed)
+	return answer, err
 }
 
-func (a *API) createTransfer(c *gin.Context) error {
-	var r authapi.CreateTransferRequest
-	if err := read(c, &r); err != nil {
-		return err
-	}
+func (a *API) createTransfer(ctx context.Context, r authapi.CreateTransferRequest) (
+	authapi.CreateTransferResponse, error,
+) {
 	if r.Broker == "" {
-		return fault.New(fault.Invalid, fault.Body, "broker", "The request needs the broker who creates the transfer.")
+		return authapi.CreateTransferResponse{}, fault.New(fault.Invalid, fault.Body, "broker",
+			"The request needs the broker who creates the transfer.")
 	}
-	answer, err := a.tokens.CreateTransfer(c.Request.Context(), r.Broker, a.now())
-	if err != nil {
-		return err
-	}
-	return httpserver.JSON(c, http.StatusOK, answer)
+	return a.tokens.CreateTransfer(ctx, r.Broker, a.now())
 }
 
-func (a *API) readTransfer(c *gin.Context) error {
-	var r authapi.ReadTransferRequest
-	if err := read(c, &r); err != nil {
-		return err
-	}
-	answer, err := a.tokens.Transfer(c.Request.Context(), r, a.now())
+func (a *API) readTransfer(ctx context.Context, r authapi.ReadTransferRequest) (authapi.TransferResponse, error) {
+	return a.tokens.Transfer(ctx, r, a.now())
+}
+
+func (a *API) verifyKey(ctx context.Context, r authapi.VerifyKeyRequest) (authapi.VerifyKeyResponse, error) {
+	k, err := a.keys.Verify(ctx, r.KeyHash)
 	if err != nil {
-		return err
+		return authapi.VerifyKeyResponse{}, err
 	}
-	return httpserver.JSON(c, http.StatusOK, answer)
+	answer := authapi.VerifyKeyResponse{
+		Broker: k.Broker, KeyID: k.KeyID, Role: string(k.Role), Levels: k.Levels,
+		Secret: k.Secret, Allow: k.Allow, Limits: k.Limits,
+		Raise: k.Raise, RaisedForMS: k.RaisedFor.Milliseconds(),
+	}
+	if k.GoodFor > 0 {
+		answer.GoodForMS = max(1, k.GoodFor.Milliseconds())
+	}
+	return answer, nil
+}
+
+// maxWait is the longest time for which watchKeys waits for a change.
+const maxWait = time.Second
+
+func (a *API) watchKeys(ctx context.Context, r authapi.WatchKeysRequest) (authapi.WatchKeysResponse, error) {
+	return a.keys.Await(ctx, r.Since, min(time.Duration(r.WaitMS)*time.Millisecond, maxWait))
+}
+
+func (a *API) exchangeEndings(ctx context.Context, r authapi.EndingsRequest) (authapi.EndingsResponse, error) {
+	r.WaitMS = min(r.WaitMS, maxWait.Milliseconds())
+	return a.keys.Endings.Hear(ctx, r, a.keys.Await)
+}
+
+func (a *API) reportUsage(ctx context.Context, r authapi.ReportUsageRequest) (authapi.ReportUsageResponse, error) {
+	return authapi.ReportUsageResponse{}, a.keys.Report(ctx, r)
 }
 
 func read(c *gin.Context, into any) error {

@@ -7,9 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"asset-registry.example/client"
+
+	"asset-registry/shared/sleep"
 )
 
 // Load takes the rows of a checked file. For each row it creates and publishes an asset and adds its documents.
@@ -156,4 +165,141 @@ func keysOf(reference string, s sums) (keys []string) {
 		keys = append(keys, hex.EncodeToString(hash[:]))
 	}
 	return keys
+}
+
+// maxFile is the maximum number of bytes that a file may have, by the default of the registry.
+const maxFile = 100 << 20
+
+// Folder contains the files of documents. No path leads out of it, not even through a symbolic link. A nil
+// Folder has no files.
+type Folder struct{ root *os.Root }
+
+// OpenFolder opens a folder.
+func OpenFolder(name string) (*Folder, error) {
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder of files: %w", err)
+	}
+	return &Folder{root}, nil
+}
+
+// Close closes the folder.
+func (f *Folder) Close() error { return f.root.Close() }
+
+// check returns why a file cannot be uploaded, or nil if it can.
+func (f *Folder) check(name string) error {
+	switch {
+	case f == nil:
+		return errors.New("no folder of files is given: name it with --folder")
+	case strings.ContainsAny(name, "\\:\x00") || !fs.ValidPath(name) || name == ".":
+		return errors.New("a path is relative to the folder, with / between its names, without .. and drives")
+	}
+	info, err := f.root.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("there is no such file in the folder")
+	case err != nil:
+		return withoutPath(err)
+	case !info.Mode().IsRegular():
+		return errors.New("this is not a file")
+	case info.Size() > maxFile:
+		return fmt.Errorf("the file has %d bytes: at most %d are taken", info.Size(), maxFile)
+	}
+	return nil
+}
+
+// withoutPath returns the cause of an error, without the path that it names.
+func withoutPath(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	return err
+}
+
+// Pauses between tries while the registry does not answer.
+const (
+	firstPause   = 200 * time.Millisecond
+	longestPause = 10 * time.Second
+	patience     = 2 * time.Minute // the load gives up after this time without any answer
+)
+
+// toldWait is the shortest wait that is reported to the user.
+const toldWait = 5 * time.Second
+
+// calls makes the calls of all rows. It repeats a call while the registry answers 429 (Too Many Requests). If the
+// registry does not answer, it repeats the call for some time. If the registry tells one row to wait, all rows wait.
+type calls struct {
+	waiting func(string)
+
+	mu       sync.Mutex
+	until    time.Time // no call begins before this time
+	answered time.Time // time of the last answer
+	told     time.Time // end of the wait that was last reported to the user
+}
+
+func newCalls(waiting func(string)) *calls { return &calls{waiting: waiting, answered: time.Now()} }
+
+// The method `do` repeats a call until it has a final answer. It may run the given function several times, so
+// repeated runs must do no harm.
+func (c *calls) do(ctx context.Context, call func() error) error {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		c.mu.Lock()
+		wait := time.Until(c.until)
+		c.mu.Unlock()
+		if !sleep.For(ctx, wait) && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err := call()
+		if !c.again(ctx, err, pause) {
+			return err
+		}
+	}
+}
+
+// The method `again` reports whether a call that ended with err must be made again. If no answer came, it first waits.
+func (c *calls) again(ctx context.Context, err error, pause time.Duration) bool {
+	refusal, _ := errors.AsType[*client.Error](err)
+	limited := refusal != nil && refusal.Status == http.StatusTooManyRequests
+	c.mu.Lock()
+	if limited {
+		c.limit(refusal.RetryAfter)
+	}
+	if !isAway(err) {
+		c.answered = time.Now()
+	}
+	silent := time.Since(c.answered)
+	c.mu.Unlock()
+	if limited || !isAway(err) || silent > patience || ctx.Err() != nil {
+		return limited && ctx.Err() == nil
+	}
+	if refusal != nil {
+		pause = max(pause, refusal.RetryAfter)
+	}
+	return sleep.For(ctx, pause+rand.N(pause/4))
+}
+
+// limit makes all calls wait: no call begins before the given duration has passed. The caller holds
+// the lock.
+func (c *calls) limit(wait time.Duration) {
+	wait = max(wait, time.Second)
+	until := time.Now().Add(wait)
+	if until.After(c.until) {
+		c.until = until
+	}
+	if wait >= toldWait && time.Now().After(c.told) {
+		c.told = c.until
+		c.waiting(fmt.Sprintf("The registry limits requests: the import goes on in %v.", wait.Round(time.Second)))
+	}
+}
+
+// isAway reports whether a call got no answer from the registry. Such a call may have taken effect.
+func isAway(err error) bool {
+	if err == nil {
+		return false
+	}
+	if _, local := errors.AsType[*fs.PathError](err); local {
+		return false
+	}
+	away := []int{0, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+	return slices.Contains(away, client.StatusOf(err))
 }

@@ -16,6 +16,7 @@ import (
 	"asset-registry/gateway"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/logclient"
 	"asset-registry/shared/private"
@@ -114,21 +115,17 @@ func (c Config) certificate() httpserver.Certificate {
 
 // validate reports everything that is wrong with the configuration.
 func (c Config) validate() error {
-	var faults []error
 	_, badOf := client.New(client.Config{URL: c.Of})
-	if badOf != nil {
-		faults = append(faults, fmt.Errorf("--of: %w", badOf))
-	}
 	_, badOrigin := client.New(client.Config{URL: c.origin()})
 	isTold := badOf != nil && c.Origin == ""
-	if !isTold && (badOrigin != nil || strings.ContainsAny(c.origin(), "<>\"'\\` ")) {
-		faults = append(faults, errors.New("--origin, or without it --of: it must be an address without quotes and brackets"))
-	}
-	if c.Timeout <= 0 {
-		faults = append(faults, errors.New("--timeout must be greater than 0"))
-	}
-	_, err := c.policy()
-	return errors.Join(append(faults, err)...)
+	_, badPolicy := c.policy()
+	return errors.Join(
+		errs.In(badOf, "--of"),
+		errs.If(!isTold && (badOrigin != nil || strings.ContainsAny(c.origin(), "<>\"'\\` ")),
+			"--origin, or without it --of: it must be an address without quotes and brackets"),
+		errs.If(c.Timeout <= 0, "--timeout must be greater than 0"),
+		badPolicy,
+	)
 }
 
 // The files in the directory of a mirror, in addition to copy.db.

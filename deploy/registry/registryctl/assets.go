@@ -3,6 +3,7 @@ package registryctl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,11 +36,7 @@ type getAsset struct {
 }
 
 // Run shows an asset. The last line that it prints is the tag, for --if-match.
-func (g getAsset) Run(ctx context.Context, p *program) error {
-	c, err := p.public(false)
-	if err != nil {
-		return err
-	}
+func (g getAsset) Run(ctx context.Context, p *program, c *client.Client) error {
 	asset, err := c.Get(ctx, g.ID)
 	if err != nil {
 		return err
@@ -64,11 +61,7 @@ type listAssets struct {
 var listed = []string{"status", "title", "owner", "assetID"}
 
 // Run lists one page of the feed, and prints the offset of the next page.
-func (l listAssets) Run(ctx context.Context, p *program) error {
-	c, err := p.public(false)
-	if err != nil {
-		return err
-	}
+func (l listAssets) Run(ctx context.Context, p *program, c *client.Client) error {
 	page, err := c.Page(ctx, client.Feed{
 		Position: client.Position{Offset: client.Timestamp(l.Offset)}, Limit: l.Limit, Mode: client.Mode(l.Mode),
 		Descending: l.Descending, Fields: listed,
@@ -94,12 +87,8 @@ type createAsset struct {
 }
 
 // Run creates an asset.
-func (a createAsset) Run(ctx context.Context, p *program) error {
+func (a createAsset) Run(ctx context.Context, p *program, c keyed) error {
 	fields, err := p.fields(a.File)
-	if err != nil {
-		return err
-	}
-	c, err := p.public(true)
 	if err != nil {
 		return err
 	}
@@ -130,8 +119,8 @@ type publishAsset struct {
 }
 
 // Run publishes an asset.
-func (a publishAsset) Run(ctx context.Context, p *program) error {
-	return p.change(ctx, a.ID, a.ownerToken, client.Fields{"status": client.Pending}, "")
+func (a publishAsset) Run(ctx context.Context, p *program, c keyed) error {
+	return p.change(ctx, c, a.ID, a.ownerToken, client.Fields{"status": client.Pending}, "")
 }
 
 type patchAsset struct {
@@ -142,21 +131,19 @@ type patchAsset struct {
 }
 
 // Run changes the fields of an asset.
-func (a patchAsset) Run(ctx context.Context, p *program) error {
+func (a patchAsset) Run(ctx context.Context, p *program, c keyed) error {
 	fields, err := p.fields(a.File)
 	if err != nil {
 		return err
 	}
-	return p.change(ctx, a.ID, a.ownerToken, fields, client.Tag(a.IfMatch))
+	return p.change(ctx, c, a.ID, a.ownerToken, fields, client.Tag(a.IfMatch))
 }
 
 // change changes an asset and prints it.
-func (p *program) change(ctx context.Context, id string, owner ownerToken, fields client.Fields, tag client.Tag) error {
+func (p *program) change(
+	ctx context.Context, c keyed, id string, owner ownerToken, fields client.Fields, tag client.Tag,
+) error {
 	token, err := owner.secret(id)
-	if err != nil {
-		return err
-	}
-	c, err := p.public(true)
 	if err != nil {
 		return err
 	}
@@ -216,4 +203,51 @@ func (p *program) printAssets(answer any, assets ...client.Asset) error {
 		rows = append(rows, row{a.ID, a.AssetID, string(a.Status), a.Owner, string(a.DateModified), a.Title})
 	}
 	return p.print(answer, row{"ID", "ASSET ID", "STATUS", "OWNER", "MODIFIED", "TITLE"}, rows...)
+}
+
+type eraseRevisions struct {
+	assetID  `embed:""`
+	Revision int64 `required:"" least:"1" help:"Number of the revision, as revisions lists it."`
+	Through  int64 `help:"Number of the last revision to erase, if there are several."`
+}
+
+// Help describes what is erased.
+func (eraseRevisions) Help() string {
+	return `Destroys the content of revisions, such as personal data, and the salts of their leaves in the public log.
+Leaves, dates and authors stay, so all other proofs stay valid. It needs a key of role administrator, and
+cannot be undone.
+
+Change the asset first, so that it does not have the data any more. Then erase each revision that had them:
+from the one that brought them through the last one before your change. Backups keep them until you erase
+or remove those too.`
+}
+
+// Run erases the revisions, the oldest first.
+func (c eraseRevisions) Run(ctx context.Context, p *program, registry keyed) (err error) {
+	if c.Through == 0 {
+		c.Through = c.Revision
+	}
+	if c.Revision < 1 || c.Through < c.Revision {
+		return fmt.Errorf("got the revisions %d through %d, want numbers from 1 in their order", c.Revision, c.Through)
+	}
+	done := []client.Revision{}
+	if p.output == asJSON {
+		defer func() { // also after an error, because the content that was erased before the error is gone
+			err = errors.Join(err, p.printJSON(map[string]any{"data": done}, "  "))
+		}()
+	}
+	for revision := c.Revision; revision <= c.Through; revision++ {
+		erased, err := registry.EraseRevision(ctx, c.ID, revision)
+		if err != nil {
+			return fmt.Errorf("revision %d: %w", revision, err)
+		}
+		if erased.Erased == nil {
+			return fmt.Errorf("revision %d: the registry does not say that it is erased", revision)
+		}
+		done = append(done, erased)
+		if err := p.note("revision %d is erased since %s", revision, erased.Erased.Date); err != nil {
+			return err
+		}
+	}
+	return nil
 }

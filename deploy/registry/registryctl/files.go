@@ -25,11 +25,7 @@ type uploadFile struct {
 }
 
 // Run uploads a file, and prints the document for it.
-func (c uploadFile) Run(ctx context.Context, p *program) error {
-	registry, err := p.public(true)
-	if err != nil {
-		return err
-	}
+func (c uploadFile) Run(ctx context.Context, p *program, registry keyed) error {
 	token, err := c.secret(c.ID)
 	if err != nil {
 		return err
@@ -49,11 +45,7 @@ type listFiles struct {
 }
 
 // Run lists files.
-func (l listFiles) Run(ctx context.Context, p *program) error {
-	registry, err := p.public(true)
-	if err != nil {
-		return err
-	}
+func (l listFiles) Run(ctx context.Context, p *program, registry keyed) error {
 	found, rows := []client.File{}, []row(nil)
 	for f, err := range registry.Files(ctx, l.Broker) {
 		if err != nil {
@@ -74,11 +66,7 @@ type getFile struct {
 }
 
 // Run writes the bytes of a file to the output.
-func (c getFile) Run(ctx context.Context, p *program) (err error) {
-	registry, err := p.public(false)
-	if err != nil {
-		return err
-	}
+func (c getFile) Run(ctx context.Context, p *program, registry *client.Client) (err error) {
 	to := p.out
 	if c.To != "" {
 		f, err := os.OpenFile(c.To, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -107,11 +95,7 @@ noted beside the bytes, and so it is applied again to restored metadata.`
 }
 
 // Run removes a file.
-func (c removeFile) Run(ctx context.Context, p *program) error {
-	registry, err := p.public(true)
-	if err != nil {
-		return err
-	}
+func (c removeFile) Run(ctx context.Context, p *program, registry keyed) error {
 	removed, err := registry.RemoveFile(ctx, c.File, c.Reason)
 	if err != nil {
 		return err

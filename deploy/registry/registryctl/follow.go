@@ -25,12 +25,8 @@ type listRevisions struct {
 }
 
 // Run lists the changes of an asset.
-func (l listRevisions) Run(ctx context.Context, p *program) error {
+func (l listRevisions) Run(ctx context.Context, p *program, c keyed) error {
 	token, err := l.secret(l.ID)
-	if err != nil {
-		return err
-	}
-	c, err := p.public(true)
 	if err != nil {
 		return err
 	}
@@ -92,11 +88,7 @@ If the registry's data is other data than before, for instance after a restore, 
 }
 
 // Run prints the feed until ctx is done.
-func (f followAssets) Run(ctx context.Context, p *program) error {
-	c, err := p.public(false)
-	if err != nil {
-		return err
-	}
+func (f followAssets) Run(ctx context.Context, p *program, c *client.Client) error {
 	position, err := f.start()
 	if err != nil {
 		return err

@@ -13,11 +13,7 @@ import (
 type showMe struct{}
 
 // Run shows the caller and its rate limits.
-func (showMe) Run(ctx context.Context, p *program) error {
-	c, err := p.public(true)
-	if err != nil {
-		return err
-	}
+func (showMe) Run(ctx context.Context, p *program, c keyed) error {
 	me, err := c.Me(ctx)
 	if err != nil {
 		return err

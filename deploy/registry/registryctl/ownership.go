@@ -2,13 +2,17 @@ package registryctl
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 
 	"asset-registry.example/client"
+
+	"asset-registry/shared/durable"
 )
 
 // answer is the JSON that commands about one asset print. An access file has the same form; it needs only the
@@ -64,7 +68,7 @@ with an API key of its own that has level 3. The asset then belongs to it. FILE 
 tokens; the old ones no longer work.`
 
 // Run prints what the new owner needs to take the asset over.
-func (a transferAsset) Run(ctx context.Context, p *program) error {
+func (a transferAsset) Run(ctx context.Context, p *program, c keyed) error {
 	token := client.Secret(a.Secret)
 	if a.Access != "" {
 		held, err := readAccess(a.Access, a.ID)
@@ -76,10 +80,6 @@ func (a transferAsset) Run(ctx context.Context, p *program) error {
 	if token == "" {
 		return errors.New("no transfer token: it was shown when the asset was created or accepted; " +
 			"name its file with --access, or set REGISTRYCTL_TRANSFER")
-	}
-	c, err := p.public(true)
-	if err != nil {
-		return err
 	}
 	asset, err := c.Get(ctx, a.ID)
 	if err != nil {
@@ -114,13 +114,9 @@ func (acceptAsset) Help() string { return ownershipHelp }
 
 // Run makes a transfer, stores its tokens, and then takes the asset over. After an interruption, the same
 // command with the same file continues with the same transfer.
-func (a acceptAsset) Run(ctx context.Context, p *program) error {
+func (a acceptAsset) Run(ctx context.Context, p *program, c keyed) error {
 	if a.Secret == "" {
 		return errors.New("no transfer token: set REGISTRYCTL_TRANSFER to the one that the owner sent")
-	}
-	c, err := p.public(true)
-	if err != nil {
-		return err
 	}
 	held, err := a.transfer(ctx, c)
 	if err != nil {
@@ -145,7 +141,7 @@ func (a acceptAsset) Run(ctx context.Context, p *program) error {
 
 // transfer returns the transfer that the access file records. If the file records none, transfer makes one and
 // records it in the file.
-func (a acceptAsset) transfer(ctx context.Context, c *client.Client) (answer, error) {
+func (a acceptAsset) transfer(ctx context.Context, c keyed) (answer, error) {
 	if a.Access != "" {
 		held, err := readAccess(a.Access, a.ID)
 		if err == nil && held.Transfer == nil {
@@ -246,4 +242,125 @@ func (f *accessFile) discard(err error) error {
 		return err
 	}
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+type recoverAsset struct {
+	assetID `embed:""`
+	Reason  string `required:"" help:"Why the asset gets new tokens. Only the audit log keeps it."`
+	Access  string `required:"" placeholder:"FILE" out:"" help:"New file for the tokens, which are not printed."`
+}
+
+// Help describes what a recovery does.
+func (recoverAsset) Help() string {
+	return `For an owner who has lost the tokens of an asset. The asset gets a new owner token and a new transfer token;
+the old ones end at once. The owner stays. It needs a key of role administrator. FILE has the new tokens: send it
+to the owner, in secret. After an error, run the command again with another file: only the tokens of the last
+recovery are good.`
+}
+
+// Run gives the asset new tokens. It creates the file before it sends the request, because the registry gives
+// the tokens only once. After an error it keeps the file only if the file has tokens.
+func (a recoverAsset) Run(ctx context.Context, p *program, c keyed) error {
+	file, err := newAccessFile(a.Access)
+	if err != nil {
+		return err
+	}
+	recovered, err := c.Recover(ctx, a.ID, a.Reason)
+	if err != nil {
+		return file.discard(err)
+	}
+	got := answer{Data: &recovered.Asset, Access: &recovered.Access}
+	if err := file.write(got); err != nil {
+		return p.printTokens(got, err)
+	}
+	return p.printAssets(got.without(a.Access), recovered.Asset)
+}
+
+// creation is a request that creates an asset. It can be repeated after an interruption, so that the tokens are
+// not lost: the idempotency key is in the access file before the request is sent.
+type creation struct {
+	file    string // file for the tokens; "": the tokens are printed
+	key     string // idempotency key
+	resumed bool   // an earlier run may already have sent the request
+}
+
+// begunFile is the content of an access file while it is not known whether the asset was created.
+type begunFile struct {
+	Once   string          `json:"idempotencyKey"`
+	Access json.RawMessage `json:"access,omitempty"`
+}
+
+// beginCreation returns the creation that a file records, or records a new one in it. The last argument is the
+// idempotency key of a new creation; if it is "", the key is random. A file with any other content is refused.
+func beginCreation(file, once string) (creation, error) {
+	c := creation{file: file, key: once}
+	if c.key == "" {
+		c.key = rand.Text()
+	}
+	if file == "" {
+		return c, nil
+	}
+	made, err := newAccessFile(file)
+	if errors.Is(err, fs.ErrExist) {
+		return resumed(c, once, err)
+	}
+	if err != nil {
+		return c, err
+	}
+	err = errors.Join(json.NewEncoder(made).Encode(begunFile{Once: c.key}), made.Sync(), made.Close())
+	if err != nil {
+		return c, fmt.Errorf("keep the idempotency key: %w", errors.Join(err, os.Remove(file)))
+	}
+	return c, nil
+}
+
+// resumed returns the creation that the file records. If the file has other content, it returns the given error.
+func resumed(c creation, once string, exists error) (creation, error) {
+	text, err := os.ReadFile(c.file)
+	if err != nil {
+		return c, fmt.Errorf("keep the tokens: %w", err)
+	}
+	var begun begunFile
+	if json.Unmarshal(text, &begun) != nil || begun.Once == "" || begun.Access != nil {
+		return c, exists
+	}
+	if once != "" && once != begun.Once {
+		return c, fmt.Errorf("%s keeps a creation with another idempotency key than --once: name a new file", c.file)
+	}
+	c.key, c.resumed = begun.Once, true
+	return c, nil
+}
+
+// keep replaces the idempotency key in the file by the tokens.
+func (c creation) keep(a answer) error {
+	if c.file == "" {
+		return nil
+	}
+	a.Data = &client.Asset{ID: a.Data.ID}
+	text, err := json.Marshal(a)
+	if err == nil {
+		err = durable.WriteFile(c.file, append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("keep the tokens: %w", err)
+	}
+	return nil
+}
+
+// failed adds to err what the user can do. If the registry has certainly created nothing, it returns err and
+// removes the file.
+func (c creation) failed(err error) error {
+	status := client.StatusOf(err)
+	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError && !c.resumed
+	switch {
+	case c.file == "" && refused:
+		return err
+	case c.file == "":
+		return fmt.Errorf("%w; the asset may be there: repeat the command within 24 hours with --once %s to get its tokens",
+			err, c.key)
+	case refused:
+		return errors.Join(err, os.Remove(c.file))
+	}
+	const again = "the asset may be there: repeat the command within 24 hours to get its tokens into"
+	return fmt.Errorf("%w; %s %s", err, again, c.file)
 }

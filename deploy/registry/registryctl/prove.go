@@ -27,11 +27,7 @@ without a network.`
 }
 
 // Run prints the proof for a change of an asset, in the form of a proof file.
-func (c proveAsset) Run(ctx context.Context, p *program) error {
-	registry, err := p.public(false)
-	if err != nil {
-		return err
-	}
+func (c proveAsset) Run(ctx context.Context, p *program, registry *client.Client) error {
 	got, err := registry.Proof(ctx, c.ID, c.Revision)
 	if err != nil {
 		return err

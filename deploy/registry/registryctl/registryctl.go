@@ -7,12 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/http"
 	"net/http/httptrace"
+	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/alecthomas/kong"
 
+	"asset-registry.example/client"
+
+	"asset-registry/shared/boltfile"
 	"asset-registry/shared/config"
 )
 
@@ -105,8 +112,19 @@ func parseAndRun(ctx context.Context, args []string, p *program) error {
 		return err
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
+	anyone := func() (*client.Client, error) { return p.public(false) }
+	holder := func() (keyed, error) {
+		c, err := p.public(true)
+		return keyed{c}, err
+	}
+	if err := errors.Join(parsed.BindToProvider(anyone), parsed.BindToProvider(holder)); err != nil {
+		return err
+	}
 	return parsed.Run(p)
 }
+
+// keyed is a client of the public API that has an API key.
+type keyed struct{ *client.Client }
 
 // helpOf prints the help of a command. For a group with a default command, it prints the help of that command
 // too.
@@ -187,4 +205,68 @@ type help struct {
 func (h help) Run(parsed *kong.Context) error {
 	_, err := parsed.Kong.Parse(append(h.Command, "--help"))
 	return err
+}
+
+// The exit codes of registryctl.
+const (
+	exitRefused   = 1 // the registry refused, or something is forged or damaged
+	exitUsage     = 2 // the command line, a setting, or a file named in them is wrong; nothing was sent
+	exitNoAnswer  = 3 // the registry cannot be reached, or cannot answer now
+	exitCompleted = 0
+)
+
+// usageError is an error that occurred before the command had sent anything.
+type usageError struct{ error }
+
+// Unwrap returns the error itself.
+func (e usageError) Unwrap() error { return e.error }
+
+// verdict is the error of a command that has found a fault in a file, and has sent no request.
+type verdict struct{ error }
+
+// Unwrap returns the error itself.
+func (v verdict) Unwrap() error { return v.error }
+
+// isVerdict takes an error that came before the first request. It reports whether the error is about forged or
+// damaged data, or about a failed write. Any other error is about the command line.
+func isVerdict(err error) bool {
+	_, forged := errors.AsType[verdict](err)
+	file, ofFile := errors.AsType[*fs.PathError](err)
+	damaged := forged || errors.Is(err, boltfile.ErrDamaged)
+	return damaged || ofFile && file.Op == "write" // the disk failed, or the reader of the output has gone
+}
+
+// statusError is an answer of the admin API with an error status.
+type statusError struct {
+	status int
+	text   string
+}
+
+// Error returns the text of the refusal.
+func (e *statusError) Error() string { return e.text }
+
+// ExitCode returns the exit code of a process whose Run returned err.
+func ExitCode(err error) int {
+	status := client.StatusOf(err)
+	if refused, ok := errors.AsType[*statusError](err); ok {
+		status = refused.status
+	}
+	_, isUsage := errors.AsType[usageError](err)
+	_, isNetwork := errors.AsType[*url.Error](err)
+	switch {
+	case err == nil:
+		return exitCompleted
+	case isUsage:
+		return exitUsage
+	case isAway(status), status == 0 && isNetwork:
+		return exitNoAnswer
+	}
+	return exitRefused
+}
+
+// isAway reports whether a status means that the registry cannot answer now: it cannot reach something that it
+// needs, or a proxy cannot reach the registry.
+func isAway(status int) bool {
+	return slices.Contains(
+		[]int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, status)
 }

@@ -5,10 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"asset-registry.example/client"
+
+	"asset-registry/filesvc"
 	"asset-registry/shared/command"
 	"asset-registry/shared/replica"
 	"asset-registry/shared/sleep"
@@ -234,4 +239,172 @@ func (e exportCopy) Run(p *program) (err error) {
 		}
 	}
 	return errors.Join(err, out.Flush())
+}
+
+const (
+	drawEvery = 200 * time.Millisecond // time between two updates on a terminal
+	tellEvery = 10 * time.Second       // time between two lines, if the output is no terminal
+)
+
+// line shows how far a command is. On a terminal it redraws one line. If the output is no terminal, it prints a new
+// line every 10 seconds.
+type line struct {
+	out      io.Writer
+	terminal bool
+	begun    time.Time
+	next     time.Time
+	drawn    bool
+}
+
+func newLine(out io.Writer) *line {
+	now := time.Now()
+	p := &line{out: out, begun: now, next: now.Add(tellEvery)}
+	if file, ok := out.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			p.terminal, p.next = true, now
+		}
+	}
+	return p
+}
+
+// show prints the result of the function `text`, to which it passes the time since the command began. If it is too
+// early for the next line, show does nothing. Errors of writing are ignored.
+func (p *line) show(text func(in time.Duration) string) {
+	now := time.Now()
+	if now.Before(p.next) {
+		return
+	}
+	line := text(now.Sub(p.begun))
+	if p.terminal {
+		p.next, p.drawn = now.Add(drawEvery), true
+		_, _ = fmt.Fprintf(p.out, "\r%s\x1b[K", line)
+		return
+	}
+	p.next = now.Add(tellEvery)
+	_, _ = fmt.Fprintln(p.out, line)
+}
+
+// end removes the line from the terminal.
+func (p *line) end() {
+	if p.drawn {
+		_, _ = fmt.Fprint(p.out, "\r\x1b[K")
+		p.drawn = false
+	}
+}
+
+// syncProgress shows how far a synchronisation is.
+type syncProgress struct{ *line }
+
+func newSyncProgress(out io.Writer) syncProgress { return syncProgress{newLine(out)} }
+
+func (p syncProgress) tell(done replica.Progress) {
+	p.show(func(in time.Duration) string { return progressLine(done, in) })
+}
+
+// progressLine returns a line about the progress, with the time that the rest of a snapshot will take. The argument
+// `in` is the time since the command began.
+func progressLine(done replica.Progress, in time.Duration) string {
+	const mib = 1 << 20
+	rate := float64(done.Bytes) / mib / max(in.Seconds(), 0.001)
+	line := fmt.Sprintf("%d assets, %d MiB, %.1f MiB/s", done.Assets, done.Bytes/mib, rate)
+	if done.OfBytes == 0 {
+		return line + ", the feed up to " + plain(string(done.Position))
+	}
+	line += fmt.Sprintf(", %d %% of the snapshot", 100*done.Bytes/done.OfBytes)
+	if done.Bytes > 0 {
+		left := time.Duration(float64(in) * float64(done.OfBytes-done.Bytes) / float64(done.Bytes))
+		line += fmt.Sprintf(", %v left", left.Round(time.Second))
+	}
+	return line
+}
+
+// openFiles opens the copies of the files that the assets of the copy refer to.
+func (s syncCopy) openFiles(p *program, copied *replica.Replica) (*filesvc.Copies, error) {
+	return filesvc.OpenCopies(filesvc.CopiesConfig{
+		Dir: s.Files, Of: p.URL, Transport: newTransport(), UserAgent: "registryctl", Assets: copied, MaxFile: s.MaxFile,
+	})
+}
+
+// copyFiles downloads all files to which the assets of the copy refer now.
+func (s syncCopy) copyFiles(
+	ctx context.Context, p *program, copied *replica.Replica, shown syncProgress,
+) (err error) {
+	files, err := s.openFiles(p, copied)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	ended := make(chan error)
+	go func() { ended <- files.CatchUp(ctx) }()
+	ticker := time.NewTicker(drawEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-ticker.C:
+			shown.show(func(time.Duration) string {
+				n, bytes := files.Copied()
+				return fmt.Sprintf("%d files, %d MiB", n, bytes>>20)
+			})
+		}
+	}
+}
+
+// following runs the function `follow`, and copies files at the same time until follow returns.
+func (s syncCopy) following(
+	ctx context.Context, p *program, copied *replica.Replica, follow func(context.Context) error,
+) (err error) {
+	if s.Files == "" {
+		return follow(ctx)
+	}
+	files, err := s.openFiles(p, copied)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	var mu sync.Mutex
+	var said time.Time
+	copying, stop := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() {
+		tell := func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && time.Since(said) > time.Minute {
+				said = time.Now()
+				_ = p.say("%s", command.Words(err)) // an error only means that the standard error is closed
+			}
+		}
+		files.Run(copying, tell, tell)
+	})
+	err = follow(ctx)
+	stop()
+	work.Wait()
+	return err
+}
+
+// checkFiles compares the SHA-256 of all files with their documents.
+func (s syncCopy) checkFiles(ctx context.Context, p *program, copied *replica.Replica) (err error) {
+	if s.Files == "" {
+		return nil
+	}
+	files, err := s.openFiles(p, copied)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	found, faults := files.Check(ctx)
+	for _, fault := range faults {
+		if enough, err := p.isEnough(); enough {
+			return err
+		}
+		if err := p.say("%v", fault); err != nil {
+			return err
+		}
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("%d files of the copy are damaged or missing", len(faults))
+	}
+	return p.say("%d files of the copy are whole; %d were removed.", found.Files, found.Removed)
 }

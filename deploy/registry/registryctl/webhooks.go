@@ -33,11 +33,7 @@ type listWebhooks struct {
 }
 
 // Run lists webhooks.
-func (l listWebhooks) Run(ctx context.Context, p *program) error {
-	c, err := p.public(true)
-	if err != nil {
-		return err
-	}
+func (l listWebhooks) Run(ctx context.Context, p *program, c keyed) error {
 	found := []client.Webhook{}
 	for w, err := range c.Webhooks(ctx, l.Broker) {
 		if err != nil {
@@ -58,17 +54,14 @@ type newWebhook struct {
 }
 
 // Run creates a webhook.
-func (n newWebhook) Run(ctx context.Context, p *program) error {
-	c, err := p.public(true)
+func (n newWebhook) Run(ctx context.Context, p *program, c keyed) error {
+	filters, err := filtersOf(n.Filter)
 	if err != nil {
 		return err
 	}
-	s := client.WebhookSettings{URL: n.URL, Mode: n.Mode, Offset: client.Timestamp(n.From)}
+	s := client.WebhookSettings{URL: n.URL, Mode: n.Mode, Offset: client.Timestamp(n.From), Filters: filters}
 	if n.Whole {
 		s.OptFields = "*"
-	}
-	if s.Filters, err = filtersOf(n.Filter); err != nil {
-		return err
 	}
 	if n.Paused {
 		s.State = disabled
@@ -113,11 +106,7 @@ type showWebhook struct {
 }
 
 // Run shows a webhook.
-func (s showWebhook) Run(ctx context.Context, p *program) error {
-	c, err := p.public(true)
-	if err != nil {
-		return err
-	}
+func (s showWebhook) Run(ctx context.Context, p *program, c keyed) error {
 	found, err := c.Webhook(ctx, s.ID)
 	if err != nil {
 		return err
@@ -133,8 +122,8 @@ type pauseWebhook struct {
 }
 
 // Run pauses a webhook.
-func (w pauseWebhook) Run(ctx context.Context, p *program) error {
-	return w.change(ctx, p, client.WebhookChange{State: disabled})
+func (w pauseWebhook) Run(ctx context.Context, p *program, c keyed) error {
+	return w.change(ctx, p, c, client.WebhookChange{State: disabled})
 }
 
 type resumeWebhook struct {
@@ -142,16 +131,12 @@ type resumeWebhook struct {
 }
 
 // Run resumes a webhook.
-func (w resumeWebhook) Run(ctx context.Context, p *program) error {
-	return w.change(ctx, p, client.WebhookChange{State: active})
+func (w resumeWebhook) Run(ctx context.Context, p *program, c keyed) error {
+	return w.change(ctx, p, c, client.WebhookChange{State: active})
 }
 
 // change changes a webhook and prints it.
-func (w webhookID) change(ctx context.Context, p *program, change client.WebhookChange) error {
-	c, err := p.public(true)
-	if err != nil {
-		return err
-	}
+func (w webhookID) change(ctx context.Context, p *program, c keyed, change client.WebhookChange) error {
 	changed, err := c.ChangeWebhook(ctx, w.ID, change)
 	if err != nil {
 		return err
@@ -165,11 +150,7 @@ type replayWebhook struct {
 }
 
 // Run replays a webhook.
-func (r replayWebhook) Run(ctx context.Context, p *program) error {
-	c, err := p.public(true)
-	if err != nil {
-		return err
-	}
+func (r replayWebhook) Run(ctx context.Context, p *program, c keyed) error {
 	changed, err := c.ReplayWebhook(ctx, r.ID, client.Timestamp(r.From))
 	if err != nil {
 		return err
@@ -182,11 +163,7 @@ type rotateWebhook struct {
 }
 
 // Run gives a webhook new secrets.
-func (r rotateWebhook) Run(ctx context.Context, p *program) error {
-	c, err := p.public(true)
-	if err != nil {
-		return err
-	}
+func (r rotateWebhook) Run(ctx context.Context, p *program, c keyed) error {
 	made, err := c.RotateWebhook(ctx, r.ID)
 	if err != nil {
 		return err
@@ -199,11 +176,7 @@ type removeWebhook struct {
 }
 
 // Run removes a webhook.
-func (r removeWebhook) Run(ctx context.Context, p *program) error {
-	c, err := p.public(true)
-	if err != nil {
-		return err
-	}
+func (r removeWebhook) Run(ctx context.Context, p *program, c keyed) error {
 	if err := c.RemoveWebhook(ctx, r.ID); err != nil {
 		return err
 	}

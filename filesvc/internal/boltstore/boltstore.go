@@ -2,7 +2,6 @@
 package boltstore
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -202,12 +201,8 @@ func (s *Store) Create(ctx context.Context, f file.File) error {
 	})
 }
 
-func (s *Store) Get(ctx context.Context, id string) (f file.File, err error) {
-	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
-		f, err = get(tx, id)
-		return err
-	})
-	return f, err
+func (s *Store) Get(ctx context.Context, id string) (file.File, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (file.File, error) { return get(tx, id) })
 }
 
 func (s *Store) Replace(ctx context.Context, f file.File) error {
@@ -242,69 +237,34 @@ func (s *Store) change(ctx context.Context, change func(*bbolt.Tx) error) error 
 	return s.file.Batch(ctx, change)
 }
 
-func (s *Store) Page(ctx context.Context, after string, limit int) (found []file.File, err error) {
-	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
-		cursor := tx.Bucket(filesBucket).Cursor()
-		id, value := cursor.Seek([]byte(after))
-		if bytes.Equal(id, []byte(after)) {
-			id, value = cursor.Next()
-		}
-		for ; id != nil && len(found) < limit; id, value = cursor.Next() {
-			f, err := decode(id, value)
-			if err != nil {
-				return err
-			}
-			found = append(found, f)
-		}
-		return nil
+func (s *Store) Page(ctx context.Context, after string, limit int) ([]file.File, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) ([]file.File, error) {
+		return boltfile.Page(tx.Bucket(filesBucket), nil, after, limit, decode)
 	})
-	return found, err
 }
 
-func (s *Store) Own(ctx context.Context, broker, after string, limit int) (found []file.File, err error) {
-	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
-		prefix, from := ownKey(broker, ""), ownKey(broker, after)
-		cursor := tx.Bucket(ownBucket).Cursor()
-		for key, _ := cursor.Seek(from); bytes.HasPrefix(key, prefix) && len(found) < limit; key, _ = cursor.Next() {
-			if bytes.Equal(key, from) {
-				continue
-			}
-			f, err := get(tx, string(key[len(prefix):]))
-			if err != nil {
-				return err
-			}
-			found = append(found, f)
-		}
-		return nil
+func (s *Store) Own(ctx context.Context, broker, after string, limit int) ([]file.File, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) ([]file.File, error) {
+		find := func(id, _ []byte) (file.File, error) { return get(tx, string(id)) }
+		return boltfile.Page(tx.Bucket(ownBucket), ownKey(broker, ""), after, limit, find)
 	})
-	return found, err
 }
 
 // Recount implements file.Files. A transaction changes a file and its count, so there is nothing to do.
 func (s *Store) Recount(context.Context) error { return nil }
 
-func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err error) {
-	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
-		u = usage(tx, broker)
-		return nil
-	})
-	return u, err
+func (s *Store) Usage(ctx context.Context, broker string) (file.Usage, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (file.Usage, error) { return usage(tx, broker), nil })
 }
 
 func (s *Store) IsRemoved(ctx context.Context, sha256 string) (is bool, err error) {
-	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
-		is = tx.Bucket(goneBucket).Get([]byte(sha256)) != nil
-		return nil
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (bool, error) {
+		return tx.Bucket(goneBucket).Get([]byte(sha256)) != nil, nil
 	})
-	return is, err
 }
 
-func (s *Store) Reading(ctx context.Context) (r file.Reading, err error) {
-	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) (err error) {
-		r, err = reading(tx)
-		return err
-	})
-	return r, err
+func (s *Store) Reading(ctx context.Context) (file.Reading, error) {
+	return boltfile.Read(ctx, s.file, reading)
 }
 
 func reading(tx *bbolt.Tx) (r file.Reading, err error) {
@@ -361,20 +321,14 @@ func (s *Store) Settle(ctx context.Context, n file.Naming) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error { return tx.Bucket(awaitBucket).Delete(awaitKey(n)) })
 }
 
-func (s *Store) Awaiting(ctx context.Context, after file.Naming, limit int) (found []file.Naming, err error) {
-	err = s.file.ViewIn(ctx, func(tx *bbolt.Tx) error {
-		cursor := tx.Bucket(awaitBucket).Cursor()
-		key, _ := cursor.Seek(awaitKey(after))
-		if bytes.Equal(key, awaitKey(after)) {
-			key, _ = cursor.Next()
-		}
-		for ; key != nil && len(found) < limit; key, _ = cursor.Next() {
-			id, asset, _ := strings.Cut(string(key), "/")
-			found = append(found, file.Naming{File: id, Asset: asset})
-		}
-		return nil
+func (s *Store) Awaiting(ctx context.Context, after file.Naming, limit int) ([]file.Naming, error) {
+	naming := func(key, _ []byte) (file.Naming, error) {
+		id, asset, _ := strings.Cut(string(key), "/")
+		return file.Naming{File: id, Asset: asset}, nil
+	}
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) ([]file.Naming, error) {
+		return boltfile.Page(tx.Bucket(awaitBucket), nil, string(awaitKey(after)), limit, naming)
 	})
-	return found, err
 }
 
 var (
@@ -382,3 +336,35 @@ var (
 	_ file.Readings = (*Store)(nil)
 	_ file.Awaited  = (*Store)(nil)
 )
+
+// maxFaults is the largest number of faults that a check reports.
+const maxFaults = 100
+
+// Check returns the faults of a store that no process has open. It also calls the function `check` for each file in
+// the store, and returns the errors of this function. It does not change the store.
+func Check(path string, secrets [][]byte, check func(file.File) error) []error {
+	return boltfile.Check(path, options(secrets, nil), func(tx *bbolt.Tx) (faults []error) {
+		counted := map[string]file.Usage{}
+		cursor := tx.Bucket(filesBucket).Cursor()
+		for id, value := cursor.First(); id != nil && len(faults) < maxFaults; id, value = cursor.Next() {
+			f, err := decode(id, value)
+			if err == nil {
+				counted[f.Broker] = counted[f.Broker].Add(1, f.Usage())
+				err = check(f)
+			}
+			if err != nil {
+				faults = append(faults, err)
+			}
+		}
+		if len(faults) > 0 {
+			return faults
+		}
+		for broker, want := range counted {
+			if got := usage(tx, broker); got != want {
+				faults = append(faults, fmt.Errorf("%w: %s has %d waiting files and %d bytes, and %d and %d are counted",
+					boltfile.ErrDamaged, broker, want.Waiting, want.Bytes, got.Waiting, got.Bytes))
+			}
+		}
+		return faults
+	})
+}

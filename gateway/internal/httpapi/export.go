@@ -15,7 +15,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/shared/errs"
 	"asset-registry/shared/export"
 	"asset-registry/shared/fair"
@@ -44,24 +43,6 @@ var exportPart = httpserver.Pace{Bytes: 64 << 10, Within: 10 * time.Second, All:
 
 // ownOfExport has the parameters of a search that an export sets itself.
 var ownOfExport = []string{"limit", "search_after", "facets", "facet_limit"}
-
-// shareExports refuses an export if its client already has one, or if there are too many exports. The request
-// must have passed identify.
-func (a *API) shareExports(next handler) handler {
-	return func(c *gin.Context) error {
-		client := a.nameOf(c)
-		switch a.exports.Enter(client) {
-		case concurrency.ShareUsed:
-			f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit", "You have an export under way; finish it first.")
-			f.RetryAfter = time.Second
-			return f
-		case concurrency.AllUsed:
-			return a.crowded(c)
-		}
-		defer a.exports.Leave(client)
-		return next(c)
-	}
-}
 
 // export answers with the assets that a search finds, as a file (docs/contract.md, "Exports"). It reads the
 // assets as an anonymous reader, so the file never has hidden fields.

@@ -42,7 +42,7 @@ func (a *API) routeFiles(engine *gin.Engine) {
 		case r.Method == http.MethodDelete:
 			of.answer = a.removeFile
 		case routes.IsTransfer(r.Method, r.Pattern):
-			of.share = a.shareReadings
+			of.share = a.share(a.readings, a.nameOf, "You have %d readings of files under way; finish one first.")
 		}
 		if a.isMirror() && needsOrigin(r) {
 			of = route{class: routes.Read, answer: a.toOrigin}
@@ -57,36 +57,30 @@ func (a *API) isTransfer(c *gin.Context) bool {
 	return routes.IsTransfer(method, path) || a.config.Files != nil && takesForms(method, path) && isForm(c.Request)
 }
 
-// shareUploads refuses an upload if its broker has too many under way. The request must have
-// passed identify.
+// shareUploads refuses an upload if its broker has too many under way.
 func (a *API) shareUploads(next handler) handler {
-	return func(c *gin.Context) error { return a.hold(c, a.uploads, caller(c).Broker, "uploads", next) }
+	broker := func(c *gin.Context) string { return caller(c).Broker }
+	return a.share(a.uploads, broker, "You have %d uploads under way; finish one first.")(next)
 }
 
-// shareReadings refuses a reading of a file if its client has too many under way. A reading takes as long as its client
-// does. The request must have passed identify.
-func (a *API) shareReadings(next handler) handler {
-	return func(c *gin.Context) error {
-		return a.hold(c, a.readings, a.nameOf(c), "readings of files", next)
+// share refuses a request that lasts long if its client has as many under way as it may. The argument `says` is the
+// text of the refusal, with the number. The request must have passed identify.
+func (a *API) share(shares *concurrency.Shares, nameOf func(*gin.Context) string, says string) step {
+	return func(next handler) handler {
+		return func(c *gin.Context) error {
+			client := nameOf(c)
+			switch shares.Enter(client) {
+			case concurrency.ShareUsed:
+				f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit", says, shares.Each())
+				f.RetryAfter = time.Second
+				return f
+			case concurrency.AllUsed:
+				return a.crowded(c)
+			}
+			defer shares.Leave(client)
+			return next(c)
+		}
 	}
-}
-
-// hold calls the argument `next` while a client holds one of its shares. If the client holds as many as it may, hold
-// returns a fault that names what they are.
-func (a *API) hold(
-	c *gin.Context, shares *concurrency.Shares, client, what string, next handler,
-) error {
-	switch shares.Enter(client) {
-	case concurrency.ShareUsed:
-		f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
-			"You have %d %s under way; finish one first.", shares.Each(), what)
-		f.RetryAfter = time.Second
-		return f
-	case concurrency.AllUsed:
-		return a.crowded(c)
-	}
-	defer shares.Leave(client)
-	return next(c)
 }
 
 // forwardUpload forwards the upload of a file to the file service.

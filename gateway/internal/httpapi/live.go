@@ -88,7 +88,7 @@ func (a *API) openFeeds() (err error) {
 	if err != nil {
 		return err
 	}
-	a.unregister = append(a.unregister, silence)
+	a.unregister.Add(silence)
 	return nil
 }
 

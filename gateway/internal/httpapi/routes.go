@@ -64,10 +64,11 @@ func (a *API) routeOf(v routes.Version, r routes.Route) route {
 			of.answer = a.recall(v, of.answer)
 		}
 	case routes.Segment:
-		of.share, of.stored = a.shareSegments, true
+		of.share = a.share(a.segments, a.nameOf, "You read %d segments of the snapshot at once; finish one first.")
+		of.stored = true
 	}
 	if _, isExport := formOf(r.Pattern); isExport {
-		of.share = a.shareExports
+		of.share = a.share(a.exports, a.nameOf, "You have %d export under way; finish it first.")
 	}
 	return of
 }

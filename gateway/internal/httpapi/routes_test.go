@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -72,11 +73,7 @@ func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.
 		Name: "gateway", Log: log, Timeout: c.Timeout, TimeoutOf: a.TimeoutOf, Ready: a.Health,
 	})
 	a.Route(engine)
-	t.Cleanup(func() {
-		for _, err := range append(a.Close(), c.Limits.Close()) {
-			expect.Try(t, err)
-		}
-	})
+	t.Cleanup(func() { expect.Try(t, errors.Join(a.Close(), c.Limits.Close())) })
 	return a, engine
 }
 

@@ -2,13 +2,10 @@ package httpapi
 
 import (
 	"sync"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
-	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/gateway/internal/stream"
-	"asset-registry/shared/fault"
 	"asset-registry/shared/routes"
 )
 
@@ -68,33 +65,14 @@ func (s *selections) leave(caller string, hasKey bool, followed stream.Selection
 	}
 }
 
-// shareSegments refuses a request for a segment if its client reads too many segments at the same time. A slow
-// client keeps a reader of the asset service busy for long, and there are only a few readers. The request must
-// have passed identify.
-func (a *API) shareSegments(next handler) handler {
-	return func(c *gin.Context) error {
-		client := a.nameOf(c)
-		switch a.segments.Enter(client) {
-		case concurrency.ShareUsed:
-			f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
-				"You read %d segments of the snapshot at once; finish one first.", a.config.Settings.ClientSegments)
-			f.RetryAfter = time.Second
-			return f
-		case concurrency.AllUsed:
-			return a.crowded(c)
-		}
-		defer a.segments.Leave(client)
-		return next(c)
-	}
-}
-
 // clientCopies is how many whole copies a client may read at the same time.
 const clientCopies = 4
 
 // routeCopies adds the routes of whole copies, which the asset service answers. A mirror has none.
 func (a *API) routeCopies(engine *gin.Engine) {
+	share := a.share(a.copies, a.nameOf, "You read %d whole copies at once; finish one first.")
 	of := route{
-		class: routes.Read, answer: a.forwardTo(a.config.Assets.Patient(), samePath), share: a.shareCopies, stored: true,
+		class: routes.Read, answer: a.forwardTo(a.config.Assets.Patient(), samePath), share: share, stored: true,
 		places: a.places.assets,
 	}
 	if a.isMirror() {
@@ -102,24 +80,5 @@ func (a *API) routeCopies(engine *gin.Engine) {
 	}
 	for _, path := range []string{routes.Copy, routes.CopyByHash} {
 		engine.Match(reading, path, a.pipeline(of))
-	}
-}
-
-// shareCopies refuses a request for a whole copy if its client reads too many at the same time. The request must
-// have passed identify.
-func (a *API) shareCopies(next handler) handler {
-	return func(c *gin.Context) error {
-		client := a.nameOf(c)
-		switch a.copies.Enter(client) {
-		case concurrency.ShareUsed:
-			f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
-				"You read %d whole copies at once; finish one first.", clientCopies)
-			f.RetryAfter = time.Second
-			return f
-		case concurrency.AllUsed:
-			return a.crowded(c)
-		}
-		defer a.copies.Leave(client)
-		return next(c)
 	}
 }

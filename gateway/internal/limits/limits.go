@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/routes"
@@ -27,7 +28,7 @@ type Limits struct {
 	settings  Settings
 	redis     *ratelimit.Borrower // nil: this gateway counts in its own memory
 	decisions decisions
-	closers   []func() error
+	closers   closing.List
 }
 
 // Options has what New needs in addition to the settings.
@@ -51,7 +52,7 @@ func New(s Settings, o Options) (*Limits, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.closers = append(l.closers, unregister)
+	l.closers.Add(unregister)
 	store, err := l.open(o)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -79,7 +80,7 @@ func (l *Limits) open(o Options) (ratelimit.Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, redis.Close())
 	}
-	l.closers = append(l.closers, l.redis.Close)
+	l.closers.Add(l.redis.Close)
 	return l.redis, nil
 }
 
@@ -96,13 +97,7 @@ func (l *Limits) Warnings() []string {
 }
 
 // Close closes the store and ends the metrics.
-func (l *Limits) Close() error {
-	var faults []error
-	for _, closer := range l.closers {
-		faults = append(faults, closer())
-	}
-	return errors.Join(faults...)
-}
+func (l *Limits) Close() error { return l.closers.Close() }
 
 // decisions counts the decisions of the limits, by class of request and outcome.
 type decisions map[decision]*atomic.Int64

@@ -5,10 +5,14 @@ package search
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"asset-registry.example/client"
+
 	"asset-registry/shared/assetfilter"
+	"asset-registry/shared/query"
 )
 
 // Searcher finds assets. It is safe for concurrent use.
@@ -218,4 +222,109 @@ type Count struct {
 	// Area and Pieces are sums over the items that have the value, in square metres and in pieces. They are 0 if
 	// Query.Sums is not set.
 	Area, Pieces float64
+}
+
+// CodeLevel returns the length of the codes that the facet of classifications counts, in digits. The facet counts the
+// codes one level below the longest code in the filter. If there is no such level, it counts the longest codes.
+func (f Filters) CodeLevel() int {
+	longest := 0
+	for _, code := range f.Values[ByClassification] {
+		if prefix, ok := assetfilter.CodePrefix(code); ok {
+			longest = max(longest, len(prefix))
+		}
+	}
+	levels := PropertyOf(ByClassification).Levels
+	for _, level := range levels {
+		if level > longest {
+			return level
+		}
+	}
+	return levels[len(levels)-1]
+}
+
+// Params returns the parameters of a search, in the order in which documents list them.
+func Params() []string {
+	all := append([]string{textParam, exactParam}, FilterParams()...)
+	return append(all, sortParam, limitParam, afterParam, facetsParam, facetLimitParam)
+}
+
+// OfSuggestions has the parameters of suggestions: the text and the filters of a search.
+var OfSuggestions = query.Params{Names: append(FilterParams(), textParam), Lists: FilterParams()}
+
+// OfAPI has the parameters of a search as programs send them.
+var OfAPI = query.Params{Names: Params(), Lists: append(FilterParams(), facetsParam)}
+
+// Property is a property of assets. Searches can count its values in a facet, and filter by most properties.
+type Property struct {
+	assetfilter.Filter
+	Name     FacetName // name of the facet, and of the filter
+	IsFilter bool
+	OfSite   bool // only the site has the facet; the API does not
+}
+
+// Properties are all properties, in the order in which documents and pages list them: the filters and the months.
+var Properties = properties()
+
+func properties() (all []Property) {
+	for _, f := range assetfilter.All {
+		all = append(all, Property{Filter: f, Name: FacetName(f.Name), IsFilter: true})
+	}
+	return append(all,
+		Property{Name: ByMonth, Filter: assetfilter.Filter{Field: "m"}},
+		Property{Name: ByKyivMonth, Filter: assetfilter.Filter{Field: "mk"}, OfSite: true})
+}
+
+// PropertyOf returns the property with the given name. There is a property for each FacetName.
+func PropertyOf(name FacetName) Property {
+	at := slices.IndexFunc(Properties, func(p Property) bool { return p.Name == name })
+	return Properties[at]
+}
+
+// ValuesOf returns the values of the filter by a property. They are nil if the property has no filter.
+func (f Filters) ValuesOf(name FacetName) []string { return f.Values[name] }
+
+// With returns the filters with other values for a property.
+func (f Filters) With(name FacetName, values []string) Filters {
+	all := maps.Clone(f.Values)
+	delete(all, name)
+	if len(values) > 0 {
+		if all == nil {
+			all = map[FacetName][]string{}
+		}
+		all[name] = values
+	}
+	f.Values = all
+	return f
+}
+
+// FacetNames returns the names of all facets of the API.
+func FacetNames() []FacetName {
+	var all []FacetName
+	for _, p := range Properties {
+		if !p.OfSite {
+			all = append(all, p.Name)
+		}
+	}
+	return all
+}
+
+// FilterParams returns the parameters that are filters, in the order in which documents and pages list them.
+func FilterParams() []string {
+	var all []string
+	for _, p := range Properties {
+		if p.IsFilter {
+			all = append(all, string(p.Name))
+		}
+	}
+	return append(all, publishedFromParam, publishedToParam, modifiedFromParam, modifiedToParam,
+		quantityFromParam, quantityToParam, quantityUnitParam)
+}
+
+// Texts returns values as texts.
+func Texts[T ~string](values []T) []string {
+	var all []string
+	for _, v := range values {
+		all = append(all, string(v))
+	}
+	return all
 }

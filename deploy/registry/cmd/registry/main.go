@@ -4,10 +4,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"asset-registry/authsvc"
 	"asset-registry/deploy/registry"
@@ -65,9 +65,11 @@ func (s status) run(ctx context.Context) error {
 		return err
 	}
 	if s.Output == "json" {
-		err = found.WriteJSON(os.Stdout)
+		to := json.NewEncoder(os.Stdout)
+		to.SetIndent("", "  ")
+		err = to.Encode(found)
 	} else {
-		err = found.WriteText(os.Stdout, time.Now())
+		err = found.WriteText(os.Stdout)
 	}
 	if err == nil && len(found.Problems) > 0 {
 		err = registry.ErrProblems

@@ -1,0 +1,45 @@
+// Package closing closes what a service has opened.
+package closing
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// List has functions that close the parts of a service. The zero value is empty.
+type List []func() error
+
+// Add adds a function that closes something.
+func (l *List) Add(closes func() error) { *l = append(*l, closes) }
+
+// Do adds a function that closes something and cannot fail.
+func (l *List) Do(closes func()) {
+	l.Add(func() error {
+		closes()
+		return nil
+	})
+}
+
+// Go runs a function in the background. Close ends its context and waits until it returns.
+func (l *List) Go(ctx context.Context, run func(context.Context)) {
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run(ctx)
+	}()
+	l.Do(func() {
+		stop()
+		<-done
+	})
+}
+
+// Close calls the functions, the last one first, and returns all their errors.
+func (l List) Close() error {
+	var faults []error
+	for _, closes := range slices.Backward(l) {
+		faults = append(faults, closes())
+	}
+	return errors.Join(faults...)
+}
