@@ -271,9 +271,10 @@ test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under 
 	go test -count=1 -run Simulation ./assetsvc/internal/webhook -webhook.kills 2000
 	cd deploy/test/apart/webhooks && GOWORK=off go test -count=1 -timeout 15m . -bin $(CURDIR)/bin
 
-test-search: build ## the search: words by a dictionary, kills, hostile clients
+test-search: build ## the search: words by a dictionary, lists of questions, kills, hostile clients
 	@deploy/test/setup.sh $@
 	go test -count=1 ./shared/ukrainian/dictionary -hunspell /usr/share/hunspell
+	go test -count=1 -v -run '^(TestPeopleFindWhatTheyMean|TestStrangersAreNotFound)$$' ./searchsvc/internal/index
 	go test -count=1 -timeout 20m ./deploy/test/search -bin $(CURDIR)/bin
 
 test-readers: build ## exports and whole copies as other programs read them

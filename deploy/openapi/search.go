@@ -48,8 +48,8 @@ var totalHeader = object{
 
 // interpretedHeader describes the header with the steps of the search for an export.
 var interpretedHeader = object{
-	{"description", "Steps that read the words of the search in another way, such as `layout`. `stopped`: the search " +
-		"for other words ended early."},
+	{"description", "Steps that read the words of the search in another way, such as `layout`. `also`: synonyms are " +
+		"found, too. `stopped`: the search for other words ended early."},
 	{"schema", object{{"type", "string"}}},
 }
 
@@ -98,7 +98,7 @@ func searchParameters() []searchParameter {
 	all := []searchParameter{
 		{"q", "Words, all of which the asset has.", object{{"type", "string"}, {"maxLength", search.MaxText},
 			{"examples", []string{"нежитлові приміщення"}}}},
-		{"exact", "1: the words are not read otherwise if they find nothing. So are words in quotes.",
+		{"exact", "1: the words are searched as they are. So are words in quotes.",
 			object{{"type", "string"}, {"enum", []string{"0", "1"}}}},
 	}
 	for _, f := range assetfilter.All {
@@ -224,8 +224,8 @@ func searchSchemas() object {
 		{"quantity_to", number("Largest quantity, if there is one.")},
 		{"quantity_unit", str("Unit of the quantities.", member{"enum", search.Units})},
 	}, "quantity_from", "quantity_to")
-	interpretation := closed("How the words were read, if they found nothing as they are, or have a range.", object{
-		{"steps", listOf(str("A second try.", member{"enum", search.Steps}))},
+	interpretation := closed("How the words were read, if other words were searched for, or they have a range.", object{
+		{"steps", listOf(str("A second try, or `also` for synonyms besides.", member{"enum", search.Steps}))},
 		{"used", words("Words that the assets have.")},
 		{"left_out", words("Words that were left out.")},
 		{"replaced", listOf(reference("schemas", "SearchReplacement"))},

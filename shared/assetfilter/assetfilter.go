@@ -99,13 +99,17 @@ var All = []Filter{
 		},
 	},
 	{
-		Name: Locality, About: "Locality of an item. Case and words such as місто do not count.",
+		Name: Locality, About: "Locality of an item, by its former name, too. Case and words such as місто do not count.",
 		Field: "l", Names: "ln", OnPage: true, Uk: "Населений пункт", En: "Locality",
 		term: ukrainian.Place,
 		each: func(a *Asset, add func(term, value, name string)) {
 			for _, i := range a.Items {
 				key := ukrainian.Place(i.Locality)
 				add(key, key, i.Locality)
+				names, _ := ukrainian.Renamed(i.Locality, i.Region)
+				for _, name := range names {
+					add(OtherName+ukrainian.Place(name), "", "")
+				}
 			}
 		},
 	},
@@ -190,13 +194,24 @@ func Names() []string {
 	return all
 }
 
-// Term returns the term for a value that Read has returned. An asset with this term meets the filter.
+// Term returns the main term for a value that Read has returned.
 func (f Filter) Term(value string) string {
 	if f.term == nil {
 		return value
 	}
 	return f.term(value)
 }
+
+// Terms returns the terms for a value that Read has returned. An asset with one of these terms meets the filter.
+func (f Filter) Terms(value string) []string {
+	if f.Name == Locality {
+		return []string{f.Term(value), OtherName + f.Term(value)}
+	}
+	return []string{f.Term(value)}
+}
+
+// OtherName stands before the key of a former or present name of a locality that the asset itself does not use.
+const OtherName = "="
 
 // Each calls the function `add` for each term of an asset, with the filter's value for this term and the name that
 // people use for the value. Value and name are empty if the filter's values have no names. A term may come several

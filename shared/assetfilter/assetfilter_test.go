@@ -103,3 +103,26 @@ func TestStoredFiltersOfAnotherVersionAreRefused(t *testing.T) {
 		t.Errorf("got %s and %v, want %s", got, err, want)
 	}
 }
+
+// TestALocalityIsMetByBothNames checks the filter by the former and by the present name of a renamed town.
+func TestALocalityIsMetByBothNames(t *testing.T) {
+	for _, c := range []struct {
+		locality, region, filter string
+		want                     bool
+	}{
+		{"м. Мирноград", "Донецька область", "Димитров", true}, {"Димитров", "Донецька область", "Мирноград", true},
+		{"с. Мирноград", "Сумська область", "Димитров", false}, {"м. Торецьк", "Донецька область", "Дзержинськ", false},
+		{"м. Торецьк", "Донецька область", "Торецьк", true},
+	} {
+		asset := `{"status":"active","items":[{"address":{"locality":"` + c.locality + `","region":"` + c.region + `"}}]}`
+		terms, err := assetfilter.Terms([]byte(asset))
+		expect.OK(t, err)
+		text, err := assetfilter.Encode(map[assetfilter.Name][]string{assetfilter.Locality: {c.filter}})
+		expect.OK(t, err)
+		set, err := assetfilter.Parse(text)
+		expect.OK(t, err)
+		if got := set.Meets(terms); got != c.want {
+			t.Errorf("%s, %s, with the filter %s: got %t, want %t", c.locality, c.region, c.filter, got, c.want)
+		}
+	}
+}

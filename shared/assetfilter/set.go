@@ -56,7 +56,9 @@ func Parse(text string) (s Set, err error) {
 		}
 		var terms []string
 		for _, value := range read {
-			terms = append(terms, termOf(name, f.Term(value)))
+			for _, term := range f.Terms(value) {
+				terms = append(terms, termOf(name, term))
+			}
 		}
 		s.conditions = append(s.conditions, terms)
 	}

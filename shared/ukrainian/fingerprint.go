@@ -30,7 +30,7 @@ func Fingerprint() string {
 		fmt.Fprintf(hash, "%q %q", Words(text), Place(text))
 		Each(text, 1000, func(key string) { fmt.Fprintf(hash, "%q", key) })
 	}
-	fmt.Fprint(hash, derivedList)
+	fmt.Fprint(hash, derivedList, renamedList)
 	for _, kind := range append(slices.Sorted(maps.Keys(kindsOfPlaces)), "район") {
 		fmt.Fprintf(hash, "%q", Place(kind+" Київ"))
 	}

@@ -3419,9 +3419,9 @@ export interface components {
             /** @description As it was read. */
             by: string;
         };
-        /** @description How the words were read, if they found nothing as they are, or have a range. */
+        /** @description How the words were read, if other words were searched for, or they have a range. */
         SearchInterpretation: {
-            steps: ("small" | "layout" | "code" | "spelling" | "synonym" | "prefix" | "nearest" | "known" | "missing" | "stopped")[];
+            steps: ("also" | "small" | "layout" | "code" | "spelling" | "synonym" | "prefix" | "nearest" | "known" | "missing" | "stopped")[];
             /** @description Words that the assets have. */
             used: string[];
             /** @description Words that were left out. */
@@ -3485,7 +3485,7 @@ export interface components {
             classification?: string[];
             /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
             region?: string[];
-            /** @description Locality of an item. Case and words such as місто do not count. */
+            /** @description Locality of an item, by its former name, too. Case and words such as місто do not count. */
             locality?: string[];
             /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
             custodian?: string[];
@@ -4687,7 +4687,7 @@ export interface components {
         downloadParameter: string;
         /** @description Words, all of which the asset has. */
         qParameter: string;
-        /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
+        /** @description 1: the words are searched as they are. So are words in quotes. */
         exactParameter: components["schemas"]["ParameterExact"];
         /** @description State of the asset. */
         statusParameter: components["schemas"]["SearchHitStatus"][];
@@ -4697,7 +4697,7 @@ export interface components {
         classificationParameter: string[];
         /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
         regionParameter: string[];
-        /** @description Locality of an item. Case and words such as місто do not count. */
+        /** @description Locality of an item, by its former name, too. Case and words such as місто do not count. */
         localityParameter: string[];
         /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
         custodianParameter: string[];
@@ -4790,7 +4790,7 @@ export interface components {
         "X-Accel-BufferingHeader": string;
         /** @description Assets that the search finds. The file has the first 10,000. */
         "Registry-TotalHeader": number;
-        /** @description Steps that read the words of the search in another way, such as `layout`. `stopped`: the search for other words ended early. */
+        /** @description Steps that read the words of the search in another way, such as `layout`. `also`: synonyms are found, too. `stopped`: the search for other words ended early. */
         "Registry-InterpretedHeader": string;
     };
     pathItems: never;
@@ -5290,7 +5290,7 @@ export interface operations {
             query?: {
                 /** @description Words, all of which the asset has. */
                 q?: components["parameters"]["qParameter"];
-                /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
+                /** @description 1: the words are searched as they are. So are words in quotes. */
                 exact?: components["parameters"]["exactParameter"];
                 /** @description State of the asset. */
                 status?: components["parameters"]["statusParameter"];
@@ -5300,7 +5300,7 @@ export interface operations {
                 classification?: components["parameters"]["classificationParameter"];
                 /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
                 region?: components["parameters"]["regionParameter"];
-                /** @description Locality of an item. Case and words such as місто do not count. */
+                /** @description Locality of an item, by its former name, too. Case and words such as місто do not count. */
                 locality?: components["parameters"]["localityParameter"];
                 /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
                 custodian?: components["parameters"]["custodianParameter"];
@@ -5366,7 +5366,7 @@ export interface operations {
                 classification?: components["parameters"]["classificationParameter"];
                 /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
                 region?: components["parameters"]["regionParameter"];
-                /** @description Locality of an item. Case and words such as місто do not count. */
+                /** @description Locality of an item, by its former name, too. Case and words such as місто do not count. */
                 locality?: components["parameters"]["localityParameter"];
                 /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
                 custodian?: components["parameters"]["custodianParameter"];
@@ -5801,7 +5801,7 @@ export interface operations {
             query?: {
                 /** @description Words, all of which the asset has. */
                 q?: components["parameters"]["qParameter"];
-                /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
+                /** @description 1: the words are searched as they are. So are words in quotes. */
                 exact?: components["parameters"]["exactParameter"];
                 /** @description State of the asset. */
                 status?: components["parameters"]["statusParameter"];
@@ -5811,7 +5811,7 @@ export interface operations {
                 classification?: components["parameters"]["classificationParameter"];
                 /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
                 region?: components["parameters"]["regionParameter"];
-                /** @description Locality of an item. Case and words such as місто do not count. */
+                /** @description Locality of an item, by its former name, too. Case and words such as місто do not count. */
                 locality?: components["parameters"]["localityParameter"];
                 /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
                 custodian?: components["parameters"]["custodianParameter"];
@@ -5853,7 +5853,7 @@ export interface operations {
             query?: {
                 /** @description Words, all of which the asset has. */
                 q?: components["parameters"]["qParameter"];
-                /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
+                /** @description 1: the words are searched as they are. So are words in quotes. */
                 exact?: components["parameters"]["exactParameter"];
                 /** @description State of the asset. */
                 status?: components["parameters"]["statusParameter"];
@@ -5863,7 +5863,7 @@ export interface operations {
                 classification?: components["parameters"]["classificationParameter"];
                 /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
                 region?: components["parameters"]["regionParameter"];
-                /** @description Locality of an item. Case and words such as місто do not count. */
+                /** @description Locality of an item, by its former name, too. Case and words such as місто do not count. */
                 locality?: components["parameters"]["localityParameter"];
                 /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
                 custodian?: components["parameters"]["custodianParameter"];
@@ -5905,7 +5905,7 @@ export interface operations {
             query?: {
                 /** @description Words, all of which the asset has. */
                 q?: components["parameters"]["qParameter"];
-                /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
+                /** @description 1: the words are searched as they are. So are words in quotes. */
                 exact?: components["parameters"]["exactParameter"];
                 /** @description State of the asset. */
                 status?: components["parameters"]["statusParameter"];
@@ -5915,7 +5915,7 @@ export interface operations {
                 classification?: components["parameters"]["classificationParameter"];
                 /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
                 region?: components["parameters"]["regionParameter"];
-                /** @description Locality of an item. Case and words such as місто do not count. */
+                /** @description Locality of an item, by its former name, too. Case and words such as місто do not count. */
                 locality?: components["parameters"]["localityParameter"];
                 /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
                 custodian?: components["parameters"]["custodianParameter"];

@@ -76,8 +76,25 @@ func TestSecondTriesHaveABound(t *testing.T) {
 		}
 	}
 	for _, step := range search.Steps {
-		if step != search.Stopped && step != search.BySmall && !stopped[step] {
+		if !slices.Contains([]search.Step{search.Stopped, search.BySmall, search.ByAlso}, step) && !stopped[step] {
 			t.Errorf("%s: got no question that its work stops, want one", step)
+		}
+	}
+}
+
+// TestFurtherWordsHaveABound asks a question that finds something and has as many words with synonyms as it may have. The
+// search for these ends when the work is done, says so, and keeps what it has found.
+// Promises: bounded-tries
+func TestFurtherWordsHaveABound(t *testing.T) {
+	x := wordsIn(t, "АТ склад", "ПАТ склад")
+	v := x.acquire()
+	defer v.release()
+	q := search.Query{Text: strings.Repeat("АТ ", 64), Also: true, Limit: 10}
+	for work, want := range map[int64]search.Step{0: search.Stopped, 20_000: search.Stopped, mostWork: search.ByAlso} {
+		words := &vocabulary{view: v, left: work}
+		r, err := v.searchWith(t.Context(), q, synonyms(t), words)
+		if err != nil || !r.Reading.Has(want) || want == search.Stopped && r.Total != 1 || words.IsSpent() != (want == search.Stopped) {
+			t.Errorf("the work %d: got %d assets by %v, %v; want %s", work, r.Total, r.Reading.Steps, err, want)
 		}
 	}
 }

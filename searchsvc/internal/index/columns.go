@@ -212,7 +212,7 @@ type facetField struct {
 func (c facetColumn) valueOf(term string) (value string, ok bool) {
 	switch whole, isWhole := strings.CutPrefix(term, assetfilter.WholeCode); {
 	case c.level == 0:
-		return term, true
+		return term, c.name != search.ByLocality || !strings.HasPrefix(term, assetfilter.OtherName)
 	case c.level == wholeLevel:
 		return whole, isWhole
 	default:

@@ -177,8 +177,11 @@ func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, e
 	}
 	a.amounts(&t)
 	for i := range a.Items {
-		t.place(a.Items[i].Address.Locality)
-		t.place(a.Items[i].Address.Region)
+		in := a.Items[i].Address
+		names, _ := ukrainian.Renamed(in.Locality, in.Region)
+		for _, name := range append(names, in.Locality, in.Region) {
+			t.place(name)
+		}
 	}
 	for _, term := range nameTerms(a.AssetCustodian.Name) {
 		t.add(custodianField, term)
@@ -272,6 +275,11 @@ func (a *asset) words(t *termSet) {
 
 func (t *termSet) address(a *address) {
 	t.text(wordField, a.StreetAddress, a.Locality, a.Region, a.PostalCode, a.CountryName)
+	names, beside := ukrainian.Renamed(a.Locality, a.Region)
+	t.text(wordField, names...)
+	for _, key := range beside {
+		t.add(wordField, cut(key, maxTerm))
+	}
 }
 
 func (t *termSet) classification(c *classification) {

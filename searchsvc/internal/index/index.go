@@ -94,7 +94,9 @@ func Open(dir string, synonyms *meaning.Synonyms, names codenames.Lists) (x *Ind
 		}
 	}()
 	if err := x.open(); err != nil {
-		x.queue.Close()
+		if x.scorch == nil { // otherwise Close has closed the queue
+			x.queue.Close()
+		}
 		return nil, err
 	}
 	return x, nil

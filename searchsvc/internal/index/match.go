@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"math/bits"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -38,6 +39,8 @@ type plan struct {
 	pairs   [][]string // for each pair of neighbouring words: the terms of the pair in pairField
 	filters []condition
 	weigh   []int64 // weight of each word, for the order by relevance
+	literal *plan   // the words as they were asked, if the reading has search.ByAlso; its assets come first
+	matches []match // of a literal plan
 }
 
 // newPlan returns the plan of a question. If the reading has no words, it uses the words of the question's text.
@@ -46,12 +49,19 @@ func newPlan(q search.Query, r search.Reading) plan {
 	if in, ok := q.Range(); ok {
 		p.within, p.Text = in, in.Rest
 	}
+	if r.Has(search.ByAlso) {
+		literal := newPlan(q, search.Reading{})
+		p.literal = &literal
+	}
 	if len(r.Words) > 0 {
 		p.addReading(r)
 	} else {
 		words := ukrainian.Ask(p.Text)
 		rest := len(words)
 		words = append(words, ukrainian.Ask(p.within.Words)...)
+		for i, key := range ukrainian.Former(words, q.Filters.ValuesOf(search.ByRegion)) {
+			words[i].Keys = slices.Concat(words[i].Keys, []string{key})
+		}
 		for i, a := range words {
 			p.words = append(p.words, asked{phrases: phrasesOf(a), exact: a.Text, isRange: i >= rest})
 			if i > 0 {
@@ -66,7 +76,7 @@ func newPlan(q search.Query, r search.Reading) plan {
 		}
 		c := condition{field: property.Field, of: property.Name}
 		for _, value := range values {
-			c.terms = append(c.terms, property.Term(value))
+			c.terms = append(c.terms, property.Terms(value)...)
 		}
 		p.filters = append(p.filters, c)
 	}
@@ -105,6 +115,16 @@ type match struct {
 	found *roaring.Bitmap
 	apart map[search.FacetName]*roaring.Bitmap // for each property: the assets found without the filter by it
 	words []*roaring.Bitmap                    // for each word of the question: all assets that have the word
+	exact *match                               // of the plan's literal plan; nil: it has none
+}
+
+// join adds the assets of a literal plan to the found ones.
+func (m *match) join(literal *match) {
+	m.exact = literal
+	m.found.Or(literal.found)
+	for name, found := range m.apart {
+		found.Or(literal.apart[name])
+	}
 }
 
 // match finds the assets of a segment that meet all conditions of a plan.

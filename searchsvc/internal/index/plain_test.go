@@ -36,7 +36,7 @@ var comparedQueries = []struct{ name, text string }{
 }
 
 // BenchmarkFacets compares searches with five facets in this package with the same searches in plain bleve, on
-// the same assets (docs/search.md, "Why not plain bleve").
+// the same assets (docs/search.md, "A search").
 func BenchmarkFacets(b *testing.B) {
 	plain, x := plainIndex(b), openIndex(b, b.TempDir())
 	defer x.Close()

@@ -42,8 +42,11 @@ type place struct {
 func (p place) cursor(q *plan) *search.Cursor {
 	sign := direction(q.Sort)
 	c := &search.Cursor{Sort: q.Sort, Key: sign * p.key, At: sign * p.at, Reading: q.reading}
-	if len(q.weigh) <= search.MaxWords {
-		c.Weights = q.weigh
+	if c.Weights = q.weigh; q.literal != nil {
+		c.Weights = slices.Concat(q.weigh, q.literal.weigh)
+	}
+	if len(c.Weights) > search.MaxWeights {
+		c.Weights = nil
 	}
 	return c
 }
@@ -66,12 +69,8 @@ func (q *plan) pageBefore(page []place) *search.Cursor {
 
 // rank returns the places of the page, and how many found assets come before them.
 func (v *view) rank(ctx context.Context, q *plan, matches []match) (page []place, before int64, err error) {
-	switch {
-	case q.Sort != search.ByRelevance:
-	case q.After != nil && len(q.After.Weights) == len(q.words): // the weights of page 1, so that its order continues
-		q.weigh = q.After.Weights
-	default:
-		q.weigh = weights(matches, len(q.words), v.assets)
+	if q.Sort == search.ByRelevance {
+		q.setWeights(matches, v.assets)
 	}
 	sign := direction(q.Sort)
 	start := rank{math.MaxInt64, math.MaxInt64}
@@ -95,6 +94,20 @@ func (v *view) rank(ctx context.Context, q *plan, matches []match) (page []place
 		return nil, 0, err
 	}
 	return r.sorted(), r.skipped, nil
+}
+
+// setWeights sets the weights of the words: those of the first page, so that its order continues, or new ones.
+func (q *plan) setWeights(matches []match, assets int64) {
+	literal := q.literal
+	if literal == nil {
+		literal = &plan{}
+	}
+	n := len(q.words)
+	if q.After != nil && len(q.After.Weights) == n+len(literal.words) {
+		q.weigh, literal.weigh = q.After.Weights[:n], q.After.Weights[n:]
+		return
+	}
+	q.weigh, literal.weigh = weights(matches, n, assets), weights(literal.matches, len(literal.words), assets)
 }
 
 // rankAfter ranks the places that come after a given rank. All ranks are multiplied by the argument `sign`, which
@@ -178,20 +191,26 @@ const (
 	byPair   = 8  // the title has two neighbouring words of the question side by side
 	byText   = 16 // the asset has the word anywhere; used only in searches in which words may be missing
 	byLength = 4  // for each class of longer titles
+
+	byWords = 1 << 40 // the asset has the words as they were asked, while others have words of the same meaning
 )
 
 // scores returns the score of each found asset of a segment, from the words in its title.
 func (m *match) scores(ctx context.Context, q *plan) (scores []int64, free func(), err error) {
 	scores, free = scorePool.zeros(int(m.count))
+	whole := m.found
+	if m.exact != nil { // the assets of the literal plan get its scores
+		whole = roaring.AndNot(m.found, m.exact.found)
+	}
+	scored := whole
 	add := func(set *roaring.Bitmap, weight int64) {
-		set.And(m.found)
+		set.And(scored)
 		err = each(ctx, set, func(numbers []uint32) {
 			for _, n := range numbers {
 				scores[n] += weight
 			}
 		})
 	}
-	whole := m.found
 	for w, word := range q.words {
 		if q.reading.Has(search.ByMissing) {
 			add(m.words[w].Clone(), byText*q.weigh[w])
@@ -221,11 +240,29 @@ func (m *match) scores(ctx context.Context, q *plan) (scores []int64, free func(
 			}, &err)
 		}
 	}
+	if err == nil && m.exact != nil {
+		err = m.scoreExact(ctx, q.literal, scores)
+	}
 	if err != nil {
 		free()
 		return nil, nil, err
 	}
 	return scores, free, nil
+}
+
+// scoreExact sets the scores of the assets of a literal plan. They are those of a search without other words, and more
+// than the scores of the other assets.
+func (m *match) scoreExact(ctx context.Context, literal *plan, scores []int64) error {
+	of, free, err := m.exact.scores(ctx, literal)
+	if err != nil {
+		return err
+	}
+	defer free()
+	return each(ctx, m.exact.found, func(numbers []uint32) {
+		for _, n := range numbers {
+			scores[n] = of[n] + byWords
+		}
+	})
 }
 
 // addTerms calls the function `add` with the assets that have one of the terms in a field. It does nothing if *err

@@ -47,6 +47,10 @@ func (v *view) searchWith(
 			return search.Result{Work: result.Work}, orLate(err)
 		}
 		result.Reading = p.reading
+	} else if q.Also && q.After == nil && !q.Exact {
+		if result.Reading, err = v.also(ctx, q, &p, &matches, &total, synonyms, words); err != nil {
+			return search.Result{}, orLate(err)
+		}
 	}
 	result.Work += total * int64(1+len(q.Facets)) / visitsAByte
 	if total == 0 && p.Text != "" {
@@ -65,10 +69,18 @@ func (v *view) searchWith(
 
 // match finds the assets of a plan in all segments.
 func (v *view) match(ctx context.Context, p *plan) (matches []match, total int64, err error) {
+	if p.literal != nil && p.literal.matches == nil {
+		if p.literal.matches, _, err = v.match(ctx, p.literal); err != nil {
+			return nil, 0, err
+		}
+	}
 	matches = make([]match, len(v.parts))
 	for i := range v.parts {
 		if matches[i], err = v.parts[i].match(ctx, p); err != nil {
 			return nil, 0, err
+		}
+		if p.literal != nil {
+			matches[i].join(&p.literal.matches[i])
 		}
 		total += int64(matches[i].found.GetCardinality())
 	}
@@ -96,6 +108,27 @@ func (v *view) again(
 		p.reading = last
 	}
 	return errors.Join(err, words.err)
+}
+
+// The method `also` is for a plan that finds something: if assets have words of the same meaning, it replaces the plan
+// and its result by those that find these assets, too.
+func (v *view) also(
+	ctx context.Context, q search.Query, p *plan, matches *[]match, total *int64, synonyms *meaning.Synonyms,
+	words *vocabulary,
+) (search.Reading, error) {
+	r := meaning.Also(p.Text, synonyms, words)
+	if wide := newPlan(q, r); r.Has(search.ByAlso) && words.spend(v.cost(&wide)) {
+		wide.literal.matches = *matches
+		found, count, err := v.match(ctx, &wide)
+		if err == nil && count > *total {
+			*p, *matches, *total = wide, found, count
+		}
+		return p.reading, errors.Join(err, words.err)
+	}
+	if words.IsSpent() {
+		return search.Reading{Steps: []search.Step{search.Stopped}, Words: r.Words}, words.err
+	}
+	return p.reading, words.err
 }
 
 // mostOthers is the largest number of words that v.others leaves out, one at a time.

@@ -49,6 +49,7 @@ type step struct {
 // the step before it.
 var steps = []step{
 	{search.BySmall, (*question).leaveOutSmall},
+	{search.BySynonym, (*question).replaceUnknown},
 	{search.ByLayout, (*question).swapLayout},
 	{search.ByCode, (*question).readCodes},
 	{search.BySpelling, (*question).respell},
@@ -81,7 +82,9 @@ func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.
 			q.words = before
 			continue
 		}
-		q.steps = append(q.steps, s.name)
+		if !slices.Contains(q.steps, s.name) {
+			q.steps = append(q.steps, s.name)
+		}
 		if !q.isKnown() {
 			continue
 		}
@@ -93,6 +96,20 @@ func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.
 		}
 	}
 	return q.reading(), false, nil
+}
+
+// Also returns a reading of a question that finds something: an asset needs a word, or one of the same meaning. The
+// reading has no steps if there are no such words. If the work is done before, it has the step search.Stopped.
+func Also(text string, synonyms *Synonyms, v Vocabulary) search.Reading {
+	q := newQuestion(text, synonyms, v)
+	asked := slices.Clone(q.words)
+	if !q.isExact && q.addSynonyms() {
+		q.steps = []search.Step{search.ByAlso}
+	}
+	if v.IsSpent() {
+		return q.stopped(asked)
+	}
+	return q.reading()
 }
 
 // stopped returns the reading of a question whose tries cost too much: its words as they were asked.
@@ -129,15 +146,21 @@ func newQuestion(text string, synonyms *Synonyms, v Vocabulary) *question {
 	q.isExact = isQuoted(text)
 	left := 0 // tokens that remain of the current phrase in quotes
 	tokens := ukrainian.Tokens(text)
+	var asked []ukrainian.Asked
 	for i, token := range tokens {
 		if left--; strings.HasPrefix(token, `"`) {
 			left = max(left, phraseLength(tokens[i:]))
 		}
 		for _, a := range ukrainian.Ask(token) {
-			q.words = append(q.words, q.newWord(token, a, left > 0))
+			q.words, asked = append(q.words, q.newWord(token, a, left > 0)), append(asked, a)
 		}
 	}
 	q.fixNames()
+	for i, key := range ukrainian.Former(asked, nil) {
+		if w := &q.words[i]; v.Has([]string{key}) {
+			w.By, w.Said, w.isKnown, w.isFixed = []string{search.Key + key}, w.Text, true, true
+		}
+	}
 	return q
 }
 

@@ -144,14 +144,30 @@ func (w *word) current() string {
 	return w.Text
 }
 
-// addSynonyms adds phrases of the same meaning to words, up to the limits of a reading.
-func (q *question) addSynonyms() (changed bool) {
+// replaceUnknown replaces phrases with a word that no asset has by phrases of the same meaning. So later steps do not
+// spell such a word otherwise.
+func (q *question) replaceUnknown() bool { return q.synonymise(true) }
+
+// addSynonyms adds phrases of the same meaning to all words.
+func (q *question) addSynonyms() bool { return q.synonymise(false) }
+
+// synonymise adds phrases of the same meaning to words, up to the limits of a reading. If `unknown` is true, it leaves
+// phrases alone whose words assets have.
+func (q *question) synonymise(unknown bool) (changed bool) {
 	phrases, letters := search.MaxOthers, search.MaxLetters // how many phrases and letters may still be added
+	for _, w := range q.words {
+		if len(w.By) > 1 {
+			phrases, letters = phrases-len(w.By), letters-utf8.RuneCountInString(strings.Join(w.By, ""))
+		}
+	}
 	for i := 0; i < len(q.words); i++ {
-		if q.words[i].Out || q.words[i].isFixed {
+		if q.words[i].Out || q.words[i].isFixed || len(q.words[i].By) > 1 {
 			continue
 		}
 		others, length := q.synonyms.of(q.words[i:])
+		if length == 1 && q.words[i].isSmall {
+			continue
+		}
 		var known []string
 		for _, other := range others {
 			if len(known) < mostSynonyms && !areSmall(other) && q.has(other) {
@@ -166,6 +182,9 @@ func (q *question) addSynonyms() (changed bool) {
 		for n := range length {
 			own = append(own, q.words[i+n].current())
 			isKnown = isKnown && q.words[i+n].isKnown
+		}
+		if isKnown && unknown {
+			continue
 		}
 		if isKnown {
 			known = append(known, strings.Join(own, " "))
@@ -241,8 +260,10 @@ func (q *question) correct() bool {
 }
 
 // said returns the word to show in place of a word whose key was replaced. If no text that people see has a word with
-// the new key, it is the old word.
-func (q *question) said(word, key string) string { return cmp.Or(q.v.Said(key, word), word) }
+// the new key, it is the former name of a place, or the old word.
+func (q *question) said(word, key string) string {
+	return cmp.Or(q.v.Said(key, word), ukrainian.FormerName(key), word)
+}
 
 // leastTelling is the minimum number of characters of a code that may remain as the only word of a question.
 const leastTelling = 5

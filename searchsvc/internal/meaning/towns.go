@@ -28,6 +28,7 @@ var towns = func() map[string]int {
 	for _, region := range ukrainian.Regions() {
 		names = append(names, region.Key)
 	}
+	names = append(names, ukrainian.FormerNames()...)
 	for _, name := range names {
 		switch words := ukrainian.Words(name); len(words) {
 		case 1:
@@ -45,10 +46,12 @@ var towns = func() map[string]int {
 	return set
 }()
 
-// isTown reports whether a word is the name of a place. At most one letter of the name may be missing.
+// isTown reports whether a word is the name of a place. At most one letter of the name may be missing. The word may be
+// two letters longer; still longer words are others: "пологовий" is not the town Пологи.
 func isTown(a ukrainian.Asked) bool {
 	for _, key := range nominal(a.Keys) {
-		if least := towns[key]; least > 0 && utf8.RuneCountInString(a.Text) >= least-1 {
+		letters := utf8.RuneCountInString(a.Text)
+		if least := towns[key]; least > 0 && letters >= least-1 && letters <= least+2 {
 			return true
 		}
 	}

@@ -46,7 +46,11 @@ const backMark = "<" // begins a cursor that leads to the previous page
 var errCursor = errors.New("the cursor is none that the registry has written")
 
 // maxCursor is the largest length of a cursor that the registry writes, without the text of the field Reading.
-const maxCursor = 64 + (MaxWords*3+1)*4/3
+const maxCursor = 64 + (MaxWeights*3+1)*4/3
+
+// MaxWeights is the largest number of weights: those of the words, and those of the words as they were asked, if other
+// words are found, too.
+const MaxWeights = 2 * MaxWords
 
 // maxWeight is the largest weight of a word. A count of assets has at most 64 bits, and a weight is one more than the
 // number of bits of such a count.
@@ -56,7 +60,7 @@ const maxWeight = 65
 func parseWeights(text string) (weights []int64, ok bool) {
 	for one := range strings.SplitSeq(strings.TrimSuffix(text, "."), ".") {
 		w, err := strconv.ParseInt(one, 36, 64)
-		if err != nil || w < 1 || w > maxWeight || len(weights) == MaxWords {
+		if err != nil || w < 1 || w > maxWeight || len(weights) == MaxWeights {
 			return nil, false
 		}
 		weights = append(weights, w)

@@ -53,6 +53,7 @@ func Parse(values url.Values, zone *time.Location, faults ...fault.Detail) (Quer
 	q.FacetLimit = p.count(facetLimitParam, DefaultFacetLimit, MaxFacetLimit)
 	q.Facets = p.facets()
 	q.Sort = p.sort(q.Text)
+	q.Also = q.Sort == ByRelevance && !q.Exact
 	q.After = p.after(q.Sort)
 	if len(p.faults) > 0 {
 		return Query{}, &fault.Error{Kind: fault.Invalid, Details: p.faults}
@@ -256,7 +257,7 @@ func (q Query) Values() url.Values {
 	set(quantityFromParam, numberText(f.Quantity.From))
 	set(quantityToParam, numberText(f.Quantity.To))
 	set(quantityUnitParam, string(f.Quantity.Unit))
-	if q.Sort != NewestFirst && q.Sort != ByRelevance || q.Sort == NewestFirst && q.Text != "" {
+	if q.Sort != NewestFirst && q.Sort != ByRelevance || q.Sort == NewestFirst && q.Text != "" && !q.Also {
 		set(sortParam, string(q.Sort))
 	}
 	if q.Limit != DefaultLimit {

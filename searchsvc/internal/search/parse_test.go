@@ -31,7 +31,7 @@ func TestAQuestionIsReadFromItsParameters(t *testing.T) {
 	}{
 		{"", Query{Sort: NewestFirst}},
 		{"q=+++&status=", Query{Sort: NewestFirst}},
-		{"q=нежитлове+приміщення", Query{Text: "нежитлове приміщення", Sort: ByRelevance}},
+		{"q=нежитлове+приміщення", Query{Text: "нежитлове приміщення", Sort: ByRelevance, Also: true}},
 		{"q=x&sort=-modified", Query{Text: "x", Sort: NewestFirst}},
 		{"sort=relevance", Query{Sort: NewestFirst}},
 		{"status=active&status=pending&status=active", Query{

@@ -14,6 +14,7 @@ type Step string
 
 // All steps, in the order in which a search takes them.
 const (
+	ByAlso     Step = "also"     // the words are found as they are; assets with words of the same meaning come after them
 	BySmall    Step = "small"    // words that hardly matter, such as prepositions, are left out
 	ByLayout   Step = "layout"   // words are read as if typed in the other layout of the keyboard
 	ByCode     Step = "code"     // numbers are read as beginnings of ids and codes; models are split into parts
@@ -28,7 +29,7 @@ const (
 
 // Steps lists all steps in their order.
 var Steps = []Step{
-	BySmall, ByLayout, ByCode, BySpelling, BySynonym, ByPrefix, ByNearest, ByKnown, ByMissing, Stopped,
+	ByAlso, BySmall, ByLayout, ByCode, BySpelling, BySynonym, ByPrefix, ByNearest, ByKnown, ByMissing, Stopped,
 }
 
 // Reading says how the search read the words of a question. The zero value has no words; it means that the search
@@ -79,7 +80,9 @@ func (r Reading) Has(s Step) bool { return slices.Contains(r.Steps, s) }
 // Used returns the words that the search used, in the form that people write.
 func (r Reading) Used() (all []string) {
 	for _, w := range r.Words {
-		if !w.Out {
+		if r.Has(ByAlso) {
+			all = append(all, w.Text)
+		} else if !w.Out {
 			all = append(all, w.said())
 		}
 	}

@@ -21,14 +21,14 @@ func TestACursorCarriesTheWords(t *testing.T) {
 }
 
 func TestACursorCarriesTheWeights(t *testing.T) {
-	for _, weights := range [][]int64{nil, {1}, {1, 65, 9}, slices.Repeat([]int64{65}, MaxWords)} {
+	for _, weights := range [][]int64{nil, {1}, {1, 65, 9}, slices.Repeat([]int64{65}, MaxWeights)} {
 		c := Cursor{Sort: ByRelevance, Key: 1 << 40, At: 1764000000000000, Weights: weights}
 		got, err := ParseCursor(c.String())
 		if diff := cmp.Diff(c, got); err != nil || diff != "" {
 			t.Errorf("got %v; the cursor differs (-want +got):\n%s", err, diff)
 		}
 	}
-	for _, weights := range [][]int64{{0}, {-1}, {66}, slices.Repeat([]int64{1}, MaxWords+1)} {
+	for _, weights := range [][]int64{{0}, {-1}, {66}, slices.Repeat([]int64{1}, MaxWeights+1)} {
 		expect.FailsOf(t, "the weights %v", weights)(ParseCursor(Cursor{Sort: ByRelevance, Weights: weights}.String()))
 	}
 }

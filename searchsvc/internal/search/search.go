@@ -41,8 +41,10 @@ type State struct {
 
 // Query is a question. The zero value asks for all assets, the newest first. Parse sets Limit.
 type Query struct {
-	Text    string // an asset must have all of these words; empty: no condition
-	Exact   bool   // if nothing is found, the search is not repeated with other words
+	Text  string // an asset must have all of these words; empty: no condition
+	Exact bool   // if nothing is found, the search is not repeated with other words
+	// If Also is set, assets that have words of the same meaning are found, too. In the order of relevance they come last.
+	Also    bool
 	Filters Filters
 	Sort    Sort           // empty: ByRelevance if there is a Text, otherwise NewestFirst
 	Limit   int            // hits on a page; 0: none, for an answer that has only facets

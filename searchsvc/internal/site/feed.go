@@ -67,9 +67,11 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 		q.Sort = sort
 	}
 	first := q
-	if sort == q.Sort { // a cursor of another order means nothing here
-		q.After = after
+	if sort == q.Sort && after != nil { // a cursor of another order means nothing here
+		q.After, first.Also = after, after.Reading.Has(search.ByAlso)
 	}
+	named := first
+	named.Also = false // the name of the feed has its order
 	if err := s.takeTurn(&r); err != nil {
 		return err
 	}
@@ -87,7 +89,7 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	}
 	root := r.base + "/" + string(r.lang)
 	f := atom{
-		Lang: string(r.lang), ID: root + "/feed.atom" + queryOf(first), Author: texts["site.name"].in(r.lang),
+		Lang: string(r.lang), ID: root + "/feed.atom" + queryOf(named), Author: texts["site.name"].in(r.lang),
 		Title: s.feedTitle(r.lang, q, found.Facets),
 		Links: []atomLink{
 			{"self", "application/atom+xml", root + "/feed.atom" + queryOf(q)},
@@ -97,7 +99,7 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	}
 	if found.Next != nil {
 		next := first
-		next.After = found.Next
+		next.After, next.Also = found.Next, false // its address has the order, and its cursor the words
 		f.Links = append(f.Links, atomLink{"next", "application/atom+xml", root + "/feed.atom" + queryOf(next)})
 	}
 	if found.Reading.Has(search.Stopped) {

@@ -114,7 +114,7 @@ func TestAPageHasAsManyAssetsAsChosen(t *testing.T) {
 		}
 		limit := fmt.Sprintf("limit=%d", c.rows)
 		mustHave(t, body, fmt.Sprintf(`<option value="%d" selected>`, c.rows), `/?`+limit+`&q=x&search_after=`,
-			`?back=`+url.QueryEscape(limit+"&q=x"), `/api/2.5/search?`+limit+`&q=x`, `/statistics?q=x&sort=-modified"`, `/feed.atom?q=x&`)
+			`?back=`+url.QueryEscape(limit+"&q=x"), `/api/2.5/search?`+limit+`&q=x`, `/statistics?q=x"`, `/feed.atom?q=x"`)
 	}
 	back := url.QueryEscape("limit=50&q=x")
 	_, asset := get(t, newSite(t, newRegistry(whole), newFound()), "/uk/assets/"+id+"?back="+back)

@@ -82,6 +82,7 @@ type reading struct {
 	Range         string // the range that the words of the question have
 	IsPartial     bool   // assets may lack one of the words
 	IsStopped     bool   // the search for other words cost too much
+	Also          string // words of the same meaning that are found, too
 	Insist        string // path of the search for exactly the words of the question
 }
 
@@ -427,6 +428,11 @@ func newReading(l Lang, root string, q search.Query, found search.Result) (said 
 	switch r := found.Reading; {
 	case r.Has(search.Stopped):
 		said.IsStopped = true
+	case r.Has(search.ByAlso):
+		for _, w := range r.Replaced() {
+			said.Also = joined(" ", said.Also, quoted([]string{w.Said}))
+		}
+		said.Insist = root + queryOf(q)
 	case r.IsAnother():
 		said.Used, said.LeftOut, said.IsPartial = quoted(r.Used()), quoted(r.LeftOut()), r.Has(search.ByMissing)
 		said.Insist = root + queryOf(q)

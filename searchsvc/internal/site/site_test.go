@@ -429,12 +429,16 @@ func TestTheFeedHasPages(t *testing.T) {
 		}
 		return p, links
 	}
-	for _, query := range []string{"", "?status=active", "?q=будинок", "?q=будинок&sort=published"} {
+	for _, query := range []string{"", "?status=active", "?q=будинок&sort=published", "?q=будинок"} {
+		if query == "?q=будинок" { // assets with words of the same meaning are in the feed, too
+			f.result.Next.Reading = search.Reading{Steps: []search.Step{search.ByAlso}, Words: []search.Word{{Text: "будинок", By: []string{"хата", "будинок"}}}}
+		}
 		first, links := read("/uk/feed.atom" + query)
 		next, _ := strings.CutPrefix(links["next"], "https://registry.example")
 		second, after := read(next)
 		asked := f.queries()
-		if last := asked[len(asked)-1]; last.After == nil || last.After.At != f.result.Next.At || last.Sort != search.NewestFirst {
+		if last := asked[len(asked)-1]; last.After == nil || last.After.At != f.result.Next.At || last.Sort != search.NewestFirst ||
+			asked[len(asked)-2].Also != (query == "?q=будинок") {
 			t.Errorf("%s: got the question %+v for %s, want the page after the first", query, last, next)
 		}
 		if second.ID != first.ID || after["first"] != links["self"] || after["self"] != links["next"] {
