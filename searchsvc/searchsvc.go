@@ -146,7 +146,9 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 	s.unregister, err = observed.Read(func(_ context.Context, o metric.Observer) {
 		state := s.State()
 		o.ObserveFloat64(behind, state.Behind.Seconds())
-		o.ObserveInt64(assets, state.Assets)
+		if state.Ready {
+			o.ObserveInt64(assets, state.Assets)
+		}
 		o.ObserveInt64(refused, s.refused.Load())
 		o.ObserveInt64(rebuilt, s.keeper.rebuilt.Load())
 	})

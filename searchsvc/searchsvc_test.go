@@ -19,6 +19,7 @@ import (
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/metrictest"
 	"asset-registry/shared/replica"
 	"asset-registry/shared/testing/expect"
 )
@@ -73,6 +74,17 @@ func TestAnswersWithoutAnIndex(t *testing.T) {
 		if c.status == 503 && strings.HasPrefix(c.path, Path) && w.Header().Get("Retry-After") == "" {
 			t.Errorf("%s: got no Retry-After, want one", c.path)
 		}
+	}
+}
+
+// TestTheNumberOfAssetsIsAbsentWithoutAnIndex reads the metrics while an index answers, and without one.
+func TestTheNumberOfAssetsIsAbsentWithoutAnIndex(t *testing.T) {
+	s, meter := startWith(t, 2), metrictest.New()
+	expect.OK(t, s.unregister(), s.silence(), s.measure(meter))
+	expect.Equal(t, meter.Read(t)["registry.search.assets"], 2, "assets in the index")
+	s.keeper.serve(nil)
+	if got, told := meter.Read(t)["registry.search.assets"]; told {
+		t.Errorf("without an index: got %v assets, want no number", got)
 	}
 }
 

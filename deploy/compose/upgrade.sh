@@ -72,3 +72,10 @@ for service in authsvc filesvc assetsvc searchsvc gateway; do
 	sleep 3 # until all callers have found the new containers
 	end "${old[@]}"
 done
+
+# These read their files again without a pause. Stores read theirs at their next start.
+for reload in balancer:USR2 admin:USR2 otelcol:HUP prometheus:HUP; do
+	if has "${reload%:*}" && [ -n "$(running "${reload%:*}")" ]; then
+		$COMPOSE kill --signal "${reload#*:}" "${reload%:*}"
+	fi
+done

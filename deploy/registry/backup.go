@@ -61,10 +61,15 @@ func takeWhole(ctx context.Context, dir, file string, o BackupOptions) error {
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("%s is there already: name another file", file)
 	}
-	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+durable.Unfinished) // with mode 0600
+	temporary, err := durable.Temporary(file)
 	if err != nil {
 		return fmt.Errorf("create the backup: %w", err)
 	}
+	w, err := os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("create the backup: %w", err)
+	}
+	_ = durable.Hold(w) // a disk without locks lets no run remove it either
 	if err := errors.Join(takeBackup(ctx, dir, w, o), w.Sync(), w.Close()); err != nil {
 		return errors.Join(err, os.Remove(w.Name()))
 	}

@@ -267,7 +267,7 @@ func writeBackup(dir string, last LastBackup) error {
 
 // measureBackup adds a metric to meter: the time when the last backup ended.
 func measureBackup(meter metric.Meter, dir string) error {
-	_, err := meter.Float64ObservableGauge("registry.backup.finished", metric.WithUnit("s"),
+	_, err := meter.Float64ObservableGauge("registry.backup.finished.timestamp", metric.WithUnit("s"),
 		metric.WithDescription("End of the last complete backup, since the Unix epoch; 0: there is none."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			last, err := readBackup(dir)

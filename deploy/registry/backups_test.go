@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"asset-registry/shared/durable"
 	"asset-registry/shared/testing/expect"
 )
 
@@ -111,6 +112,23 @@ func TestAFailedBackupIsNoted(t *testing.T) {
 	if err := BackupInto(t.Context(), dir, into, Keep{}, BackupOptions{}, t.Output()); err == nil ||
 		!strings.Contains(err.Error(), "--keep-days") {
 		t.Errorf("without a day: got %v, want an error that names --keep-days", err)
+	}
+}
+
+// TestARunRemovesWhatAKilledOneLeft begins a backup and a restore where killed ones have left their parts. Both fail,
+// and nothing is left.
+func TestARunRemovesWhatAKilledOneLeft(t *testing.T) {
+	dir := t.TempDir()
+	text, tar, data := filepath.Join(dir, "text"), filepath.Join(dir, "b.tar"), filepath.Join(dir, "data")
+	expect.OK(t, os.WriteFile(text, []byte("no backup"), 0o600),
+		os.WriteFile(expect.Get(durable.Temporary(tar))(t), []byte("secret"), 0o600))
+	left := expect.Get(durable.Temporary(data))(t)
+	expect.OK(t, os.Mkdir(left, 0o700), os.WriteFile(filepath.Join(left, secretFile), []byte("secret"), 0o600))
+	expect.Fails(t, Backup(t.Context(), filepath.Join(dir, "none"), tar, BackupOptions{}), "backup of no directory")
+	expect.Fails(t, Restore(t.Context(), text, data, "", ""), "restore of a text")
+	entries := expect.Get(os.ReadDir(dir))(t)
+	if len(entries) != 1 {
+		t.Errorf("got %v, want %s alone", entries, text)
 	}
 }
 

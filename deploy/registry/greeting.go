@@ -9,8 +9,11 @@ import (
 // directory, its pages, its documentation and, if sandbox keys are on, two example requests.
 func Greeting(c Config, addr string) string {
 	var b strings.Builder
-	own := c.scheme() + "://" + addr
-	fmt.Fprintf(&b, "The asset registry answers at %s, with its data in %s.\n", own, c.Data)
+	own, listens := c.scheme()+"://"+addr, ""
+	if c.BaseURL != "" {
+		own, listens = strings.TrimSuffix(c.BaseURL, "/"), " and listens at "+addr
+	}
+	fmt.Fprintf(&b, "The asset registry answers at %s%s, with its data in %s.\n", own, listens, c.Data)
 	if c.Search {
 		fmt.Fprintf(&b, "Pages for people are at the same address, in a browser.\n")
 	}

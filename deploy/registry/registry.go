@@ -117,7 +117,7 @@ type Config struct {
 // the public address once it serves. It checks the configuration, the ports and the data directory before it
 // writes anything.
 func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
-	logger, flush := httpserver.NewLog(log, c.LogLevel)
+	logger, flush := httpserver.NewLog(log, c.LogLevel, "registry")
 	defer func() { err = errors.Join(err, flush()) }()
 	memory.RespectLimit(logger, c.Memory)
 	if err := errors.Join(c.validate(logger), private.Check(logger, c.places()...)); err != nil {
@@ -389,7 +389,7 @@ func (c Config) files(p process, place string, assets http.RoundTripper) filesvc
 		Limits:  c.Files,
 		Draw:    c.Draw,
 		Timeout: c.Timeout,
-		Log:     p.log.With("service", "filesvc"), Telemetry: p.telemetry,
+		Log:     p.log.With(httpserver.ServiceName, "filesvc"), Telemetry: p.telemetry,
 	}
 }
 
@@ -405,7 +405,7 @@ func (c Config) search(p process, edge http.Handler) searchsvc.Config {
 		Dir:      filepath.Join(c.Data, searchDirectory),
 		Synonyms: c.Synonyms, CodeLists: c.CodeLists, Links: c.Links,
 		Memory: c.Memory, Places: p.places,
-		Log: p.log.With("service", "searchsvc"), Telemetry: p.telemetry,
+		Log: p.log.With(httpserver.ServiceName, "searchsvc"), Telemetry: p.telemetry,
 	}
 }
 
@@ -472,7 +472,7 @@ func (c Config) auth(p process) authsvc.Config {
 		Sandbox:   c.Sandbox,
 		KeysFile:  c.KeysFile,
 		Timeout:   c.Timeout,
-		Log:       p.log.With("service", "authsvc"),
+		Log:       p.log.With(httpserver.ServiceName, "authsvc"),
 		Telemetry: p.telemetry,
 
 		TransferLifetime: c.TransferLifetime,
@@ -498,7 +498,7 @@ func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
 		Memory:     c.Memory,
 		Timeout:    c.Timeout,
 		Places:     p.places,
-		Log:        p.log.With("service", "assetsvc"),
+		Log:        p.log.With(httpserver.ServiceName, "assetsvc"),
 		Telemetry:  p.telemetry,
 		Webhooks:   c.Webhooks,
 		Snapshot:   c.Snapshot,
@@ -520,7 +520,7 @@ func (c Config) gateway(p process, auth http.RoundTripper, assets http.Handler) 
 		Timeout:   c.Timeout,
 		Limits:    c.Limits.OrDefault(c.Sandbox),
 		Places:    p.places,
-		Log:       p.log.With("service", "gateway"),
+		Log:       p.log.With(httpserver.ServiceName, "gateway"),
 		Telemetry: p.telemetry,
 
 		TrustedProxies: c.TrustedProxies,

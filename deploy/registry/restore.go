@@ -38,8 +38,11 @@ func Restore(ctx context.Context, file, dir, former, bucket string) (err error) 
 	if err := makeDirectory(filepath.Dir(dir)); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
-	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+durable.Unfinished) // with mode 0700
+	temporary, err := durable.Temporary(dir)
 	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(temporary, 0o700); err != nil {
 		return err
 	}
 	defer func() {
@@ -47,6 +50,12 @@ func Restore(ctx context.Context, file, dir, former, bucket string) (err error) 
 			err = errors.Join(err, os.RemoveAll(temporary))
 		}
 	}()
+	held, err := os.Open(temporary)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	_ = durable.Hold(held) // a disk without locks lets no run remove it either
 	if err := extract(r, temporary); err != nil {
 		return fmt.Errorf("read %s: %w", file, err)
 	}

@@ -112,7 +112,7 @@ func (o observer) look(ctx context.Context) (Status, error) {
 		}
 		name = ""
 	}
-	s.tell("assets", "%s", counts(f.by("registry_assets_stored", "state"), number))
+	s.tell("assets", "%s", counted(f.by("registry_assets_stored", "state")))
 	s.judge(f)
 	s.tellData(data, f)
 	s.tellBackup(backup, now)
@@ -129,11 +129,13 @@ func (o observer) look(ctx context.Context) (Status, error) {
 		counts(f.by("registry_limits_refused_total", "policy"), number))
 	s.tell("streams", "%.0f open, %.0f ended as too slow, %.0f refused", f.sum("registry_gateway_streams"),
 		f.sum("registry_gateway_streams_slow_total"), f.sum("registry_gateway_streams_refused_total"))
-	s.tell("webhooks", "%s", counts(f.by("registry_webhooks_endpoints", "state"), number))
+	s.tell("webhooks", "%s", counted(f.by("registry_webhooks_endpoints", "state")))
 	var behind []string
 	for _, what := range []string{"files", "search", "webhooks"} {
 		for _, is := range f.by("registry_"+what+"_behind_seconds", "") {
-			behind = append(behind, what+" "+seconds(is))
+			if is >= lagging {
+				behind = append(behind, what+" "+seconds(is))
+			}
 		}
 	}
 	s.tell("behind", "%s", cmp.Or(strings.Join(behind, ", "), "none"))
@@ -206,6 +208,9 @@ var rules = []rule{
 	{"WebhooksBehind", "registry_webhooks_behind_seconds", 30, "webhooks are %.0f s behind"},
 }
 
+// lagging is the number of seconds from which a service is shown as behind. An idle one looks once a second.
+const lagging = 5
+
 // The limits of the other alerts that a status reports.
 const (
 	backupWithin      = 36 * time.Hour
@@ -238,7 +243,7 @@ func (s *Status) tellData(data string, f figures) {
 	s.tell("data", "%s: %s; disk: %s of %s free", data, counts(f.by("registry_store_size_bytes", "store"), size),
 		size(free), size(all))
 	if least < leastFree {
-		s.found("StoreDiskNearFull", "%.0f %% of the disk are free", 100*least)
+		s.found("StoreDiskNearFull", "less than %.0f %% of the disk is free: %s of %s", 100*leastFree, size(free), size(all))
 	}
 }
 
@@ -261,9 +266,11 @@ func (s *Status) tellBackup(b LastBackup, now time.Time) {
 	s.tell("backup", "%s", says)
 }
 
+const expiresMetric = "registry_tls_expires_timestamp_seconds"
+
 func (s *Status) tellCertificate(f figures, acme func() certificate.State, now time.Time) {
-	says, expires := []string{"none"}, time.Unix(int64(f.sum("registry_tls_expires_seconds")), 0).UTC()
-	isSecured := len(f.by("registry_tls_expires_seconds", "")) > 0
+	says, expires := []string{"none"}, time.Unix(int64(f.sum(expiresMetric)), 0).UTC()
+	isSecured := len(f.by(expiresMetric, "")) > 0
 	switch {
 	case isSecured && expires.Unix() == 0:
 		s.found("CertificateExpires", "there is no certificate")
@@ -331,6 +338,14 @@ func counts(of map[string]float64, text func(float64) string) string {
 		}
 	}
 	return cmp.Or(strings.Join(says, ", "), "none")
+}
+
+// counted returns counts of numbers, or that there is no figure yet.
+func counted(of map[string]float64) string {
+	if len(of) == 0 {
+		return "not known yet"
+	}
+	return counts(of, number)
 }
 
 func number(n float64) string { return fmt.Sprintf("%.0f", n) }

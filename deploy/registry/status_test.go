@@ -73,8 +73,8 @@ func TestStatusNamesEachProblem(t *testing.T) {
 			figure("registry_store_disk_size_bytes", 100, "store", "assets"),
 			figure("registry_store_disk_free_bytes", 19, "store", "files"),
 			figure("registry_store_disk_size_bytes", 100, "store", "files"))},
-		{"no certificate", "CertificateExpires", tells(figure("registry_tls_expires_seconds", 0))},
-		{"a certificate that expires", "CertificateExpires", tells(figure("registry_tls_expires_seconds", soon))},
+		{"no certificate", "CertificateExpires", tells(figure("registry_tls_expires_timestamp_seconds", 0))},
+		{"a certificate that expires", "CertificateExpires", tells(figure("registry_tls_expires_timestamp_seconds", soon))},
 		{"no backup", "BackupTooOld", func(o *observer) { o.config.Data = t.TempDir() }},
 		{"a failed backup", "the last backup failed: no room", func(o *observer) {
 			expect.Try(t, noteFailure(o.config.Data, errors.New("no room")))
@@ -119,16 +119,38 @@ func TestStatusNamesEachProblem(t *testing.T) {
 	}
 }
 
+// TestAlmostEnoughOfADiskIsNotEnough judges a disk whose free share would round up to the limit.
+func TestAlmostEnoughOfADiskIsNotEnough(t *testing.T) {
+	var s Status
+	s.tellData("", figures{figure("registry_store_disk_free_bytes", 199<<20, "store", "assets"),
+		figure("registry_store_disk_size_bytes", 1000<<20, "store", "assets")})
+	want := []Problem{{"StoreDiskNearFull", "less than 20 % of the disk is free: 199.0 MiB of 1000.0 MiB"}}
+	expect.NoDiff(t, cmp.Diff(want, s.Problems), "problems")
+}
+
+// TestTheGreetingHasThePublicAddress makes greetings with a public address and without one.
+func TestTheGreetingHasThePublicAddress(t *testing.T) {
+	for base, want := range map[string]string{
+		"":                          "answers at http://127.0.0.1:9, with",
+		"https://registry.example/": "answers at https://registry.example and listens at 127.0.0.1:9, with",
+	} {
+		got := Greeting(Config{BaseURL: base, Sandbox: true, Data: "d"}, "127.0.0.1:9")
+		if !strings.Contains(got, want) || base != "" && strings.Contains(got, "http://127.0.0.1:9") {
+			t.Errorf("%q: got %s, want %q and no other address", base, got, want)
+		}
+	}
+}
+
 // TestProblemsHaveTheLimitsOfTheAlerts compares the limits of the status with the limits in the alert rules of
 // Prometheus. They must be equal.
 func TestProblemsHaveTheLimitsOfTheAlerts(t *testing.T) {
 	text := expect.Get(os.ReadFile("../observability/rules/alerts.yaml"))(t)
 	want := map[string][]string{
-		"BackupTooOld":       {"registry_backup_finished_seconds", "> " + strconv.Itoa(int(backupWithin.Hours())) + " * 3600"},
-		"CertificateExpires": {"registry_tls_expires_seconds", "< " + strconv.Itoa(int(certificateWithin.Hours()/24)) + " * 86400"},
+		"BackupTooOld":       {"registry_backup_finished_timestamp_seconds", "> " + strconv.Itoa(int(backupWithin.Hours())) + " * 3600"},
+		"CertificateExpires": {"registry_tls_expires_timestamp_seconds", "< " + strconv.Itoa(int(certificateWithin.Hours()/24)) + " * 86400"},
 		"StoreDiskNearFull":  {"registry_store_disk_free_bytes / registry_store_disk_size_bytes", "< " + strconv.FormatFloat(leastFree, 'f', -1, 64)},
 		"AuditLogBroken":     {"registry_audit_problems"},
-		"AuditLogUnchecked":  {"registry_audit_checked_seconds"},
+		"AuditLogUnchecked":  {"registry_audit_checked_timestamp_seconds"},
 	}
 	for _, r := range rules {
 		want[r.alert] = []string{r.metric, "> " + strconv.FormatFloat(r.above, 'f', -1, 64) + "\n"}
@@ -169,8 +191,8 @@ func TestStatusOnAScreen(t *testing.T) {
 			figure("registry_limits_decisions_total", 2, "class", "read", "outcome", "admitted"),
 			figure("registry_limits_decisions_total", 3, "class", "list", "outcome", "admitted"),
 			figure("registry_limits_refused_total", 4, "policy", "key-read"), figure("registry_gateway_streams", 6),
-			figure("registry_webhooks_endpoints", 1, "state", "failing"), figure("registry_search_behind_seconds", 2.4),
-			figure("registry_files_behind_seconds", 0), figure("registry_tls_expires_seconds", float64(now.AddDate(0, 0, 80).Unix())),
+			figure("registry_webhooks_endpoints", 1, "state", "failing"), figure("registry_search_behind_seconds", 48),
+			figure("registry_files_behind_seconds", 4.9), figure("registry_tls_expires_timestamp_seconds", float64(now.AddDate(0, 0, 80).Unix())),
 			figure("go_memory_used_bytes", 1024, "go_memory_type", "stack"), figure("go_memory_used_bytes", 1024, "go_memory_type", "other"),
 			figure("process_resident_memory_bytes", 4<<20),
 		}, nil
@@ -193,7 +215,7 @@ audit log    3 entries, the chain is whole
 limits       5 admitted, refused: key-read 4
 streams      6 open, 0 ended as too slow, 0 refused
 webhooks     failing 1
-behind       files 0 s, search 2 s
+behind       search 48 s
 memory       4.0 MiB resident, of which Go uses 2.0 KiB
 PROBLEM      authsvc is not ready: url/store: no room
 PROBLEM      the last backup failed: x

@@ -9,16 +9,13 @@ package boltfile
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -116,9 +113,6 @@ const createTries = 8
 // create writes the whole file under a temporary name and then links it to path. So a crash never leaves a file that
 // a later Open refuses. If another process creates the file at the same time, the file that is linked first stays.
 func create(path string, o Options) error {
-	if err := removeUnfinished(path); err != nil {
-		return err
-	}
 	var err error
 	for range createTries {
 		if err = createOnce(path, o); !errors.Is(err, fs.ErrNotExist) {
@@ -134,8 +128,11 @@ func create(path string, o Options) error {
 }
 
 func createOnce(path string, o Options) error {
-	temporary := path + durable.Unfinished + rand.Text() // not the process id: two containers may use the same one
-	db, err := bbolt.Open(temporary, fileMode, &bbolt.Options{Timeout: lockTimeout})
+	temporary, err := durable.Temporary(path)
+	if err != nil {
+		return err
+	}
+	db, err := bbolt.Open(temporary, fileMode, &bbolt.Options{Timeout: lockTimeout}) // locks the file
 	if err != nil {
 		return err
 	}
@@ -144,35 +141,6 @@ func createOnce(path string, o Options) error {
 	}
 	if err := durable.Link(temporary, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
-	}
-	return nil
-}
-
-// removeUnfinished removes the temporary files of processes that have crashed. It keeps a file that is locked:
-// a process that still runs holds a lock on its file nearly all the time.
-func removeUnfinished(path string) error {
-	left, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	for _, entry := range left {
-		if !strings.HasPrefix(entry.Name(), filepath.Base(path)+durable.Unfinished) {
-			continue
-		}
-		name := filepath.Join(filepath.Dir(path), entry.Name())
-		file, err := os.Open(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			err = os.Remove(name)
-		}
-		if err := errors.Join(err, file.Close()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
 	}
 	return nil
 }

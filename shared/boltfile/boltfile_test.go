@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -41,8 +40,8 @@ func TestOpenFindsWhatItHasMade(t *testing.T) {
 func TestOpenMakesTheFileWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	// An earlier process with the same process id crashed and left half a file.
-	expect.OK(t, os.WriteFile(path+durable.Unfinished+strconv.Itoa(os.Getpid()), []byte("half a file"), 0o600))
+	// An earlier process crashed and left half a file.
+	expect.OK(t, os.WriteFile(expect.Get(durable.Temporary(path))(t), []byte("half a file"), 0o600))
 	mustOpen(t, path, "format 1")
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("got the folder's entries %v, %v; want the file alone", entries, err)

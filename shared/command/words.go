@@ -181,7 +181,7 @@ func silence(cause error) string {
 }
 
 // unfinished is the end of the name of a file that is not complete yet.
-var unfinished = regexp.MustCompile(regexp.QuoteMeta(durable.Unfinished) + `\d*$`)
+var unfinished = regexp.MustCompile(regexp.QuoteMeta(durable.Unfinished) + `[A-Z\d]*$`)
 
 // ofFile says what is wrong with a file.
 func ofFile(path string, cause error) string {

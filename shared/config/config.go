@@ -92,8 +92,11 @@ func parse(
 	if len(args) > 0 && args[0] == "serve" && len(parser.Model.Children) == 0 {
 		args = args[1:] // so that "serve" starts every service, with or without commands
 	}
-	if len(args) == 0 && len(parser.Model.Children) > 0 && parser.Model.DefaultCmd == nil {
+	switch {
+	case len(args) == 0 && len(parser.Model.Children) > 0 && parser.Model.DefaultCmd == nil:
 		args = []string{"--help"}
+	case len(args) == 1 && args[0] == "version":
+		args = []string{"--version"}
 	}
 	parsed, unknown, err := read.parseAll(parser, args)
 	if _, isFile := errors.AsType[*fs.PathError](err); isFile { // only the flag --config opens a file

@@ -60,7 +60,7 @@ func Run(
 	if err != nil {
 		return err
 	}
-	log, flush := httpserver.NewLog(os.Stderr, p.LogLevel)
+	log, flush := httpserver.NewLog(os.Stderr, p.LogLevel, p.Name)
 	defer func() { err = errors.Join(err, flush()) }()
 	memory.RespectLimit(log, p.Budget)
 	if err := private.Check(log, p.Places...); err != nil {

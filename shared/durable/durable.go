@@ -6,15 +6,53 @@
 package durable
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 )
 
 // Unfinished follows the name of the final file in the name of a temporary file.
 const Unfinished = ".new"
+
+// left matches what follows the name of a file in a name of Temporary. Names that people choose do not match.
+var left = regexp.MustCompile(`^` + regexp.QuoteMeta(Unfinished) + `[A-Z2-7]{26}$`)
+
+// Temporary returns a name beside a path for a file or a directory that becomes the path. It first removes those that
+// killed processes have left. It keeps one that is locked: a process holds it (Hold).
+func Temporary(path string) (string, error) {
+	dir, base := filepath.Split(filepath.Clean(path))
+	var err error
+	entries, _ := os.ReadDir(filepath.Clean(dir)) // if it fails, making the file or directory says why
+	for _, e := range entries {
+		if rest, ours := strings.CutPrefix(e.Name(), base); ours && left.MatchString(rest) {
+			err = errors.Join(err, removeFree(dir+e.Name()))
+		}
+	}
+	return dir + base + Unfinished + rand.Text(), err // not the process id: two containers may have the same one
+}
+
+// removeFree removes a file or a directory that no process holds.
+func removeFree(name string) error {
+	f, err := os.Open(name)
+	if err == nil {
+		if Hold(f) == nil {
+			err = os.RemoveAll(name)
+		}
+		err = errors.Join(err, f.Close())
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // another user's is not ours
+		return nil
+	}
+	return err
+}
+
+// Hold locks an open file or directory until it is closed. It returns an error if another process holds it.
+func Hold(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
 // Create writes a new file of mode 0600. If the file exists, it stays as it is, and
 // the error has the cause fs.ErrExist. If several processes create the file at the

@@ -140,3 +140,37 @@ func TestAReplacedFileKeepsItsOwner(t *testing.T) {
 		t.Errorf("got the owner %d:%d, want 1234:2345", got.Uid, got.Gid)
 	}
 }
+
+// TestOnlyLeavingsAreRemoved asks for a temporary name beside a file, a directory, and names that people have chosen.
+func TestOnlyLeavingsAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	file, folder := filepath.Join(dir, "f"), filepath.Join(dir, "folder")
+	leaves := func(of string) string {
+		name := expect.Get(Temporary(of))(t)
+		if of == folder {
+			expect.OK(t, os.Mkdir(name, 0o700))
+			name = filepath.Join(name, "secret")
+		}
+		write(t, name, "s", 0o600)
+		return name
+	}
+	killed, killedFolder := leaves(file), leaves(folder)
+	for _, name := range []string{"f.new", "f.new20261130", "f.newest", "f.new" + strings.Repeat("A", 27), "g.new" + strings.Repeat("A", 26)} {
+		write(t, filepath.Join(dir, name), "kept", 0o600)
+	}
+	held := expect.Get(os.Create(expect.Get(Temporary(filepath.Join(dir, "h")))(t)))(t)
+	expect.OK(t, Hold(held))
+	for _, of := range []string{file, folder, filepath.Join(dir, "h")} {
+		if name := expect.Get(Temporary(of))(t); filepath.Dir(name) != dir {
+			t.Errorf("got %s, want a name beside %s", name, of)
+		}
+	}
+	for _, name := range []string{killed, filepath.Dir(killedFolder)} {
+		expect.ErrOf(t, fs.ErrNotExist, "%s, which a killed process left", name)(os.Stat(name))
+	}
+	expect.NilOf(t, "a file that a process holds")(os.Stat(held.Name()))
+	expect.OK(t, held.Close())
+	expect.Get(Temporary(filepath.Join(dir, "h")))(t)
+	entries := expect.Get(os.ReadDir(dir))(t)
+	expect.Equal(t, len(entries), 5, "files that people named, after all others have gone")
+}

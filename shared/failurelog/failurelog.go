@@ -122,7 +122,7 @@ type Cause struct {
 	What   string // the beginning of the lines' message
 	Of     string // the route that failed, or what else a line is about; "" for all
 	Status int    // status of the answers; 0 for lines that are not about answers
-	Client string // address of the client; "" for any client
+	Client string // id of the client's key, or else its address; "" for any client
 }
 
 // Repeats limits lines that outsiders can cause at any rate. Of each cause, the caller logs the first line. Repeats

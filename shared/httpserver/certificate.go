@@ -66,7 +66,7 @@ func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
 	if config == nil {
 		return nil
 	}
-	_, err := meter.Float64ObservableGauge("registry.tls.expires", metric.WithUnit("s"),
+	_, err := meter.Float64ObservableGauge("registry.tls.expires.timestamp", metric.WithUnit("s"),
 		metric.WithDescription("Unix time when the first certificate of the process's chain expires; 0: there is none yet."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			shown, err := config.GetCertificate(nil)

@@ -156,7 +156,7 @@ func TestTheEndOfACertificateIsTold(t *testing.T) {
 	secure, err := c.Config(slog.New(slog.DiscardHandler))
 	expect.OK(t, err)
 	expect.OK(t, errors.Join(MeasureCertificate(meter, nil), MeasureCertificate(meter, secure)))
-	got := time.Unix(int64(meter.Read(t)["registry.tls.expires"]), 0)
+	got := time.Unix(int64(meter.Read(t)["registry.tls.expires.timestamp"]), 0)
 	if left := time.Until(got); left < 50*time.Minute || left > time.Hour {
 		t.Errorf("got a certificate that expires in %v, want an hour", left)
 	}

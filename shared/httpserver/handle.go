@@ -132,7 +132,11 @@ func isRequestID(id string) bool {
 	return id != "" && len(id) <= 64 && strings.Trim(id, requestIDCharacters) == ""
 }
 
-const identityKey = "identity"
+// callerKey is the key under which SetCaller stores the identity.
+const callerKey = "caller"
+
+// SetCaller stores who has sent a request. Metrics have the role, and the log has the broker and the id of the key.
+func SetCaller(c *gin.Context, caller identity.Identity) { c.Set(callerKey, caller) }
 
 // Identify returns middleware that refuses requests without an identity that a
 // service of this registry has signed. It stores the identity for Caller.
@@ -142,15 +146,21 @@ func Identify(signer *identity.Signer) gin.HandlerFunc {
 		if err != nil {
 			return fault.New(fault.Unauthorized, fault.Header, identity.Header, "%v", err)
 		}
-		c.Set(identityKey, caller)
-		SetTenant(c, string(caller.Role))
+		SetCaller(c, caller)
 		return nil
 	})
 }
 
 // Caller returns the identity of the caller. It panics unless the request passed
 // Identify.
-func Caller(c *gin.Context) identity.Identity { return c.MustGet(identityKey).(identity.Identity) }
+func Caller(c *gin.Context) identity.Identity { return c.MustGet(callerKey).(identity.Identity) }
+
+// callerOf returns the identity of the caller, if it is known.
+func callerOf(c *gin.Context) identity.Identity {
+	caller, _ := c.Get(callerKey)
+	known, _ := caller.(identity.Identity)
+	return known
+}
 
 // requestContext is the context of a request. It has the request's id, and ends at a deadline if the request has a
 // deadline. It makes its timer only when other code waits for its end or derives a context from it. A request that is

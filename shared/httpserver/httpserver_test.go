@@ -153,7 +153,7 @@ func TestAnOutageIsNotLoggedRequestByRequest(t *testing.T) {
 	}{
 		{`"level":"ERROR"`, 0},
 		{`"level":"WARN","msg":"not ready","error":"the store is gone"`, 1},
-		{`"level":"WARN","msg":"requests are refused","error":"url/store: wait: the store is gone"`, 1},
+		{`"level":"WARN","msg":"requests are refused","error":"GET /work: url/store: wait: the store is gone"`, 1},
 		{`"level":"INFO","msg":"ready again","times":20,`, 1},
 		{`"level":"INFO","msg":"request","method":"GET","path":"/work","status":503`, 1},
 		{`"level":"INFO","msg":"request","method":"GET","path":"/work","status":200`, 2 * each},
@@ -220,6 +220,34 @@ func TestARefusalLeavesABoundedTrace(t *testing.T) {
 			if after, _ := counted(t, reader, "http.server.request.duration"); after-before != 4*each {
 				t.Errorf("%d: got %d requests in the metric, want %d", c.status, after-before, 4*each)
 			}
+		}
+	})
+}
+
+// TestTheLogNamesTheCaller sends refused requests with two keys of one broker from several addresses, and one without
+// a key. Lines name the broker and the key, and refusals are told together by key.
+func TestTheLogNamesTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		engine := NewEngine(Options{Log: slog.New(slog.NewJSONHandler(&log, nil)), Timeout: time.Minute})
+		engine.GET("/:key", func(c *gin.Context) {
+			if key := c.Param("key"); key != "none" {
+				SetCaller(c, identity.Identity{Broker: "north", KeyID: key, Role: identity.Broker})
+			}
+			c.Status(http.StatusForbidden)
+		})
+		for _, path := range []string{"/7f3a", "/7f3a", "/7f3a", "/91bc", "/none"} {
+			req := httptest.NewRequest("GET", path, nil)
+			req.Header.Set(ClientHeader, fmt.Sprintf("192.0.2.%d", log.Len()%250))
+			engine.ServeHTTP(httptest.NewRecorder(), req)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		for says, want := range map[string]int{
+			`"broker":"north","key":"7f3a"`: 1, `"broker":"north","key":"91bc"`: 1, `"broker"`: 2, `"key"`: 2,
+			`"msg":"request",`: 3, `"times":2,"status":403,"client":"7f3a"`: 1,
+		} {
+			expect.Equal(t, strings.Count(log.String(), says), want, "%s in %s", says, log.String())
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,19 +23,25 @@ const (
 	logBytes = 32 << 10               // if more bytes wait, they are written without delay
 )
 
-// NewLog returns a log of JSON lines. Lines below the level warn wait for other lines for at most 100 ms, and are
-// written together; a line that is written alone takes 1.4 times as long (BenchmarkLog). A warning or an error is
-// written without delay, with all lines before it. The function `flush` writes the lines that wait; call it before the
-// process ends. If the process is killed, the lines that wait are lost.
-func NewLog(w io.Writer, level slog.Level) (log *slog.Logger, flush func() error) {
+// ServiceName is the name of the attribute of the service that writes a line, as of OpenTelemetry.
+const ServiceName = "service.name"
+
+// NewLog returns a log of JSON lines. Each line has the name of the process's service, or the one of a With. Lines
+// below the level warn wait for other lines for at most 100 ms, and are written together; a line that is written alone
+// takes 1.4 times as long (BenchmarkLog). A warning or an error is written without delay, with all lines before it. The
+// function `flush` writes the lines that wait; call it before the process ends. If the process is killed, these lines
+// are lost.
+func NewLog(w io.Writer, level slog.Level, service string) (log *slog.Logger, flush func() error) {
 	lines := &lineBuffer{w: w}
-	return slog.New(bufferedHandler{slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level}), lines}), lines.flush
+	unnamed := slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level})
+	return slog.New(bufferedHandler{unnamed, unnamed, lines}).With(ServiceName, service), lines.flush
 }
 
 // bufferedHandler writes lines of level warn and above without delay.
 type bufferedHandler struct {
 	slog.Handler
-	lines *lineBuffer
+	unnamed slog.Handler // has no attributes
+	lines   *lineBuffer
 }
 
 func (h bufferedHandler) Handle(ctx context.Context, r slog.Record) error {
@@ -50,11 +57,14 @@ func (h bufferedHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (h bufferedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return bufferedHandler{h.Handler.WithAttrs(attrs), h.lines}
+	if attrs[0].Key == ServiceName { // the name of a service in place of the process's
+		h.Handler = h.unnamed
+	}
+	return bufferedHandler{h.Handler.WithAttrs(attrs), h.unnamed, h.lines}
 }
 
 func (h bufferedHandler) WithGroup(name string) slog.Handler {
-	return bufferedHandler{h.Handler.WithGroup(name), h.lines}
+	return bufferedHandler{h.Handler.WithGroup(name), h.unnamed, h.lines}
 }
 
 // The limits of a log line, in bytes. They are needed because a client may choose a path of up to 32 KiB.
@@ -221,7 +231,7 @@ func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
 			switch status := c.Writer.Status(); {
 			case c.GetBool(quietKey):
 			case status == http.StatusServiceUnavailable:
-				refused.Failed(lastError(c))
+				refused.Failed(fmt.Errorf("%s %s: %w", method(c), c.FullPath(), lastError(c)))
 			case status < http.StatusInternalServerError && isAPI(c.FullPath()):
 				refused.Worked()
 			}
@@ -229,7 +239,9 @@ func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
 			if !o.Log.Enabled(ctx, level) {
 				return
 			}
-			if cause := causeOf(c, level, client); cause.Status >= http.StatusBadRequest && !repeats.IsFirst(cause) {
+			by := callerOf(c)
+			cause := causeOf(c, level, cmp.Or(by.KeyID, client))
+			if cause.Status >= http.StatusBadRequest && !repeats.IsFirst(cause) {
 				return
 			}
 			attrs := []slog.Attr{
@@ -240,11 +252,13 @@ func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
 				slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
 				slog.String("request_id", id),
 			}
-			if client != "" {
-				attrs = append(attrs, slog.String("client", client))
-			}
-			if trace := telemetry.TraceID(ctx); trace != "" {
-				attrs = append(attrs, slog.String("trace_id", trace))
+			for _, known := range [...]slog.Attr{
+				slog.String("client", client), slog.String("broker", by.Broker), slog.String("key", by.KeyID),
+				slog.String("trace_id", telemetry.TraceID(ctx)),
+			} {
+				if known.Value.String() != "" {
+					attrs = append(attrs, known)
+				}
 			}
 			if last := c.Errors.Last(); last != nil {
 				attrs = append(attrs, slog.String("error", last.Err.Error()))
@@ -272,8 +286,8 @@ func logLevel(c *gin.Context, usual slog.Level) slog.Level {
 // maxCause is the number of bytes by which two errors are compared.
 const maxCause = 200
 
-// causeOf returns what the line of a request has in common with other lines: the client of a refusal, or the route and
-// the error of a failure. A 503 is of one cause for all, because a service refuses all alike.
+// causeOf returns what the line of a request has in common with other lines: the key of a refusal, else the client, or
+// the route and the error of a failure. A 503 is of one cause for all, because a service refuses all alike.
 func causeOf(c *gin.Context, level slog.Level, client string) failurelog.Cause {
 	cause := failurelog.Cause{Level: level, What: "request", Status: c.Writer.Status()}
 	switch {

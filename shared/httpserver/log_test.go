@@ -59,7 +59,7 @@ func (w *writes) check(t *testing.T, want ...int) {
 func TestLogLinesAreWrittenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &writes{}
-		log, flush := NewLog(w, slog.LevelInfo)
+		log, flush := NewLog(w, slog.LevelInfo, "one")
 		log.Info("one")
 		log.With("a", 1).WithGroup("g").Info("two")
 		log.Debug("not logged")
@@ -99,7 +99,7 @@ func TestLogLinesAreWrittenTogether(t *testing.T) {
 
 func TestLogLinesStayWhole(t *testing.T) {
 	w := &writes{}
-	log, flush := NewLog(w, slog.LevelInfo)
+	log, flush := NewLog(w, slog.LevelInfo, "one")
 	var running sync.WaitGroup
 	for range 8 {
 		running.Go(func() {
@@ -144,7 +144,7 @@ func BenchmarkLog(b *testing.B) {
 		{"each", func(w io.Writer) (*slog.Logger, func() error) {
 			return slog.New(slog.NewJSONHandler(w, nil)), func() error { return nil }
 		}},
-		{"together", func(w io.Writer) (*slog.Logger, func() error) { return NewLog(w, slog.LevelInfo) }},
+		{"together", func(w io.Writer) (*slog.Logger, func() error) { return NewLog(w, slog.LevelInfo, "one") }},
 	} {
 		b.Run("lines="+c.name, func(b *testing.B) {
 			r, w, err := os.Pipe()
@@ -184,7 +184,7 @@ func TestALogLineIsBounded(t *testing.T) {
 		{"more than a stack", "/a", strings.Repeat("b", 60<<10), slog.LevelError, 16 << 10, `"error":"bbbb`},
 	} {
 		var out bytes.Buffer
-		log, flush := NewLog(&out, slog.LevelInfo)
+		log, flush := NewLog(&out, slog.LevelInfo, "one")
 		log.LogAttrs(t.Context(), c.level, "request", slog.String("method", "GET"), slog.String("path", c.path),
 			slog.Int("status", 404), slog.Float64("ms", 0.25), slog.String("request_id", strings.Repeat("1", 36)),
 			slog.String("client", "2001:db8:1:2:3:4:5:6"), slog.String("trace_id", strings.Repeat("1", 32)),

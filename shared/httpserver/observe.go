@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,13 +24,6 @@ import (
 // traced.
 const TraceIDHeader = "X-Trace-Id"
 
-// tenantKey is the key under which SetTenant stores the class.
-const tenantKey = "tenant class"
-
-// SetTenant sets the class of tenant that metrics show for a request: the role
-// of its key.
-func SetTenant(c *gin.Context, class string) { c.Set(tenantKey, class) }
-
 // asideKey is the key under which Aside marks a request.
 const asideKey = "aside"
 
@@ -39,8 +33,8 @@ func Aside(c *gin.Context) { c.Set(asideKey, true) }
 
 // series identifies a time series of the request duration.
 type series struct {
-	method, route, tenant string
-	status                int
+	method, scheme, route, tenant string
+	status                        int
 }
 
 // durationBuckets are in seconds (OpenTelemetry semantic conventions, HTTP
@@ -74,7 +68,7 @@ func observe(o Options) gin.HandlerFunc {
 			first = awaitFirst(c, begun)
 		}
 		defer func() { // also when a panic ends the request
-			s := series{method: method(c), route: route(c), tenant: c.GetString(tenantKey), status: c.Writer.Status()}
+			s := series{method(c), scheme(c), c.FullPath(), string(callerOf(c).Role), c.Writer.Status()}
 			if !c.GetBool(longKey) {
 				attributes, ok := known.Load(s)
 				if !ok {
@@ -90,8 +84,8 @@ func observe(o Options) gin.HandlerFunc {
 				slow(c.Request.Context())
 			}
 			if span != nil {
-				span.SetName(s.method + " " + s.route)
-				span.SetAttributes(semconv.HTTPRoute(s.route), semconv.HTTPResponseStatusCode(s.status))
+				span.SetName(s.name())
+				span.SetAttributes(s.result()...)
 				if s.status >= http.StatusInternalServerError {
 					span.SetStatus(codes.Error, "")
 				}
@@ -117,20 +111,30 @@ func counting(o Options, name, describes string) func(context.Context) {
 // returns nil for a request that is not traced. The edge decides which requests
 // are traced, whatever clients say; other services follow the edge.
 func beginSpan(c *gin.Context, o Options, tracer trace.Tracer) trace.Span {
-	ctx, traced := c.Request.Context(), false
-	if o.Edge {
-		traced = o.Telemetry.Sample()
-	} else {
-		ctx, traced = telemetry.Extract(ctx, c.Request.Header)
-	}
-	if !traced {
+	if o.Edge && !o.Telemetry.Sample() {
 		return nil
 	}
-	ctx, span := tracer.Start(ctx, c.Request.Method, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+	ctx := c.Request.Context()
+	sent, traced := telemetry.Extract(ctx, c.Request.Header)
+	var links []trace.Link
+	if o.Edge {
+		if of := trace.SpanContextFromContext(sent); of.IsValid() { // the client's trace
+			links = append(links, trace.Link{SpanContext: of})
+		}
+		sent = ctx
+	} else if !traced {
+		return nil
+	}
+	attributes := append(telemetry.Server(c.Request.Host, scheme(c)),
 		semconv.HTTPRequestMethodKey.String(method(c)),
+		semconv.URLScheme(scheme(c)),
 		semconv.URLPath(c.Request.URL.Path),
-		attribute.String("http.request.header.x-request-id", c.GetHeader(RequestIDHeader)),
-	))
+		attribute.StringSlice("http.request.header.x-request-id", []string{c.GetHeader(RequestIDHeader)}))
+	if method(c) != c.Request.Method {
+		attributes = append(attributes, semconv.HTTPRequestMethodOriginal(c.Request.Method))
+	}
+	ctx, span := tracer.Start(sent, c.Request.Method, trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(attributes...), trace.WithLinks(links...))
 	c.Request = c.Request.WithContext(ctx)
 	if o.Edge {
 		c.Header(TraceIDHeader, telemetry.TraceID(ctx))
@@ -150,12 +154,32 @@ func method(c *gin.Context) string {
 	}
 }
 
-// route returns the pattern of the request's route, or "unknown" without one.
-func route(c *gin.Context) string {
-	if path := c.FullPath(); path != "" {
-		return path
+func scheme(c *gin.Context) string {
+	if c.Request.TLS != nil {
+		return "https"
 	}
-	return "unknown"
+	return "http"
+}
+
+// name returns the name of a span.
+func (s series) name() string {
+	name := s.method
+	if name == "_OTHER" {
+		name = "HTTP"
+	}
+	return strings.TrimSpace(name + " " + s.route)
+}
+
+// result returns the attributes that are known at the end of a request. A refusal is no error of the server.
+func (s series) result() []attribute.KeyValue {
+	attributes := []attribute.KeyValue{semconv.HTTPResponseStatusCode(s.status)}
+	if s.route != "" {
+		attributes = append(attributes, semconv.HTTPRoute(s.route))
+	}
+	if s.status >= http.StatusInternalServerError {
+		attributes = append(attributes, semconv.ErrorTypeKey.String(strconv.Itoa(s.status)))
+	}
+	return attributes
 }
 
 // isAPI reports whether a route belongs to an API. Other routes are for health checks and for people.
@@ -164,12 +188,8 @@ func isAPI(route string) bool {
 }
 
 func (s series) attributes(service string) metric.MeasurementOption {
-	attributes := []attribute.KeyValue{
-		attribute.String("registry.service", service),
-		semconv.HTTPRequestMethodKey.String(s.method),
-		semconv.HTTPRoute(s.route),
-		semconv.HTTPResponseStatusCode(s.status),
-	}
+	attributes := append(s.result(), attribute.String("registry.service", service),
+		semconv.HTTPRequestMethodKey.String(s.method), semconv.URLScheme(s.scheme))
 	if rest, versioned := strings.CutPrefix(s.route, "/api/"); versioned {
 		version, _, _ := strings.Cut(rest, "/")
 		attributes = append(attributes, attribute.String("registry.api.version", version))

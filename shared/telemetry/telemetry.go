@@ -11,6 +11,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -98,8 +100,23 @@ func Child(
 func End(span trace.Span, err error) {
 	if err != nil {
 		span.SetStatus(codes.Error, "")
+		span.SetAttributes(semconv.ErrorTypeOther)
 	}
 	span.End()
+}
+
+// Server returns the attributes of the server that has the given host, perhaps with a port.
+func Server(host, scheme string) []attribute.KeyValue {
+	at := url.URL{Host: host}
+	port, err := strconv.Atoi(at.Port())
+	switch {
+	case err == nil:
+	case scheme == "https":
+		port = 443
+	default:
+		port = 80
+	}
+	return []attribute.KeyValue{semconv.ServerAddress(at.Hostname()), semconv.ServerPort(port)}
 }
 
 // TraceID returns the id of the recorded trace in ctx, or "" if ctx has none.
@@ -135,15 +152,21 @@ type transport struct{ next http.RoundTripper }
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, span := Child(r.Context(), trace.SpanKindClient, r.Method,
-		semconv.HTTPRequestMethodKey.String(r.Method), semconv.ServerAddress(r.URL.Host), semconv.URLPath(r.URL.Path))
+		semconv.HTTPRequestMethodKey.String(r.Method))
 	if !span.IsRecording() {
 		return t.next.RoundTrip(r)
 	}
+	whole := url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: r.URL.Path} // a query may have a token
+	span.SetAttributes(append(Server(r.URL.Host, r.URL.Scheme), semconv.URLFull(whole.String()))...)
 	r = r.Clone(ctx)
 	Inject(ctx, r.Header)
 	resp, err := t.next.RoundTrip(r)
 	if err == nil {
 		span.SetAttributes(semconv.HTTPResponseStatusCode(resp.StatusCode))
+		if resp.StatusCode >= http.StatusBadRequest {
+			span.SetStatus(codes.Error, "")
+			span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(resp.StatusCode)))
+		}
 	}
 	End(span, err)
 	return resp, err

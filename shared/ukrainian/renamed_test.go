@@ -46,7 +46,7 @@ func TestASharedNameIsReadBesideItsRegion(t *testing.T) {
 		}
 	}
 	if got := Former(Ask("прес Дзержинськ"), []string{"Донецька область"}); got[1] != "~дзержинськ донецька" {
-		t.Errorf("got %q with a filter by region, want the key of the town", got)
+		t.Errorf("got %v with a filter by region, want the key of the town", got)
 	}
 }
 

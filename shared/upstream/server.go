@@ -29,6 +29,9 @@ type server struct {
 	addr    string // host and port
 	tls     *tls.Config
 	from    source
+	made    time.Time
+	heard   bool // a check has succeeded; only the watch uses it
+	told    bool // the log has that the server is not ready; only the watch uses it
 	ready   atomic.Bool
 	busy    atomic.Int64 // requests under way
 	breaker breaker
@@ -58,7 +61,7 @@ func kindOf(r *http.Request) kind {
 
 // newServer returns a server that counts as ready until a check fails.
 func newServer(p *Pool, from source, host string) *server {
-	s := &server{pool: p, addr: net.JoinHostPort(host, from.port), tls: from.tls, from: from}
+	s := &server{pool: p, addr: net.JoinHostPort(host, from.port), tls: from.tls, from: from, made: time.Now()}
 	s.ready.Store(true)
 	return s
 }
@@ -128,7 +131,7 @@ func (s *server) record(ctx context.Context, err error) {
 	}
 	if s.breaker.fail(time.Now()) {
 		s.pool.opened.Add(ctx, 1, s.pool.attributes)
-		s.pool.log.Warn("a server is left out", "service", s.pool.name, "server", s.addr, "error", err)
+		s.pool.log.Warn("a server is left out", "upstream", s.pool.name, "server", s.addr, "error", err)
 	}
 }
 
@@ -344,6 +347,9 @@ func (p *Pool) check(ctx context.Context) {
 	all.Wait()
 }
 
+// startTime is how long a server may take to start before the log has it.
+const startTime = 10 * time.Second
+
 // noteReady stores the result of a check, and logs a change.
 func (p *Pool) noteReady(s *server, err error) {
 	if err == nil {
@@ -353,11 +359,13 @@ func (p *Pool) noteReady(s *server, err error) {
 		// at the moment when a request is sent on the connection.
 		s.closeIdle(time.Now())
 	}
-	was := s.ready.Swap(err == nil)
+	s.ready.Store(err == nil)
+	told := s.told
+	s.heard, s.told = s.heard || err == nil, err != nil && (told || s.heard || time.Since(s.made) > startTime)
 	switch {
-	case was && err != nil:
-		p.log.Warn("a server is not ready", "service", p.name, "server", s.addr, "error", err)
-	case !was && err == nil:
-		p.log.Info("a server is ready again", "service", p.name, "server", s.addr)
+	case s.told && !told:
+		p.log.Warn("a server is not ready", "upstream", p.name, "server", s.addr, "error", err)
+	case told && !s.told:
+		p.log.Info("a server is ready again", "upstream", p.name, "server", s.addr)
 	}
 }

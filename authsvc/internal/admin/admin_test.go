@@ -246,7 +246,7 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 					t.Errorf("got problems %q, want %q", got.Problems, says)
 				}
 			}
-			want := fmt.Sprintf("registry.audit.checked=%d registry.audit.problems=%d", w.now.Unix(), len(got.Problems))
+			want := fmt.Sprintf("registry.audit.checked.timestamp=%d registry.audit.problems=%d", w.now.Unix(), len(got.Problems))
 			expect.Equal(t, w.told(t), want, "metrics")
 		})
 	}

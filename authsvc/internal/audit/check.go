@@ -185,7 +185,7 @@ type result struct {
 func (c *Checker) Measure(meter metric.Meter) error {
 	problems, err1 := meter.Int64Gauge("registry.audit.problems", metric.WithUnit("{problem}"),
 		metric.WithDescription("Problems that the last check of the audit log by this process found."))
-	checked, err2 := meter.Float64Gauge("registry.audit.checked", metric.WithUnit("s"),
+	checked, err2 := meter.Float64Gauge("registry.audit.checked.timestamp", metric.WithUnit("s"),
 		metric.WithDescription("Time of the last check of the audit log by this process, since the Unix epoch."))
 	if err := errors.Join(err1, err2); err != nil {
 		return fmt.Errorf("make metrics: %w", err)

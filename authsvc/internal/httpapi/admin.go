@@ -20,6 +20,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
 	"asset-registry/shared/static"
 )
 
@@ -75,6 +76,8 @@ func (a *Admin) identify(c *gin.Context) error {
 	}
 	by.RequestID, by.Warnings = c.GetHeader(httpserver.RequestIDHeader), new([]string)
 	c.Set(actorKey, by)
+	id, _, _ := strings.Cut(by.Name, " ")
+	httpserver.SetCaller(c, identity.Identity{KeyID: id, Role: by.Role})
 	return nil
 }
 

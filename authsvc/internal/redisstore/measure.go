@@ -36,7 +36,7 @@ func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 		return nil, err
 	}
 	observed := telemetry.Observe(meter)
-	finished := observed.Seconds("registry.backup.finished",
+	finished := observed.Seconds("registry.backup.finished.timestamp",
 		"End of the last complete backup, since the Unix epoch; 0: there is none.")
 	refusing := observed.Gauge("registry.store.refusing", "", "1 while Redis of the tokens refuses writes, else 0.")
 	own, err := observed.Read(func(ctx context.Context, o metric.Observer) {

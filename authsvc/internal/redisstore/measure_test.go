@@ -25,13 +25,13 @@ func TestMemoryAndTheLastBackupAreTold(t *testing.T) {
 	if got := told["registry.store.memory.used{tokens}"]; got <= 0 || got >= 100<<20 {
 		t.Errorf("used memory: got %v, want more than 0 and less than 100 MiB", got)
 	}
-	if got, known := told["registry.backup.finished"]; !known || got != 0 {
+	if got, known := told["registry.backup.finished.timestamp"]; !known || got != 0 {
 		t.Errorf("no backup yet: got %v, %v; want 0, true", got, known)
 	}
 	if err := s.client.Set(t.Context(), "registry:backup", "1790000000", 0).Err(); err != nil { // as backup.sh does
 		t.Fatal(err)
 	}
-	expect.Equal(t, meter.Read(t)["registry.backup.finished"], 1790000000, "the last backup")
+	expect.Equal(t, meter.Read(t)["registry.backup.finished.timestamp"], 1790000000, "the last backup")
 	expect.OK(t, s.Close())
 	if told := meter.Read(t); len(told) != 0 {
 		t.Errorf("a closed store: got metrics %v, want none", told)

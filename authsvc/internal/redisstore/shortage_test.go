@@ -95,7 +95,7 @@ func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 		t.Errorf("warnings: got %q, want none", warnings)
 	}
 	told := meter.Read(t)
-	if _, known := told["registry.backup.finished"]; !known || told["registry.store.memory.used{tokens}"] == 0 {
+	if _, known := told["registry.backup.finished.timestamp"]; !known || told["registry.store.memory.used{tokens}"] == 0 {
 		t.Errorf("metrics: got %v, want the memory and the last backup", told)
 	}
 	server.Kill(t)

@@ -90,7 +90,7 @@ type mirror struct {
 // way. It calls the function `ready` with the public address once the mirror listens; /readyz answers 200 once the
 // copy is served.
 func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
-	logger, flush := httpserver.NewLog(log, c.LogLevel)
+	logger, flush := httpserver.NewLog(log, c.LogLevel, "mirror")
 	defer func() { err = errors.Join(err, flush()) }()
 	memory.RespectLimit(logger, c.Memory)
 	if err := c.validate(); err != nil {

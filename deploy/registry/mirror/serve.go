@@ -160,7 +160,7 @@ func (k *keeper) newAssets(ctx context.Context, zone string, secrets keyring.Rin
 		SnapshotDir: snapshots,
 		Snapshot:    assetsvc.Snapshot{SnapshotInterval: c.SnapshotInterval, SnapshotKeep: c.SnapshotKeep},
 		Places:      places,
-		Log:         k.mirror.log.With("service", "assetsvc"),
+		Log:         k.mirror.log.With(httpserver.ServiceName, "assetsvc"),
 		Telemetry:   k.telemetry,
 	})
 }
@@ -173,7 +173,7 @@ func (k *keeper) newGateway(
 	var files http.Handler
 	if k.files != nil {
 		var err error
-		log := k.mirror.log.With("service", "filesvc")
+		log := k.mirror.log.With(httpserver.ServiceName, "filesvc")
 		if files, err = k.files.Handler(secrets, c.Timeout, log, k.telemetry); err != nil {
 			return nil, err
 		}
@@ -192,7 +192,7 @@ func (k *keeper) newGateway(
 		Limits:   c.Limits.OrDefault(false),
 		Places:   places,
 		Mirror:   &gateway.Mirror{Origin: c.origin(), Age: k.fresh.Behind, Fault: k.fault},
-		Log:      k.mirror.log.With("service", "gateway"),
+		Log:      k.mirror.log.With(httpserver.ServiceName, "gateway"),
 
 		Telemetry:      k.telemetry,
 		TrustedProxies: c.TrustedProxies,

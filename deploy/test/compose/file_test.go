@@ -24,6 +24,8 @@ type composeFile struct {
 		Networks    []string
 		Environment map[string]any
 		HealthCheck map[string]any `yaml:"healthcheck"`
+		Volumes     []string
+		Configs     any
 		Logging     struct {
 			Driver  string
 			Options map[string]string
@@ -82,6 +84,30 @@ func TestComposeBoundsEachLog(t *testing.T) {
 		if s.Logging.Driver != "json-file" || !maps.Equal(got, want) {
 			t.Errorf("%s: got the log %s %v, want json-file %v", name, s.Logging.Driver, got, want)
 		}
+	}
+}
+
+// TestComposeMountsNoSingleFile checks that each mount of this repository is a folder. A mount of a file keeps the old
+// one when git replaces it. So do configs of Compose.
+func TestComposeMountsNoSingleFile(t *testing.T) {
+	mounts := 0
+	for name, s := range readFile(t).Services {
+		if s.Configs != nil {
+			t.Errorf("%s: got configs, want a folder", name)
+		}
+		for _, volume := range s.Volumes {
+			from, _, _ := strings.Cut(volume, ":")
+			if !strings.HasPrefix(from, "./") {
+				continue
+			}
+			mounts++
+			if info, err := os.Stat(filepath.Join(root, from)); err != nil || !info.IsDir() {
+				t.Errorf("%s: got the mount %s, want one of a folder", name, volume)
+			}
+		}
+	}
+	if mounts < 10 {
+		t.Errorf("got %d mounts, want 10 or more", mounts)
 	}
 }
 

@@ -172,7 +172,7 @@ const (
 echo "compose $*" >>"$DIR/calls"
 case $* in
 "version --short") echo 2.26.1 ;;
-"config --services") printf '%s\n' authsvc assetsvc searchsvc gateway ;;
+"config --services") printf '%s\n' authsvc assetsvc searchsvc gateway balancer prometheus ;;
 "ps --status running --quiet authsvc") ;;
 "ps --status running --quiet searchsvc") echo searchsvc-old ;;
 "ps --status running --quiet "*) printf '%s\n' "${!#}-old1" "${!#}-old2" ;;
@@ -206,6 +206,8 @@ func TestAnUpgradeReplacesWhatRuns(t *testing.T) {
 		"docker rm searchsvc-old\ncompose up --detach --no-build --no-recreate --wait searchsvc\n",
 		"compose up --detach --no-build --no-recreate --scale gateway=4 --wait gateway\n",
 		"docker tag sha256:running asset-registry/gateway-old1:former\n",
+		"compose kill --signal USR2 balancer\n",
+		"compose kill --signal HUP prometheus\n",
 	} {
 		if !strings.Contains(string(calls), want) {
 			t.Errorf("got no call %q, want one in:\n%s", want, calls)

@@ -143,7 +143,7 @@ func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 		{"gateway --secret-file secret --addr nope", 78, "--addr: want"},
 		{"gateway --secret-file secret --trusted-proxies x", 78, "--trusted-proxies: want a network"},
 		{"gateway check --secret-file secret --base-url=http://a%zz", 2, "--base-url: want"},
-		{"assetsvc" + service + " --store file:none/a.db", 2, `"none"`},
+		{"assetsvc" + service + " --store file:none/a.db", 2, `"none/a.db": there is no such`},
 		{"assetsvc" + service + " --store file:a.db --log-key-file none", 78, `"none"`},
 		{"assetsvc log-key none/x", 2, `"none/x"`},
 		{"assetsvc reseal --secret-file secret --store " + mongo, 2, "no server of MongoDB answers"},
@@ -174,6 +174,18 @@ func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEachServerTellsItsVersion asks servers for their build, by a flag and by a word.
+func TestEachServerTellsItsVersion(t *testing.T) {
+	programs := build(t)
+	for _, name := range []string{"registry", "gateway", "assetsvc", "authsvc", "filesvc", "searchsvc"} {
+		flag := expect.Get(exec.CommandContext(t.Context(), filepath.Join(programs, name), "--version").Output())(t)
+		word := expect.Get(exec.CommandContext(t.Context(), filepath.Join(programs, name), "version").Output())(t)
+		if string(word) != string(flag) || !strings.HasPrefix(string(flag), name+" ") {
+			t.Errorf("%s: got %q for version and %q for --version, want the build twice", name, word, flag)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ func TestBackupsAreChecked(t *testing.T) {
 	expect.OK(t, output.Await(t.Context(), "answers at"))
 	finished := func() string {
 		t.Helper()
-		return secured{metrics: metrics}.told(t, "registry_backup_finished_seconds")
+		return secured{metrics: metrics}.told(t, "registry_backup_finished_timestamp_seconds")
 	}
 	expect.Equal(t, finished(), "0", "before a backup, the end")
 	if got := problems(t, data); !slices.Contains(got, "BackupTooOld") {

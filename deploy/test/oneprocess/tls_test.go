@@ -69,7 +69,7 @@ func TestTheCertificateComesFromAnAuthority(t *testing.T) {
 	p := s.start(t, output)
 	expect.Must(t, output.Await(t.Context(), "the certificate cannot be got or renewed"), "the authority is away")
 	if failed, expires := s.told(t, "registry_tls_renewals_total", `result="failed"`),
-		s.told(t, "registry_tls_expires_seconds"); failed != "1" || expires != "0" {
+		s.told(t, "registry_tls_expires_timestamp_seconds"); failed != "1" || expires != "0" {
 		t.Errorf("the authority is away: got %q failures and the end %q, want 1 and 0", failed, expires)
 	}
 	expect.OK(t, output.Await(t.Context(), "answers at"))

@@ -108,7 +108,7 @@ func (a *API) identify(needed bool) step {
 		switch {
 		case err == nil:
 			v.key, v.known = k, true
-			httpserver.SetTenant(c, string(k.Role))
+			httpserver.SetCaller(c, k.Identity)
 			a.config.Usage.Used(k, v.addr)
 			return nil
 		case fault.KindOf(err) == fault.Internal:

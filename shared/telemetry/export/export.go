@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -92,6 +93,11 @@ func (e *Export) startTraces(
 	return tracers, share, nil
 }
 
+// renamed are metrics that 0.1.0 also tells without the end of their names. The version after it does not.
+var renamed = []string{
+	"registry.backup.finished.timestamp", "registry.tls.expires.timestamp", "registry.audit.checked.timestamp",
+}
+
 // startMetrics returns the provider of meters.
 func (e *Export) startMetrics(ctx context.Context, described *resource.Resource) (*sdkmetric.MeterProvider, error) {
 	registry := prometheus.NewRegistry()
@@ -102,6 +108,12 @@ func (e *Export) startMetrics(ctx context.Context, described *resource.Resource)
 		return nil, fmt.Errorf("set up metrics: %w", err)
 	}
 	options := []sdkmetric.Option{sdkmetric.WithReader(exporter), sdkmetric.WithResource(described)}
+	for _, name := range renamed {
+		for _, also := range []string{name, strings.TrimSuffix(name, ".timestamp")} {
+			options = append(options, sdkmetric.WithView(
+				sdkmetric.NewView(sdkmetric.Instrument{Name: name}, sdkmetric.Stream{Name: also})))
+		}
+	}
 	if wanted("METRICS") {
 		reader, err := autoexport.NewMetricReader(ctx)
 		if err != nil {

@@ -101,3 +101,21 @@ func TestTheStandardsSamplersSetTheShare(t *testing.T) {
 		})
 	}
 }
+
+// TestARenamedMetricHasBothNames tells a moment under its new name. Prometheus gets it under the former one too.
+func TestARenamedMetricHasBothNames(t *testing.T) {
+	told := expect.Get(Start(t.Context(), "service", quiet()))(t)
+	defer told.Close()
+	gauge := expect.Get(told.Meter().Float64Gauge("registry.backup.finished.timestamp", metric.WithUnit("s")))(t)
+	gauge.Record(t.Context(), 7)
+	got := map[string]float64{}
+	for _, f := range expect.Get(told.Figures())(t) {
+		if strings.HasPrefix(f.Name, "registry_backup") {
+			got[f.Name] = f.Value
+		}
+	}
+	want := map[string]float64{"registry_backup_finished_timestamp_seconds": 7, "registry_backup_finished_seconds": 7}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

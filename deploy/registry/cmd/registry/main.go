@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -143,8 +144,8 @@ func run(ctx context.Context, args []string) error {
 	switch chosen {
 	case "mirror":
 		return mirror.Run(ctx, c.Mirror, os.Stderr, func(addr string) {
-			fmt.Printf("The mirror of %s answers at http://%s once /readyz does, with its copy in %s.\n",
-				c.Mirror.Of, addr, c.Mirror.Data)
+			fmt.Printf("The mirror of %s answers at %s once /readyz does, with its copy in %s.\n",
+				c.Mirror.Of, cmp.Or(c.Mirror.BaseURL, c.Mirror.TLS.Scheme()+"://"+addr), c.Mirror.Data)
 		})
 	case "new-key":
 		return c.NewKey.run(ctx)

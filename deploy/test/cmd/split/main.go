@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -38,10 +37,8 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Print(registry.Greeting(registry.Config{Data: s.Data, Sandbox: true}, s.Addr))
-	select {
-	case <-ctx.Done():
-		return services.Stop()
-	case <-services.Exited():
-		return errors.Join(errors.New("a service has ended"), services.Stop())
-	}
+	services.Keep(ctx, func(name string, cause error) {
+		fmt.Fprintf(os.Stderr, "split: %s has ended (%v) and starts again\n", name, cause)
+	})
+	return services.Stop()
 }

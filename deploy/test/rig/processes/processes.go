@@ -24,12 +24,14 @@ import (
 
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/sleep"
 )
 
 const (
 	startTimeout = time.Minute      // how long a process may take to become ready
 	stopTimeout  = 40 * time.Second // how long a process may run after SIGTERM
 	pollInterval = 10 * time.Millisecond
+	againAfter   = time.Second // the pause before a process that has ended starts again
 )
 
 // Process is a running program.
@@ -38,6 +40,8 @@ type Process struct {
 	exited chan struct{}
 	err    error // the error of Wait; set before the channel `exited` is closed
 	output *Output
+	name   string // of the service
+	ready  func(context.Context) error
 }
 
 // Start runs a program that serves at addr, and returns when its /readyz answers 200. It fails if that takes longer
@@ -59,7 +63,7 @@ func StartAny(ctx context.Context, addr string, output *Output, binary string, a
 
 func start(ctx context.Context, output *Output, binary string, args []string,
 	ready func(context.Context) error) (*Process, error) {
-	p := &Process{cmd: exec.Command(binary, args...), exited: make(chan struct{}), output: output}
+	p := &Process{cmd: exec.Command(binary, args...), exited: make(chan struct{}), output: output, ready: ready}
 	p.cmd.Stdout, p.cmd.Stderr = output, output
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", binary, err)
@@ -298,14 +302,14 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 		if err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
-		s.processes = append(s.processes, p)
+		p.name, s.processes = service.name, append(s.processes, p)
 	}
 	if stores.Search {
 		p, err := Search(ctx, bin, search, s.URL, filepath.Join(dir, "search"), output)
 		if err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
-		s.processes = append(s.processes, p)
+		p.name, s.processes = "searchsvc", append(s.processes, p)
 	}
 	return s, nil
 }
@@ -328,17 +332,33 @@ func freeAddrs(n int) ([]string, error) {
 	return addrs, nil
 }
 
-// Exited returns a channel that is closed when one of the processes ends.
-func (s *Split) Exited() <-chan struct{} {
-	ended := make(chan struct{})
-	var once sync.Once
-	for _, p := range s.processes {
-		go func() {
-			<-p.exited
-			once.Do(func() { close(ended) })
-		}()
+// Keep starts each process again that ends, until ctx is done. It tells the name and the cause each time.
+func (s *Split) Keep(ctx context.Context, tell func(name string, cause error)) {
+	var keepers sync.WaitGroup
+	for i := range s.processes {
+		keepers.Go(func() {
+			for ctx.Err() == nil {
+				p := s.processes[i]
+				select {
+				case <-ctx.Done():
+					return
+				case <-p.exited:
+				}
+				sleep.For(ctx, againAfter) // a signal to all processes ends ctx meanwhile
+				if ctx.Err() != nil {
+					return
+				}
+				tell(p.name, p.err)
+				again, err := start(ctx, p.output, p.cmd.Path, p.cmd.Args[1:], p.ready)
+				if err != nil {
+					tell(p.name, err)
+					continue
+				}
+				again.name, s.processes[i] = p.name, again
+			}
+		})
 	}
-	return ended
+	keepers.Wait()
 }
 
 // Stop stops the processes, beginning with the last one, and joins their errors.
