@@ -174,11 +174,18 @@ func IsPicture(media string) bool { return slices.Contains(pictureTypes, media) 
 // document is no illustration. It also returns "" if the file is not the registry's, has not come yet or is no
 // picture. PictureOf does not check whether the file was removed or the making of pictures failed.
 func PictureOf(documentType, format, sha256, address string) string {
-	id := path.Base(address)
-	if documentType != Illustration || !IsPicture(format) || sha256 == "" || !IsID(id) {
+	if documentType != Illustration || !IsPicture(format) {
 		return ""
 	}
-	return id
+	return FileOf(sha256, address)
+}
+
+// FileOf returns the id of a document's file. It returns "" if the file is not the registry's, or has not come yet.
+func FileOf(sha256, address string) string {
+	if id := path.Base(address); sha256 != "" && IsID(id) {
+		return id
+	}
+	return ""
 }
 
 // The longer sides of the pictures that are made of a file, in pixels (docs/files.md, "Pictures").

@@ -90,6 +90,7 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	v.About, v.Kept, v.Scripts = p.Record.about(), kept, []string{"asset.js"}
 	if len(pictures) > 0 {
 		v.Image = r.base + pictures[0].Large
+		v.Scripts = append(v.Scripts, "pictures.js")
 	}
 	if p.Checked {
 		v.Feed = "/assets/" + id + "/feed.atom"

@@ -149,6 +149,50 @@ func TestDocumentsSayTypeSizeAndDate(t *testing.T) {
 	}
 }
 
+// TestDocumentsStandByKind has documents of three kinds. Each kind has its heading and its number, and a kind with ten
+// documents is folded. A file of the registry is no foreign site.
+func TestDocumentsStandByKind(t *testing.T) {
+	var all []any
+	document := func(kind, url string) {
+		d := map[string]any{"id": fmt.Sprint(len(all)), "title": fmt.Sprintf("Док %d.", len(all)), "url": url, "sha256": "b"}
+		if kind != "" {
+			d["documentType"] = kind
+		}
+		all = append(all, d)
+	}
+	for n := range 13 {
+		document("notice", fmt.Sprintf("https://registry.example/get/%032x", n))
+	}
+	for range 9 {
+		document("technicalSpecifications", "https://docs.example/1")
+	}
+	document("", "https://docs.example/2")
+	body := assetPage(t, "en", changed(t, func(a map[string]any) { a["documents"] = all }))
+	text := plainText(body)
+	for _, want := range []string{"(13)", "Further 9", "(9)", "No kind given (1)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("got no %q, want it in: %s", want, text)
+		}
+	}
+	expect.Equal(t, strings.Count(text, "Док "), 23, "documents")
+	for address, want := range map[string]bool{fmt.Sprintf("https://registry.example/get/%032x", 1): false, "https://docs.example/2": true} {
+		link := regexp.MustCompile(`<a href="` + regexp.QuoteMeta(address) + `"[^>]*>Док`).FindString(body)
+		if link == "" || strings.Contains(link, `class="foreign"`) != want {
+			t.Errorf("%s: got %q, want a link that is foreign: %t", address, link, want)
+		}
+	}
+}
+
+// TestALongTitleLeavesRoom: a title that would fill the screen of a phone is small, and the keyboard reaches it.
+func TestALongTitleLeavesRoom(t *testing.T) {
+	for length, isLong := range map[int]bool{100: false, 990: true} {
+		body := assetPage(t, "uk", changed(t, func(a map[string]any) { a["title"] = strings.Repeat("я", length) }))
+		if got := strings.Contains(body, `<h1 class="long" tabindex="0">`); got != isLong {
+			t.Errorf("%d letters: got %t, want %t", length, got, isLong)
+		}
+	}
+}
+
 // TestTheListOfSectionsLeadsToEach compares the links at the top of a page with the sections of the page. Each
 // section except the technical one must have a link.
 func TestTheListOfSectionsLeadsToEach(t *testing.T) {

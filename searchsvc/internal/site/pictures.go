@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	maxPictures    = 12          // pictures on a page
+	maxPictures    = 200         // pictures on a page
+	askedPictures  = 12          // those of them that a page asks for
 	picturesWithin = time.Second // time limit for finding out which pictures can be read
 )
 
@@ -21,8 +22,8 @@ type picture struct {
 	Title        part
 }
 
-// pictures returns illustrations of a record, in the order of the record. It returns only an illustration whose
-// small versions can be read now. On a mirror without files it returns none.
+// pictures returns illustrations of a record, in the order of the record. Of the first ones it returns only those whose
+// small versions can be read now. If none of these can be read, as on a mirror without files, it returns none.
 func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
 	newest := map[string]int{} // maps the id of each document to the index of its newest version
 	for i, d := range documents {
@@ -43,15 +44,15 @@ func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
 	ctx, cancel := context.WithTimeout(ctx, picturesWithin)
 	defer cancel()
 	var asked sync.WaitGroup
-	there := make([]bool, len(all))
-	for i := range all {
+	there := make([]bool, min(askedPictures, len(all)))
+	for i := range there {
 		asked.Go(func() { _, there[i] = r.head(ctx, all[i].Large) })
 	}
 	asked.Wait()
-	at := -1
+	at, isNone := -1, !slices.Contains(there, true)
 	return slices.DeleteFunc(all, func(picture) bool {
 		at++
-		return !there[at]
+		return isNone || at < len(there) && !there[at]
 	})
 }
 

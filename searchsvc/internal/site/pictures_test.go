@@ -62,7 +62,8 @@ func TestThePageShowsPictures(t *testing.T) {
 	}
 }
 
-// TestAPageAsksForFewPictures has an asset with 100 illustrations. The page must show only the first 12.
+// TestAPageAsksForFewPictures has an asset with 100 illustrations, of which the registry knows the first 12. The page
+// must show all with their number, and ask only for the first 12.
 func TestAPageAsksForFewPictures(t *testing.T) {
 	r := newRegistry(changed(t, func(asset map[string]any) {
 		var all []any
@@ -73,11 +74,15 @@ func TestAPageAsksForFewPictures(t *testing.T) {
 		asset["documents"] = all
 	}))
 	r.pictures = map[string]int{}
-	for n := range 100 {
+	for n := range 12 {
 		r.pictures[fmt.Sprintf("/get/%032x/1200", n)] = 200
 	}
 	_, body := get(t, newSite(t, r, newFound(), logKey), "/uk/assets/"+id)
-	expect.Equal(t, strings.Count(body, "<img"), 12, "pictures")
+	expect.Equal(t, strings.Count(body, "<img"), 100, "pictures")
+	mustHave(t, body, "Зображення: 100<", "/pictures.js")
+	clear(r.pictures)
+	_, body = get(t, newSite(t, r, newFound(), logKey), "/uk/assets/"+id)
+	expect.Equal(t, strings.Count(body, "<img"), 0, "pictures without files")
 }
 
 // TestResultsHavePictures has a page of results in which one asset has an illustration. Only its hit must have a

@@ -11,17 +11,19 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/codenames"
+	"asset-registry/shared/filelink"
 )
 
 // record is a record of an asset as a page shows it. Its fields except Facts together have each value of the asset
 // exactly once, because the script that checks the record relies on this.
 type record struct {
 	Title, Lead part
+	Long        bool // the title would fill the screen of a phone
 	Number      []part
 	Facts       []fact // repeats the values that people look for first
 	Items       []item
 	Decisions   []thing
-	Documents   []document
+	Documents   []documentGroup
 	Custodian   []row
 	Holder      []row
 	Processes   []thing
@@ -53,6 +55,7 @@ type item struct {
 // document is a document of a record. Its fields describe the newest version, except for the field Versions.
 type document struct {
 	thing
+	Kind     part    // repeats the kind
 	About    []part  // kind, format, size and date
 	Versions []thing // older versions, the newest first
 }
@@ -61,6 +64,7 @@ type document struct {
 func newRecord(l Lang, names codenames.Lists, root *value, to outwards) record {
 	c := cursor{l, names, root, ""}
 	r := record{Title: c.first("title"), Lead: c.first("description"), Facts: facts(c, to)}
+	r.Long = len(r.Title.Text) > 400
 	r.Number = c.in("assetID").part().all()
 	r.Times = rows(
 		c.row("date"), c.row("dateModified"),
@@ -76,7 +80,7 @@ func newRecord(l Lang, names codenames.Lists, root *value, to outwards) record {
 			Rows:  rows(d.row("decisionID"), d.row("decisionDate")),
 		})
 	}
-	r.Documents = documents(c.each("documents"))
+	r.Documents = grouped(documents(c.each("documents")))
 	for _, p := range c.each("relatedProcesses") {
 		number, id := p.first("identifier").outside(to.toSale(p)), p.row("relatedProcessID")
 		r.Processes = append(r.Processes, thing{Title: p.parts("", "type"),
@@ -265,6 +269,27 @@ func (c cursor) contact() []part {
 	return c.parts(", ", "name", "telephone", "email", "faxNumber", "url")
 }
 
+// documentGroup has the documents of one kind.
+type documentGroup struct {
+	Kind part
+	All  []document
+}
+
+// grouped returns documents by kind, in the order of the first document of each kind.
+func grouped(all []document) (groups []documentGroup) {
+	at := map[string]int{}
+	for _, d := range all {
+		i, known := at[d.Kind.Text]
+		if !known {
+			i = len(groups)
+			at[d.Kind.Text] = i
+			groups = append(groups, documentGroup{Kind: d.Kind})
+		}
+		groups[i].All = append(groups[i].All, d)
+	}
+	return groups
+}
+
 // documents groups versions by document, the newest document first. Each document shows its newest version.
 func documents(versions []cursor) []document {
 	modified := func(c cursor) time.Time { return timeOf(client.Timestamp(c.v.string("dateModified"))) }
@@ -280,7 +305,7 @@ func documents(versions []cursor) []document {
 		}
 		at[id] = len(all)
 		d := document{About: v.parts(" · ", "documentType", "format", "size", "datePublished")}
-		d.thing = v.version()
+		d.Kind, d.thing = v.repeat("documentType"), v.version()
 		all = append(all, d)
 	}
 	return all
@@ -290,7 +315,7 @@ func documents(versions []cursor) []document {
 func (c cursor) version() thing {
 	t := thing{Title: c.first("title").all()}
 	if link := safeLink(c.v.string("url")); link != "" && len(t.Title) > 0 {
-		t.Title[0].Href, t.Title[0].Foreign = link, true
+		t.Title[0].Href, t.Title[0].Foreign = link, filelink.FileOf(c.v.string("sha256"), string(link)) == ""
 	}
 	t.Rows = rows(
 		c.row("description"), c.row("accessDetails"), c.row("documentType"), c.row("datePublished"),

@@ -63,11 +63,13 @@ func (s *Site) revision(w http.ResponseWriter, r request) error {
 	p.Line, p.Back = nil, assetPath(r.lang, id)
 	p.Was = &cited{root.string("assetID"), n, after.Leaf}
 	p.Check.Proof = p.Check.Saved
-	for i := range p.Record.Documents {
-		d := &p.Record.Documents[i]
-		d.mark(removed)
-		for j := range d.Versions {
-			d.Versions[j].mark(removed)
+	for _, group := range p.Record.Documents {
+		for i := range group.All {
+			d := &group.All[i]
+			d.mark(removed)
+			for j := range d.Versions {
+				d.Versions[j].mark(removed)
+			}
 		}
 	}
 	title := codenames.Cut(p.Record.Title.Text, maxTitle)
