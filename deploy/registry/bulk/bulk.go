@@ -1,5 +1,5 @@
-// Package bulk loads many assets into a registry for a broker (docs/import.md). It reads them from a CSV file
-// with a Mapping, or from lines of JSON. It checks all rows before it sends the first one. Then it creates and
+// Package bulk loads many assets into a registry for a broker (docs/import.md). It reads them from a table, XLSX or
+// CSV, with a Mapping, or from lines of JSON. It checks all rows before it sends the first one. Then it creates and
 // publishes an asset for each row and adds its documents. A Journal keeps tokens and progress, so a load that
 // was killed can continue, and no row makes two assets.
 package bulk
@@ -35,6 +35,31 @@ func (f Fault) String() string {
 	return text
 }
 
+// Level says what a finding means for an import.
+type Level string
+
+// The levels of findings.
+const (
+	Refusal Level = ""        // a fault: nothing is sent
+	Warning Level = "warning" // a value that was perhaps misread: nothing is sent unless the user accepts it
+	Note    Level = "note"    // how the file is read
+	Skipped Level = "skipped" // a row that the mapping skips
+)
+
+// Finding is what a check tells about a file.
+type Finding struct {
+	Fault
+	Level Level `json:"level,omitempty"`
+}
+
+// String returns the finding in one line.
+func (f Finding) String() string {
+	if f.Level == Refusal {
+		return f.Fault.String()
+	}
+	return string(f.Level) + ": " + f.Fault.String()
+}
+
 // Row is one row of a file: an asset and its documents.
 type Row struct {
 	Number    int
@@ -43,6 +68,8 @@ type Row struct {
 	Documents []Document
 
 	asset  json.RawMessage // the asset in JSON, as the file has it
+	found  []Finding       // findings in the cells of the row, and in the file up to it
+	dates  string          // form of dates in the file; "": that of the API
 	column func(path string) string
 }
 
@@ -85,15 +112,20 @@ const (
 )
 
 // reader reads the rows of a file. The method `next` returns io.EOF after the last row. If next returns faults,
-// the row has a wrong form and cannot be used. Any other error ends the reading.
+// the row has a wrong form and cannot be used. Any other error ends the reading. The row has findings also with an
+// error.
 type reader interface {
 	next() (Row, []Fault, error)
 }
 
 // Source is a file to load. It can be read several times.
 type Source struct {
-	File    io.ReadSeeker
-	Mapping *Mapping // mapping of a CSV file; nil: the file has lines of JSON
+	File interface {
+		io.ReadSeeker
+		io.ReaderAt
+	}
+	Mapping *Mapping // mapping of a table; nil: the file has lines of JSON
+	files   *Folder
 }
 
 // open starts to read the rows. The faults that it returns concern the header and the mapping.
@@ -104,7 +136,11 @@ func (s Source) open() (reader, []Fault, error) {
 	if s.Mapping == nil {
 		return newLines(s.File), nil, nil
 	}
-	return newTable(s.File, *s.Mapping)
+	t := &table{mapping: *s.Mapping, files: s.files, told: map[Finding]bool{}, values: map[string]named{}}
+	if faults, err := t.open(s); len(faults) > 0 || err != nil {
+		return nil, faults, err
+	}
+	return t, t.headerFaults(), nil
 }
 
 // errRow is the error for a row that does not end within maxRow bytes.
@@ -126,18 +162,10 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Byte order marks, with which a file may begin.
-var (
-	utf8Mark   = []byte("\xef\xbb\xbf")
-	utf16Marks = [][]byte{[]byte("\xff\xfe"), []byte("\xfe\xff")}
-)
+// utf8Mark is the byte order mark with which a file may begin.
+var utf8Mark = []byte("\xef\xbb\xbf")
 
-// markFault returns a fault if the first bytes of a file show an encoding that cannot be read, or "".
-func markFault(begin []byte) string {
-	for _, mark := range utf16Marks {
-		if bytes.HasPrefix(begin, mark) {
-			return "the file is UTF-16: save it as UTF-8"
-		}
-	}
-	return ""
+// isUTF16 reports whether the first bytes of a file are the byte order mark of UTF-16.
+func isUTF16(begin []byte) bool {
+	return bytes.HasPrefix(begin, []byte("\xff\xfe")) || bytes.HasPrefix(begin, []byte("\xfe\xff"))
 }

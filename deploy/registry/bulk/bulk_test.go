@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 
 	"asset-registry/assetsvc"
+	"asset-registry/deploy/registry/bulk/sheet"
 	"asset-registry/shared/cells"
 	"asset-registry/shared/testing/expect"
 )
@@ -63,12 +65,18 @@ func mapping(t testing.TB, text string) Mapping {
 	return m
 }
 
-// check returns the faults of a file, one line for each.
+// check returns the findings in a file, one line for each.
 func check(t testing.TB, s Source, files *Folder) (Checked, []string) {
 	t.Helper()
 	var got []string
-	checked, ok, err := Check(s, files, func(f Fault) { got = append(got, f.String()) })
-	if err != nil || ok != (len(got) == 0) {
+	faults := 0
+	checked, ok, err := Check(s, files, func(f Finding) {
+		got = append(got, f.String())
+		if f.Level == Refusal {
+			faults++
+		}
+	})
+	if err != nil || ok != (faults == 0) {
 		t.Fatalf("got %t, %v and %q, want ok if there is no fault", ok, err, got)
 	}
 	return checked, got
@@ -120,7 +128,8 @@ func TestExportedTextsDoNotGrow(t *testing.T) {
 		_ = w.WriteAll([][]string{ // it writes to a buffer
 			strings.Split(strings.TrimSpace(header), ";"), {"'+A7", cells.Harmless(text), "1", "2026-11-20", "", ""},
 		})
-		table, faults, err := newTable(&file, mapping(t, rules))
+		m := mapping(t, rules)
+		table, faults, err := Source{File: bytes.NewReader(file.Bytes()), Mapping: &m}.open()
 		if err != nil || len(faults) > 0 {
 			t.Fatalf("%q: got %v, %v", text, faults, err)
 		}
@@ -155,26 +164,25 @@ func TestFaultsOfATable(t *testing.T) {
 		{"another delimiter", strings.ReplaceAll(header, ";", ","), []string{
 			"row 1, Лот,Назва", "row 1, Лот: ", "row 1, Назва: ", "row 1, Площа: ", "row 1, Примітка: ", "row 1, Рішення: ",
 			"row 1, Файл: ", `row 1, the header has one column: perhaps the delimiter is ","`}},
-		{"UTF-16", "\xff\xfeA\x00", []string{"the file is UTF-16"}},
+		{"a file of an old Excel", "\xd0\xcf\x11\xe0 ", []string{"the file is an .xls file, or has a password: save it"}},
+		{"a damaged workbook", "PK\x03\x04 ", []string{"the file is no XLSX file"}},
 		{"all faults of all rows", header + ";;many;1.2;no.pdf;\n7;" + strings.Repeat("я", 5001) + ";1;20.11.2026;;\n", []string{
+			`row 2, Площа: "many" is no number with the decimal sign ","`,
 			`row 2, reference: the row has no reference: got ""`,
 			"row 2, Назва: This field is required.",
-			"row 2, Площа: Number 'many' failed",
-			"row 2, Рішення: Could not parse",
+			`row 2, Рішення: 1.2 is no date of the form DD.MM.YYYY`,
 			"row 2, Лот: This field is required.",
 			`row 2, Файл: file "no.pdf": there is no such file`,
 			"row 3, Назва: String value is too long"}},
 		{"a reference twice", header + good + good, []string{"row 3, reference: row 2 has the same reference"}},
-		{"a reference in Cyrillic", header + "лот;Склад;1;20.11.2026;;\n", []string{"row 2, reference: a reference has 1 to 200 Latin"}},
-		{"too few and too many cells", header + "7;Склад\n" + "8;;;;;;;\n", []string{
-			"row 2, the row has 2 columns, and the header 6", "row 3, the row has 8 columns"}},
+		{"a long reference in Cyrillic", header + strings.Repeat("л", 33) + ";Склад;1;20.11.2026;;\n", []string{"row 2, reference: a reference has at most 200"}},
 		{"not UTF-8", header + "7;\xd1\xea\xeb\xe0\xe4;1;20.11.2026;;\n", []string{"row 2, Назва: the text is not UTF-8"}},
 		{"U+0000", header + "7;a\x00b;1;20.11.2026;;\n", []string{"row 2, Назва: String value has the character U+0000"}},
 		{"a quote that is not closed", header + good + "8;\"Склад;1;20.11.2026;;\n", []string{"row 3, line"}},
 		{"a quote in a cell", header + "8;Скл\"ад;1;20.11.2026;;\n" + good, []string{"row 2, line 2, byte"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, got := check(t, Source{strings.NewReader(c.text), &m}, files)
+			_, got := check(t, Source{File: strings.NewReader(c.text), Mapping: &m}, files)
 			begins(t, got, c.want)
 		})
 	}
@@ -186,16 +194,16 @@ func TestTheMappingOfTheDocument(t *testing.T) {
 	_, rest, _ := strings.Cut(string(text), "```yaml\n")
 	shown, _, _ := strings.Cut(rest, "```")
 	m := mapping(t, shown)
-	m.Encoding = utf8Encoding
-	_, got := check(t, Source{strings.NewReader(strings.Replace(header, "Файл", "Умови", 1) + "7;Склад;1 234,5;20.11.2026;;x\n"), &m}, nil)
-	begins(t, got, nil)
+	m.Encoding, m.Header = utf8Encoding, ""
+	_, got := check(t, Source{File: strings.NewReader(strings.Replace(header, "Файл", "Умови", 1) + "7;Склад;1 234,5;20.11.2026;;x\n"), Mapping: &m}, nil)
+	begins(t, got, []string{`warning: row 2, documents: no file is like "photos/7-*.jpg"`})
 }
 
 // TestARowOfATable checks what is sent for a row.
 func TestARowOfATable(t *testing.T) {
 	m := mapping(t, strings.Replace(rules, "version: 1", "version: 1\nencoding: CP1251", 1))
 	text := expect.Get(charmap.Windows1251.NewEncoder().String(header + "7; Склад їжака ;\u00a01 234,50;20.11.2026;a.pdf;\n8;Ґанок;1;;;\n"))(t)
-	rows, faults, err := Source{strings.NewReader(text), &m}.open()
+	rows, faults, err := Source{File: strings.NewReader(text), Mapping: &m}.open()
 	if err != nil || len(faults) > 0 {
 		t.Fatalf("got %v, %v, want a file without faults", faults, err)
 	}
@@ -221,6 +229,153 @@ func TestARowOfATable(t *testing.T) {
 	}
 }
 
+// TestTablesOfOtherPrograms reads one table as three programs wrote it: with a heading over two rows, a hidden row and a
+// hidden sheet, a formula, dates, and numbers as numbers and as texts.
+func TestTablesOfOtherPrograms(t *testing.T) {
+	const mine = "version: 1\nheader: 3\ndecimal: \",\"\ndates: DD.MM.YYYY\nreference: Лот\ncolumns: {Назва: title, Лот: decisions.0.decisionID,\n" +
+		"  за документами: items.0.quantity, Рішення: decisions.0.decisionDate, Файл: documents.0.file, Примітка: \"\"}\nconstants:\n"
+	_, constants, _ := strings.Cut(rules, "constants:\n")
+	m := mapping(t, mine+constants)
+	for _, name := range []string{"libreoffice.xlsx", "exceljs.xlsx", "openpyxl.xlsx"} {
+		t.Run(name, func(t *testing.T) {
+			s := Source{File: bytes.NewReader(expect.Get(os.ReadFile("testdata/" + name))(t)), Mapping: &m}
+			rows, faults, err := s.open()
+			if err != nil || len(faults) > 0 {
+				t.Fatalf("got %v, %v, want a file without faults", faults, err)
+			}
+			var got, findings []string
+			for err == nil {
+				var row Row
+				row, _, err = rows.next()
+				for _, f := range row.found {
+					findings = append(findings, f.String())
+				}
+				if err == nil {
+					asset := map[string]any(row.Asset)
+					got = append(got, strings.TrimSpace(fmt.Sprintln(row.Number, row.Reference, asset["title"], at(asset, "items.0.quantity"),
+						at(asset, "decisions.0.decisionDate"), len(row.Documents))))
+				}
+			}
+			want := []string{"4 101 Склад № 1 0.7777 2019-11-25 1", "5 102 Гараж\nцегляний 36.6 2026-03-01 0", "6 103 Ґанок 1104.5 2020-03-01 0"}
+			said := []string{`note: the sheet "Перелік 2026" is read, and not "Архів" (hidden)`, "note: 1 hidden rows are read; the first is row 5"}
+			if name == "openpyxl.xlsx" { // it calculates no formula
+				want[1] = "5 102 Гараж\nцегляний ? 2026-03-01 0"
+				said = slices.Insert(said, 1, "row 5, за документами: the file has no value of this formula: open it in a spreadsheet, and save it")
+			}
+			if diff := cmp.Diff(append(want, said...), append(got, findings...)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	for sheet, want := range map[string]string{"1": "the file has no header", "Архів": "the file has no header", "2": "", "3": `the file has no sheet "3": it has`} {
+		m.Sheet = sheet
+		_, faults, err := Source{File: bytes.NewReader(expect.Get(os.ReadFile("testdata/exceljs.xlsx"))(t)), Mapping: &m}.open()
+		if err != nil || want == "" && len(faults) > 0 || want != "" && (len(faults) != 1 || !strings.Contains(faults[0].Text, want)) {
+			t.Errorf("sheet %s: got %v, %v, want %q", sheet, faults, err, want)
+		}
+	}
+}
+
+// TestCellsThatArePerhapsMisread reads values that a program has changed before, and values that are rarely meant.
+func TestCellsThatArePerhapsMisread(t *testing.T) {
+	m := mapping(t, strings.NewReplacer("version: 1", "version: 1\ndigits: 8", "  items.0.unit.code: MTK\n", "",
+		"  assetCustodian.identifier.id: \"00032945\"\n", "", "  Лот: decisions.0.decisionID\n", "  Лот: decisions.0.title\n"+
+			"  Код: assetCustodian.identifier.id\n  Одиниця: items.0.unit.code\n  Номер: decisions.0.decisionID\n").Replace(rules))
+	const head, good = "Лот;Назва;Площа;Рішення;Файл;Примітка;Код;Одиниця;Номер\n", "7;Склад;1;20.11.2026;;;00032945;MTK;7\n"
+	with := func(column int, value string) string {
+		cells := strings.Split(strings.TrimSpace(good), ";")
+		cells[column] = value
+		return head + strings.Join(cells, ";") + "\n"
+	}
+	const title, area, day, note, code, unit, number = 1, 2, 3, 5, 6, 7, 8
+	for _, c := range []struct {
+		column      int
+		value, want string // "": nothing is said
+	}{
+		{title, "Склад", ""},
+		{title, "#ЗНАЧ!", "warning: row 2, Назва: got \"#ЗНАЧ!\": this is an error of a formula"},
+		{title, "####", "warning: row 2, Назва: got"},
+		{title, "# 5", ""},
+		{title, "#5/А", ""},
+		{title, "Хиба", "warning: row 2, Назва: got \"Хиба\": this is a truth value"},
+		{number, "1,23E+11", "warning: row 2, Номер: got \"1,23E+11\": a spreadsheet shows a long number so"},
+		{number, "12E", ""},
+		{title, "Буд?вля", "warning: row 2, Назва: got \"Буд?вля\": a letter or a sign was lost"},
+		{title, "Цех 120 м?", "warning: row 2, Назва: got"},
+		{title, "Гараж? Ні", ""},
+		{note, "#REF!", ""},
+		{area, "-4", "warning: row 2, Площа: the quantity is -4"},
+		{area, "0", "warning: row 2, Площа: the quantity is 0"},
+		{area, "7.250", "row 2, Площа: \"7.250\" is no number with the decimal sign \",\", such as 1 104,5"},
+		{area, "1,104.5", "row 2, Площа: \"1,104.5\" is no number"},
+		{area, "12 50", "row 2, Площа: \"12 50\" is no number"},
+		{area, "2\u202f104\u00a0500,25", ""},
+		{day, "7.4.2021", ""},
+		{day, "07.04.2021 0:00", ""},
+		{day, "7.4.2021 16:05", ""},
+		{day, "31.02.2021", "row 2, Рішення: 31.02.2021 is no date of the form DD.MM.YYYY"},
+		{day, "4/7/2021", "row 2, Рішення: 4/7/2021 is no date of the form DD.MM.YYYY"},
+		{day, "20.11.1926", "warning: row 2, Рішення: the date 1926-11-20 is far away"},
+		{day, "20.11.2206", "warning: row 2, Рішення: the date 2206-11-20 is far away"},
+		{code, "32945", ""},
+		{code, "32946", "warning: row 2, Код: \"32946\" is no code of EDRPOU: it has fewer than 8 digits: a spreadsheet drops"},
+		{code, "00032946", "warning: row 2, Код: \"00032946\" is no code of EDRPOU: its check digit is wrong"},
+		{code, "3112233445", "warning: row 2, Код: \"3112233445\" is no code of EDRPOU: it has ten digits, so it is a person's tax number"},
+		{code, "0003294O", "warning: row 2, Код: \"0003294O\" is no code of EDRPOU: it has not 8 digits"},
+		{unit, "MTR", "warning: row 2, Одиниця: no search counts the unit \"MTR\""},
+		{unit, "HAR", ""},
+	} {
+		t.Run(c.value, func(t *testing.T) {
+			checked, got := check(t, Source{File: strings.NewReader(with(c.column, c.value)), Mapping: &m}, nil)
+			var want []string
+			if c.want != "" {
+				want = []string{c.want}
+			}
+			begins(t, got, want)
+			expect.Equal(t, checked.Warnings, strings.Count(c.want, "warning: "), "warnings")
+		})
+	}
+	_, got := check(t, Source{File: strings.NewReader(head + good + strings.Replace(good, "7;", "8;", 1) + strings.Replace(good, "Склад", "Цех", 1)), Mapping: &m}, nil)
+	begins(t, got, []string{"warning: row 3, row 2 has the same values under another reference", "row 4, reference: row 2 has the same reference"})
+	m.Constants["assetCustodian.identifier.id"], m.Digits = "32945", ""
+	m.Columns["Код"] = ""
+	_, got = check(t, Source{File: strings.NewReader(head + good + strings.Replace(good, "7;Склад", "8;Цех", 1)), Mapping: &m}, nil)
+	begins(t, got, []string{"warning: constant assetCustodian.identifier.id: \"32945\" is no code of EDRPOU"})
+}
+
+// TestKindsThatArePerhapsMisread reads cells whose kinds a file tells.
+func TestKindsThatArePerhapsMisread(t *testing.T) {
+	for _, c := range []struct {
+		field string
+		cell  sheet.Cell
+		want  string
+	}{
+		{"title", sheet.Cell{Text: "TRUE", Kind: sheet.Truth}, "a truth value"},
+		{"title", sheet.Cell{Text: "TRUE", Kind: sheet.Text}, ""},
+		{"title", sheet.Cell{Text: "#N/A", Kind: sheet.Failed}, "an error of a formula"},
+		{"title", sheet.Cell{Text: "#N/A", Kind: sheet.Text}, ""},
+		{"title", sheet.Cell{Text: "4,38E+06", Kind: sheet.Text}, "its digits are lost"},
+		{"decisionID", sheet.Cell{Text: "2026-05-12", Kind: sheet.Date}, "the cell is a date"},
+		{"decisionDate", sheet.Cell{Text: "2026-05-12", Kind: sheet.Date}, ""},
+		{"id", sheet.Cell{Text: "1234567890123450", Kind: sheet.Number}, ""},
+		{"id", sheet.Cell{Text: "1234567890123456", Kind: sheet.Number}, "15 digits"},
+	} {
+		if got := doubt(c.field, c.cell); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s, %v: got %q, want %q", c.field, c.cell, got, c.want)
+		}
+	}
+}
+
+// TestCodesOfEDRPOU has codes of offices that publish theirs.
+func TestCodesOfEDRPOU(t *testing.T) {
+	for code, want := range map[string]bool{
+		"00032945": true, "00032112": true, "21560045": true, "14360570": true, "20077720": true, "40075815": true, "37508596": true,
+		"00032954": false, "14360571": false, "40075816": false, "4007581": false, "400758150": false, "4007581x": false, "": false,
+	} {
+		expect.Equal(t, isCode(code), want, "%s", code)
+	}
+}
+
 // The function `at` returns the value at a path of an object.
 func at(value any, path string) any {
 	for step := range strings.SplitSeq(path, ".") {
@@ -241,7 +396,7 @@ func TestFaultsOfAMapping(t *testing.T) {
 	}{
 		{"nothing", "", []string{"mapping: version must be", "mapping: reference must name"}},
 		{"no YAML", ":\n\t-", []string{"the mapping is not YAML"}},
-		{"an unknown setting", "version: 1\nreference: a\nsheet: 2\n", []string{"the mapping is not YAML of the known fields"}},
+		{"an unknown setting", "version: 1\nreference: a\npage: 2\n", []string{"the mapping is not YAML of the known fields"}},
 		{"wrong values", "version: 2\ndelimiter: x\nencoding: koi8\ndecimal: 1\ndates: MM/DD\nreference: a", []string{
 			"mapping: version", "mapping: delimiter", "mapping: encoding", "mapping: decimal", "mapping: dates"}},
 		{"paths that do not fit", "version: 1\nreference: a\ncolumns: {a: items.0, b: items.0.quantity, c: items.x, d: a..b, e: title, f: title}\n",
@@ -264,7 +419,7 @@ func TestFaultsOfAMapping(t *testing.T) {
 
 func TestAnUnknownFieldOfAMapping(t *testing.T) {
 	m := mapping(t, strings.Replace(rules, "items.0.unit.code", "items.0.unit.kode", 1)+"  documents.0.typ: x\n")
-	_, got := check(t, Source{strings.NewReader(header + "7;Склад;1;20.11.2026;;\n"), &m}, nil)
+	_, got := check(t, Source{File: strings.NewReader(header + "7;Склад;1;20.11.2026;;\n"), Mapping: &m}, nil)
 	begins(t, got, []string{
 		"constant items.0.unit.kode: the mapping names a field that does not exist. Rogue field: the nearest is 'code'",
 		"constant documents.0.typ: the mapping names a field that does not exist",
@@ -319,7 +474,7 @@ func TestFaultsOfLines(t *testing.T) {
 			[]string{"row 1, description: String value is too long", "row 1, the asset has"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, got := check(t, Source{strings.NewReader(c.text), nil}, files)
+			_, got := check(t, Source{File: strings.NewReader(c.text), Mapping: nil}, files)
 			begins(t, got, c.want)
 		})
 	}
@@ -339,14 +494,14 @@ func TestHostileTables(t *testing.T) {
 		{"many columns", strings.NewReader(header + strings.Repeat(";", maxColumns) + "\n"), "row 2, the row has 1001 columns"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, got := check(t, Source{onceSeeker{c.text}, &m}, nil)
+			_, got := check(t, Source{File: onceSeeker{c.text}, Mapping: &m}, nil)
 			if len(got) != 1 {
 				t.Fatalf("got %d faults, want one", len(got))
 			}
 			begins(t, got, []string{c.want})
 		})
 	}
-	_, got := check(t, Source{onceSeeker{endless('{')}, nil}, nil)
+	_, got := check(t, Source{File: onceSeeker{endless('{')}, Mapping: nil}, nil)
 	begins(t, got, []string{"row 1, a row has more than"})
 }
 
@@ -360,10 +515,13 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// onceSeeker is a reader whose Seek does nothing. Seek must be called only before the first read.
+// onceSeeker is a reader whose Seek does nothing. Seek must be called only before the first read. ReadAt finds
+// nothing.
 type onceSeeker struct{ io.Reader }
 
 func (onceSeeker) Seek(int64, int) (int64, error) { return 0, nil }
+
+func (onceSeeker) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
 
 func TestBoundsAreThoseOfTheRegistry(t *testing.T) {
 	if diff := cmp.Diff(int64(assetsvc.DefaultMaxBody), int64(maxBody)); diff != "" {
@@ -374,16 +532,16 @@ func TestBoundsAreThoseOfTheRegistry(t *testing.T) {
 // FuzzCheck checks arbitrary files. Check must not fail, and must give the same result twice.
 func FuzzCheck(f *testing.F) {
 	tables := []*Mapping{nil}
-	for _, change := range [][2]string{{"", ""}, {`delimiter: ";"`, `delimiter: ","`}, {"version: 1", "version: 1\nencoding: cp1251"}} {
+	for _, change := range [][2]string{{"", ""}, {`delimiter: ";"`, `delimiter: tab`}, {"version: 1", "version: 1\nencoding: cp1251"}} {
 		m := mapping(f, strings.Replace(rules, change[0], change[1], 1))
 		tables = append(tables, &m)
 	}
 	f.Add(0, []byte(`{"reference":"1","data":{"title":"x"},"documents":[{"file":"a.pdf"}]}`))
 	f.Add(1, []byte(header+"7;Склад;1 234,5;20.11.2026;a.pdf;\"x\ny\"\n"))
-	f.Add(2, []byte(strings.ReplaceAll(header+"7;Склад;1;;;\n", ";", ",")))
+	f.Add(2, []byte(strings.ReplaceAll(header+"7;Склад;1;20.11.2026;;\n", ";", "\t")))
 	f.Add(3, []byte(header+"\x98;\"\"\n"))
 	f.Fuzz(func(t *testing.T, table int, text []byte) {
-		s := Source{strings.NewReader(string(text)), tables[((table%len(tables))+len(tables))%len(tables)]}
+		s := Source{File: strings.NewReader(string(text)), Mapping: tables[((table%len(tables))+len(tables))%len(tables)]}
 		first, faults := check(t, s, nil)
 		again, same := check(t, s, nil)
 		if diff := cmp.Diff(faults, same); diff != "" || first.Rows != again.Rows {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"asset-registry.example/client"
@@ -17,19 +18,22 @@ import (
 type Checked struct {
 	Rows      int
 	Documents int
+	Warnings  int
+	Skipped   int               // rows that the mapping skips
 	sums      map[string]string // hash of each row, by its reference
 }
 
-// Check reads all rows, and calls the function `tell` for each fault. It sends no request. The result `ok` is false
+// Check reads all rows, and calls the function `tell` for each finding. It sends no request. The result `ok` is false
 // if there is a fault.
-func Check(s Source, files *Folder, tell func(Fault)) (c Checked, ok bool, err error) {
+func Check(s Source, files *Folder, tell func(Finding)) (c Checked, ok bool, err error) {
 	ok = true
 	report := func(faults ...Fault) {
 		for _, f := range faults {
 			ok = false
-			tell(f)
+			tell(Finding{Fault: f})
 		}
 	}
+	s.files = files
 	rows, faults, err := s.open()
 	report(faults...)
 	if err != nil && !errors.Is(err, errBroken) || rows == nil || !ok {
@@ -39,6 +43,16 @@ func Check(s Source, files *Folder, tell func(Fault)) (c Checked, ok bool, err e
 	seen := map[string]int{}
 	for {
 		row, faults, err := rows.next()
+		for _, f := range row.found {
+			switch f.Level {
+			case Warning:
+				c.Warnings++
+			case Skipped:
+				c.Skipped++
+			}
+			ok = ok && f.Level != Refusal
+			tell(f)
+		}
 		report(faults...)
 		if errors.Is(err, io.EOF) {
 			break
@@ -86,25 +100,35 @@ const maxReference = 200
 // If the reference has no faults, referenceFaults adds it to seen.
 func (r Row) referenceFaults(seen map[string]int) []Fault {
 	says := ""
-	visible := func(r rune) bool { return r > ' ' && r <= '~' }
 	switch {
 	case r.Reference == "":
 		says = "the row has no reference"
-	case len(r.Reference) > maxReference || strings.TrimFunc(r.Reference, visible) != "":
-		says = fmt.Sprintf("a reference has 1 to %d Latin letters, digits and signs, without spaces", maxReference)
+	case len(r.Reference) > maxReference:
+		const most = "a reference has at most %d characters; a Cyrillic letter counts as 6, and a blank as 3"
+		says = fmt.Sprintf(most, maxReference)
 	case seen[r.Reference] > 0:
 		says = fmt.Sprintf("row %d has the same reference", seen[r.Reference])
 	default:
 		seen[r.Reference] = r.Number
 		return nil
 	}
-	return []Fault{{r.Number, "reference", fmt.Sprintf("%s: got %s", says, quoted(r.Reference))}}
+	return []Fault{{r.Number, "reference", fmt.Sprintf("%s: got %s", says, quoted(ReadReference(r.Reference)))}}
 }
 
-// faults checks the asset of the row by the rules of the registry.
+// noDate begins the registry's text about a date that it cannot read.
+const noDate = "Could not parse "
+
+// faults checks the asset of the row by the rules of the registry. A cell that has a fault already gets no other one.
 func (r Row) faults() (faults []Fault) {
 	for _, f := range rehearse.Asset(r.asset) {
-		faults = append(faults, Fault{r.Number, r.column(f.Name), f.Text})
+		if sent, ok := strings.CutPrefix(f.Text, noDate); ok && r.dates != "" {
+			sent, _, _ = strings.Cut(sent, ". Should be ISO8601")
+			f.Text = sent + " is no date of the form " + r.dates
+		}
+		column := r.column(f.Name)
+		if !slices.ContainsFunc(r.found, func(o Finding) bool { return o.Level == Refusal && o.Column == column }) {
+			faults = append(faults, Fault{r.Number, column, f.Text})
+		}
 	}
 	if size := len(r.asset) + len(`{"data":}`); size > maxBody {
 		says := fmt.Sprintf("the asset has %d bytes: at most %d are taken", size, maxBody)

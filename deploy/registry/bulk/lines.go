@@ -28,8 +28,8 @@ func (l *lines) line() ([]byte, error) {
 		l.row++
 		text, err := l.raw()
 		if l.row == 1 {
-			if says := markFault(text); says != "" {
-				return nil, errors.New(says)
+			if isUTF16(text) {
+				return nil, errors.New("the file is UTF-16: save it as UTF-8")
 			}
 			text = bytes.TrimPrefix(text, utf8Mark)
 		}
@@ -82,7 +82,7 @@ func (l *lines) next() (Row, []Fault, error) {
 	if faults := row.formFaults(text); len(faults) > 0 {
 		return row, faults, nil
 	}
-	row.Reference, row.asset = object.Reference, object.Data
+	row.Reference, row.asset = WriteReference(object.Reference), object.Data
 	if row.asset == nil {
 		return row, []Fault{{Row: l.row, Column: "data", Text: "the line has no asset"}}, nil
 	}

@@ -21,16 +21,27 @@ const (
 	dayFirst     = "DD.MM.YYYY"
 )
 
-// Mapping says to which field of an asset each column of a CSV file belongs (docs/import.md, "Mapping").
+// everyRest is the member of the setting skip that skips each row without title, area and file.
+const everyRest = "*"
+
+// constantSource begins the names of constants in faults.
+const constantSource = "constant "
+
+// Mapping says to which field of an asset each column of a table belongs (docs/import.md, "Mapping").
 type Mapping struct {
 	Version   string            `yaml:"version"`   // 1
-	Delimiter string            `yaml:"delimiter"` // "," or ";"; "": ","
+	Delimiter string            `yaml:"delimiter"` // ",", ";" or "tab"; "": the one that the header has
 	Encoding  string            `yaml:"encoding"`  // "utf-8" or "cp1251"; "": "utf-8"
 	Decimal   string            `yaml:"decimal"`   // decimal sign of quantities and coordinates: "." or ","; "": "."
 	Dates     string            `yaml:"dates"`     // "DD.MM.YYYY"; "": dates are in the form of the API
+	Sheet     string            `yaml:"sheet"`     // name or number of the sheet; "": the first visible one
+	Header    string            `yaml:"header"`    // number of the row with the names of the columns; "": 1
+	Digits    string            `yaml:"digits"`    // "8": codes of EDRPOU get their leading zeros; "": they stay
+	Skip      []string          `yaml:"skip"`      // beginnings of rows that are skipped; "*": rows without data
 	Reference string            `yaml:"reference"` // name of the column with the broker's reference for the row
 	Prefix    string            `yaml:"prefix"`    // text in front of each reference
-	Columns   map[string]string `yaml:"columns"`   // header of a column -> path of a field; "": the column is ignored
+	Files     string            `yaml:"files"`     // sign between the files in a cell; "": a cell has one file
+	Columns   map[string]string `yaml:"columns"`   // header of a column -> paths of fields, with commas; "": it is ignored
 	Constants map[string]string `yaml:"constants"` // path of a field -> value in every row
 }
 
@@ -40,7 +51,9 @@ func ReadMapping(in io.Reader) (Mapping, []Fault) {
 	if err := config.ReadYAML(io.LimitReader(in, maxMapping), &m); err != nil {
 		return m, []Fault{{Text: "the mapping is not YAML of the known fields: " + err.Error()}}
 	}
-	m.Delimiter = cmp.Or(m.Delimiter, ",")
+	if m.Delimiter == "tab" {
+		m.Delimiter = "\t"
+	}
 	m.Encoding = cmp.Or(strings.ToLower(m.Encoding), utf8Encoding)
 	m.Decimal = cmp.Or(m.Decimal, ".")
 	var faults []Fault
@@ -49,15 +62,31 @@ func ReadMapping(in io.Reader) (Mapping, []Fault) {
 		accepted    []string
 	}{
 		{"version", m.Version, []string{mappingVersion}},
-		{"delimiter", m.Delimiter, []string{",", ";"}},
+		{"delimiter", m.Delimiter, []string{"", ",", ";", "\t"}},
 		{"encoding", m.Encoding, []string{utf8Encoding, cp1251}},
 		{"decimal", m.Decimal, []string{".", ","}},
 		{"dates", m.Dates, []string{"", dayFirst}},
+		{"digits", m.Digits, []string{"", "8"}},
 	} {
 		if !slices.Contains(c.accepted, c.value) {
 			says := fmt.Sprintf("mapping: %s must be one of %q, got %q", c.name, c.accepted, c.value)
 			faults = append(faults, Fault{Text: says})
 		}
+	}
+	columns := map[string]string{}
+	for _, name := range sortedKeys(m.Columns) {
+		if _, twice := columns[heading(name)]; twice {
+			faults = append(faults, Fault{Column: name, Text: "the mapping names this column twice"})
+		}
+		columns[heading(name)] = m.Columns[name]
+	}
+	m.Columns, m.Reference = columns, heading(m.Reference)
+	if slices.Contains(m.Skip, "") {
+		faults = append(faults, Fault{Text: "mapping: skip must name words, or * for all rows without data"})
+	}
+	if n, err := strconv.Atoi(m.Header); m.Header != "" && (err != nil || n < 1 || n > maxHeader) {
+		says := fmt.Sprintf("mapping: header must be the number of a row from 1 to %d, got %q", maxHeader, m.Header)
+		faults = append(faults, Fault{Text: says})
 	}
 	if m.Reference == "" {
 		faults = append(faults, Fault{Text: "mapping: reference must name the column that tells the rows apart"})
@@ -66,7 +95,14 @@ func ReadMapping(in io.Reader) (Mapping, []Fault) {
 	return m, append(faults, wrong...)
 }
 
+// headerRow returns the number of the row with the names of the columns.
+func (m Mapping) headerRow() int {
+	n, _ := strconv.Atoi(cmp.Or(m.Header, "1")) // ReadMapping has checked it
+	return n
+}
+
 const (
+	maxHeader   = 100     // the greatest number of the row with the names of the columns
 	maxMapping  = 1 << 20 // bytes of a mapping file
 	maxElements = 100     // elements of one list in an asset
 	maxSteps    = 16      // steps of a path
@@ -96,7 +132,7 @@ func (m Mapping) tree(header []string) (*node, []Fault) {
 	root := &node{}
 	var faults []Fault
 	for _, path := range sortedKeys(m.Constants) {
-		source := "constant " + path
+		source := constantSource + path
 		if err := root.add(path, leaf{source, -1, m.Constants[path]}); err != "" {
 			faults = append(faults, Fault{Column: source, Text: err})
 		}
@@ -106,8 +142,10 @@ func (m Mapping) tree(header []string) (*node, []Fault) {
 		if m.Columns[name] == "" || header != nil && at < 0 {
 			continue
 		}
-		if err := root.add(m.Columns[name], leaf{name, max(at, 0), ""}); err != "" {
-			faults = append(faults, Fault{Column: name, Text: err})
+		for path := range strings.SplitSeq(m.Columns[name], ",") {
+			if err := root.add(strings.TrimSpace(path), leaf{name, max(at, 0), ""}); err != "" {
+				faults = append(faults, Fault{Column: name, Text: err})
+			}
 		}
 	}
 	return root, append(faults, root.dense("")...)

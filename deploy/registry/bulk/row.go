@@ -7,23 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"asset-registry.example/client"
-
-	"asset-registry/shared/cells"
 )
 
 // errNoToken is the error for a row whose asset exists but whose tokens were not kept.
 var errNoToken = errors.New("the asset was created before, and its tokens were not kept here. " +
 	"An administrator gives new ones: registryctl assets recover. Append that file to the file of tokens, " +
 	"and run the command again")
+
+// errDead is the error for a row whose asset has other tokens now than those that the import has.
+var errDead = errors.New("its tokens are no longer good, after a recovery or a change of the owner. " +
+	"An administrator gives the owner new ones: registryctl assets recover. Append that file to the file of tokens, " +
+	"and run the command again")
+
+// errDeleted is the error for a row whose asset was withdrawn.
+var errDeleted = errors.New("the asset was deleted, so its tokens change nothing any more")
 
 // errOther is the error for a row that was loaded before under the same reference, but with other fields.
 var errOther = errors.New("the row was imported with other fields under this reference: " +
@@ -42,13 +44,13 @@ type work struct {
 func (l *Load) row(ctx context.Context, row Row) (Result, error) {
 	w := &work{Load: l, row: row}
 	err := w.do(ctx)
-	result := Result{Row: row.Number, Reference: row.Reference, ID: w.at.id, State: Done}
+	result := Result{Row: row.Number, Reference: ReadReference(row.Reference), ID: w.at.id, State: Done}
 	status := client.StatusOf(err)
 	_, isLocal := errors.AsType[*fs.PathError](err)
 	switch {
 	case err == nil:
 		return result, nil
-	case errors.Is(err, errNoToken):
+	case errors.Is(err, errNoToken), errors.Is(err, errDead), errors.Is(err, errDeleted):
 		result.State = NoToken
 	case errors.Is(err, errNotKept):
 		return failed(result, err)
@@ -102,7 +104,8 @@ func (w *work) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if known := w.Journal.known(w.row.Reference); known != nil {
+	known := w.Journal.known(w.row.Reference)
+	if known != nil {
 		w.at = *known
 	} else if err := w.create(ctx, sums); err != nil {
 		return err
@@ -112,6 +115,11 @@ func (w *work) do(ctx context.Context) error {
 		return errOther
 	case w.at.access.Token == "":
 		return errNoToken
+	}
+	if known != nil {
+		if err := w.prove(ctx); err != nil {
+			return err
+		}
 	}
 	if !w.at.published {
 		if err := w.publish(ctx); err != nil {
@@ -149,6 +157,28 @@ func (w *work) create(ctx context.Context, sums sums) error {
 	return w.Journal.add(e)
 }
 
+// prove returns an error if the tokens of the asset are no longer good, and says so in the journal.
+func (w *work) prove(ctx context.Context) error {
+	err := w.calls.do(ctx, func() error {
+		for _, err := range w.Registry.Revisions(ctx, w.at.id, w.at.access.Token) {
+			return err // the first revision is enough: only the owner sees it
+		}
+		return nil
+	})
+	switch client.StatusOf(err) {
+	case http.StatusForbidden, http.StatusNotFound, http.StatusGone:
+		none := entry{Reference: w.row.Reference, Data: &assetID{w.at.id}, Access: &client.Access{}}
+		return cmp.Or(w.Journal.add(none), errDead)
+	}
+	if err == nil {
+		err = w.read(ctx)
+	}
+	if err == nil && w.held.Status == client.Deleted {
+		err = errDeleted
+	}
+	return err
+}
+
 func (w *work) write() client.Write { return client.Write{Token: w.at.access.Token, IfMatch: w.tag} }
 
 // publish publishes the draft. If the asset is not a draft any more, somebody else has published it, and publish
@@ -160,7 +190,7 @@ func (w *work) publish(ctx context.Context) error {
 	})
 	w.tag = w.held.Tag
 	if client.IsForbidden(err) {
-		if err := w.read(ctx); err != nil {
+		if err := w.prove(ctx); err != nil {
 			return err
 		}
 		if w.held.Status != client.Draft {
@@ -223,7 +253,7 @@ func (w *work) upload(ctx context.Context, number int, name string) (stored clie
 		return stored, &fs.PathError{Op: "upload", Path: name, Err: err}
 	}
 	err = w.calls.do(ctx, func() (err error) {
-		stored, err = w.Registry.StoreFile(ctx, w.Files.root.FS(), name)
+		stored, err = w.Registry.StoreFile(ctx, w.Files, name)
 		return err
 	})
 	if err != nil {
@@ -290,84 +320,3 @@ func address(url string) string {
 	before, _, _ := strings.Cut(url, "?")
 	return before
 }
-
-// value returns the value that the cells of a row give to the node n, or nil if they give none. The result `filled`
-// reports whether a part of the value comes from a column. The result `mapped` reports whether a column is mapped to a
-// part of the value. An element of a list may have columns and constants. If all its columns are empty in this row,
-// the list does not get the element.
-func (m Mapping) value(n *node, cells []string) (v any, filled, mapped bool) {
-	if n.leaf != nil {
-		if n.leaf.column < 0 {
-			return m.scalar(n.name, n.leaf.constant), false, false
-		}
-		text := m.text(n.name, cells[n.leaf.column])
-		if text == "" {
-			return nil, false, true
-		}
-		return m.scalar(n.name, text), true, true
-	}
-	object, elements := map[string]any{}, []any{}
-	for _, c := range n.children {
-		inner, has, may := m.value(c, cells)
-		filled, mapped = filled || has, mapped || may
-		switch {
-		case inner == nil || n.list && may && !has:
-		case n.list:
-			elements = append(elements, inner)
-		default:
-			object[c.name] = inner
-		}
-	}
-	if len(object)+len(elements) == 0 {
-		return nil, filled, mapped
-	}
-	if n.list {
-		return elements, filled, mapped
-	}
-	return object, filled, mapped
-}
-
-// decimals are the fields whose values may have a decimal comma.
-var decimals = []string{"quantity", "latitude", "longitude", "elevation"}
-
-// text returns the text of a cell in the form that the API needs for the field. The cell may come from an export.
-func (m Mapping) text(field, cell string) string {
-	text := strings.TrimSpace(cells.Plain(cell))
-	switch {
-	case m.Decimal == "," && slices.Contains(decimals, field):
-		return strings.ReplaceAll(strings.Map(withoutSpace, text), ",", ".")
-	case m.Dates == dayFirst && strings.HasSuffix(field, "Date"):
-		if day, err := time.Parse("02.01.2006", text); err == nil {
-			return day.Format(time.DateOnly)
-		}
-	}
-	return text
-}
-
-func withoutSpace(r rune) rune {
-	if unicode.IsSpace(r) {
-		return -1
-	}
-	return r
-}
-
-// scalar returns the value of a field: the text itself, or a number if the API accepts only numbers there.
-func (m Mapping) scalar(field, text string) any {
-	if field == "index" {
-		if _, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return json.Number(text)
-		}
-	}
-	return text
-}
-
-// quoted returns a text in quotes, cut if it is long, for the text of a fault.
-func quoted(text string) string {
-	const most = 60
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "..."
-	}
-	return strconv.Quote(text)
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,9 +1,8 @@
 package bulk
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/csv"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,95 +11,127 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/charmap"
-
 	"asset-registry.example/client"
+	"asset-registry/deploy/registry/bulk/sheet"
 )
 
 // rogue is the beginning of the registry's text about a field that does not exist (docs/contract.md, "Field
 // rules").
 const rogue = "Rogue field"
 
-// table reads a CSV file.
+// grid gives the rows of a table. The number of a row is that in a spreadsheet. The error after the last row is io.EOF,
+// and damage if the rest cannot be split into rows.
+type grid interface {
+	next() (sheet.Row, error)
+}
+
+// damage says what is wrong with the form of a file.
+type damage string
+
+// Error implements error.
+func (d damage) Error() string { return string(d) }
+
+// table reads assets from the rows of a grid.
 type table struct {
 	mapping   Mapping
-	csv       *csv.Reader
-	bound     *bounded
+	files     *Folder // nil: the rows have no files
+	rows      grid
 	header    []string
 	root      *node // tree of the mapping for the columns of the header
 	reference int   // index of the column with the reference
+	data      []int // indexes of the columns that make a row more than a heading
 	row       int
+	hidden    []int            // numbers of the rows that a spreadsheet hides
+	pending   []Finding        // findings in the file that go with the next row
+	told      map[Finding]bool // warnings about constants
+	values    map[string]named // rows by the hashes of their values
 }
 
-// newTable reads the header. It returns all faults of the header and the mapping.
-func newTable(in io.Reader, m Mapping) (reader, []Fault, error) {
-	begun := bufio.NewReader(in)
-	begin, err := begun.Peek(len(utf8Mark))
+// open opens a file and reads its header. It returns why the file is none that can be read.
+func (t *table) open(s Source) (faults []Fault, err error) {
+	begin := make([]byte, 512)
+	n, err := s.File.ReadAt(begin, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil, err
+		return nil, err
 	}
-	if says := markFault(begin); says != "" {
-		return nil, []Fault{{Text: says}}, nil
-	}
-	var decoded io.Reader = begun
-	marked := bytes.Equal(begin, utf8Mark)
-	if marked {
-		_, _ = begun.Discard(len(utf8Mark)) // cannot fail, because Peek has read these bytes
-	}
-	if m.Encoding == cp1251 {
-		if marked {
-			return nil, []Fault{{Text: "the file begins with the mark of UTF-8, and the mapping says " + cp1251}}, nil
+	begin, err = begin[:n], nil
+	says := sheet.Named(begin)
+	var header []string
+	switch {
+	case says != "":
+	case bytes.HasPrefix(begin, []byte("PK\x03\x04")):
+		var book xlsxFile
+		if header, says = book.open(s, t.mapping); says == "" {
+			t.rows, t.pending = &book, book.otherSheets()
 		}
-		decoded = charmap.Windows1251.NewDecoder().Reader(begun)
+	default:
+		if t.rows, says = newCSV(s.File, begin, t.mapping); says == "" {
+			header, faults, err = t.csvHeader()
+		}
 	}
-	t := &table{mapping: m, bound: &bounded{in: decoded}}
-	t.csv = csv.NewReader(t.bound)
-	t.csv.Comma = rune(m.Delimiter[0])
-	t.csv.FieldsPerRecord = -1
-	t.csv.ReuseRecord = true
-	cells, faults, err := t.record()
-	if errors.Is(err, io.EOF) {
-		return nil, []Fault{{Text: "the file has no header"}}, nil
+	if says == "" && err == nil && len(header)+len(faults) == 0 {
+		says = "the file has no header"
 	}
-	if err != nil || len(faults) > 0 {
-		return nil, faults, err
+	for _, name := range header {
+		t.header = append(t.header, heading(name))
 	}
-	for _, cell := range cells {
-		t.header = append(t.header, strings.TrimSpace(cell))
+	for len(t.header) > 0 && t.header[len(t.header)-1] == "" {
+		t.header = t.header[:len(t.header)-1]
 	}
-	return t, t.headerFaults(), nil
+	for i, name := range t.header {
+		if name == "" {
+			t.header[i] = columnName(i)
+		}
+	}
+	if says != "" {
+		faults = append(faults, Fault{Text: says})
+	}
+	return faults, err
 }
 
-// record reads the cells of the next record, and checks their encoding.
-func (t *table) record() ([]string, []Fault, error) {
-	t.row++
-	t.bound.left = maxRow
-	cells, err := t.csv.Read()
-	if broken, ok := errors.AsType[*csv.ParseError](err); ok && !errors.Is(err, errRow) {
-		says := fmt.Sprintf("line %d, byte %d: %v", broken.Line, broken.Column, broken.Err)
-		return nil, []Fault{{Row: t.row, Text: says}}, errBroken
+// csvHeader reads the rows of a CSV file up to its header.
+func (t *table) csvHeader() (header []string, faults []Fault, err error) {
+	for t.row < t.mapping.headerRow() {
+		row, faults, err := t.record()
+		if errors.Is(err, io.EOF) {
+			return nil, nil, nil
+		}
+		if err != nil || len(faults) > 0 {
+			return nil, faults, err
+		}
+		header = nil
+		for _, c := range row.Cells {
+			header = append(header, c.Text)
+		}
 	}
-	if errors.Is(err, errRow) {
-		return nil, []Fault{{Row: t.row, Text: errRow.Error()}}, errBroken
+	return header, nil, nil
+}
+
+// record reads the next row, and checks the encoding of its cells.
+func (t *table) record() (sheet.Row, []Fault, error) {
+	row, err := t.rows.next()
+	t.row = row.Number
+	if says, ok := errors.AsType[damage](err); ok {
+		return row, []Fault{{Row: t.row, Text: string(says)}}, errBroken
 	}
 	if err != nil {
-		return nil, nil, err
+		return row, nil, err
 	}
-	if len(cells) > maxColumns {
-		says := fmt.Sprintf("the row has %d columns: at most %d are read", len(cells), maxColumns)
-		return nil, []Fault{{Row: t.row, Text: says}}, nil
+	if len(row.Cells) > maxColumns {
+		says := fmt.Sprintf("the row has %d columns: at most %d are read", len(row.Cells), maxColumns)
+		return row, []Fault{{Row: t.row, Text: says}}, nil
 	}
 	var faults []Fault
-	for i, cell := range cells {
-		if t.mapping.Encoding == utf8Encoding && !utf8.ValidString(cell) {
+	for i, cell := range row.Cells {
+		switch {
+		case !utf8.ValidString(cell.Text):
 			const says = "the text is not UTF-8: perhaps the mapping lacks encoding: " + cp1251
 			faults = append(faults, Fault{t.row, t.column(i), says})
-		}
-		if t.mapping.Encoding == cp1251 && strings.ContainsRune(cell, utf8.RuneError) {
+		case t.mapping.Encoding == cp1251 && strings.ContainsRune(cell.Text, utf8.RuneError):
 			faults = append(faults, Fault{t.row, t.column(i), "the text has a byte that " + cp1251 + " does not have"})
 		}
 	}
-	return cells, faults, nil
+	return row, faults, nil
 }
 
 // errBroken ends the reading of a file if the rest of it cannot be split into rows.
@@ -111,7 +142,7 @@ func (t *table) column(i int) string {
 	if i < len(t.header) {
 		return t.header[i]
 	}
-	return fmt.Sprintf("number %d", i+1)
+	return columnName(i)
 }
 
 // headerFaults compares the header with the mapping, and returns the faults.
@@ -122,43 +153,44 @@ func (t *table) headerFaults() []Fault {
 	for i, name := range t.header {
 		_, mapped := m.Columns[name]
 		switch {
-		case name == "":
-			faults = append(faults, Fault{1, fmt.Sprintf("number %d", i+1), "the column has no name"})
+		case name == columnName(i): // it has no heading, and perhaps no values
 		case seen[name]:
-			faults = append(faults, Fault{1, name, "two columns have this name"})
+			faults = append(faults, Fault{m.headerRow(), name, "two columns have this name"})
 		case !mapped && name != m.Reference:
 			says := `the mapping does not name this column: give it a field, or "" to ignore it`
-			faults = append(faults, Fault{1, name, says})
+			faults = append(faults, Fault{m.headerRow(), name, says})
 		}
 		seen[name] = true
 	}
 	for _, name := range sortedKeys(m.Columns) {
 		if !seen[name] {
-			faults = append(faults, Fault{1, name, "the mapping names this column, and the file has no such column"})
+			faults = append(faults, Fault{m.headerRow(), name, "the mapping names this column, and the file has no such column"})
 		}
 	}
 	if _, mapped := m.Columns[m.Reference]; !seen[m.Reference] && !mapped {
 		const says = "the mapping takes the reference from this column, and the file lacks it"
-		faults = append(faults, Fault{1, m.Reference, says})
+		faults = append(faults, Fault{m.headerRow(), m.Reference, says})
 	}
-	other := map[string]string{",": ";", ";": ","}[m.Delimiter]
-	if len(t.header) == 1 && strings.Contains(t.header[0], other) {
+	other := map[string]string{",": ";", ";": ",", "\t": ";"}[m.Delimiter]
+	if len(t.header) == 1 && other != "" && strings.Contains(t.header[0], other) {
 		says := fmt.Sprintf("the header has one column: perhaps the delimiter is %q", other)
-		faults = append(faults, Fault{Row: 1, Text: says})
+		faults = append(faults, Fault{Row: m.headerRow(), Text: says})
 	}
 	t.reference = slices.Index(t.header, m.Reference)
 	var wrong []Fault
 	t.root, wrong = m.tree(t.header)
+	t.data = t.dataColumns()
 	return append(append(faults, wrong...), t.unknownFields()...)
 }
 
 // unknownFields returns a fault for each field in the mapping that assets do not have.
 func (t *table) unknownFields() (faults []Fault) {
-	cells := make([]string, len(t.header))
+	cells := make([]sheet.Cell, len(t.header))
 	for i := range cells {
-		cells[i] = "x"
+		cells[i].Text = "1"
 	}
 	row := t.make(cells)
+	clear(t.told)
 	found := map[string]bool{}
 	for _, f := range append(row.faults(), row.documentFaults()...) {
 		if strings.HasPrefix(f.Text, rogue) && !found[f.Column] {
@@ -170,39 +202,79 @@ func (t *table) unknownFields() (faults []Fault) {
 }
 
 // The method `next` implements reader.
-func (t *table) next() (Row, []Fault, error) {
-	cells, faults, err := t.record()
-	if err != nil || len(faults) > 0 {
-		return Row{Number: t.row}, faults, err
+func (t *table) next() (row Row, faults []Fault, err error) {
+	read, faults, err := t.lot()
+	row.Number = t.row
+	if read.Hidden && err == nil {
+		t.hidden = append(t.hidden, t.row)
 	}
-	if len(cells) != len(t.header) {
-		says := fmt.Sprintf("the row has %d columns, and the header %d", len(cells), len(t.header))
-		return Row{Number: t.row}, []Fault{{Row: t.row, Text: says}}, nil
+	if errors.Is(err, io.EOF) && len(t.hidden) > 0 {
+		says := fmt.Sprintf("%d hidden rows are read; the first is row %d", len(t.hidden), t.hidden[0])
+		t.pending = append(t.pending, Finding{Fault{Text: says}, Note})
 	}
-	return t.make(cells), nil, nil
+	switch {
+	case err != nil || len(faults) > 0:
+	default:
+		row = t.make(read.Cells)
+		if former := t.same(read.Cells, row.Reference); former > 0 {
+			says := fmt.Sprintf("row %d has the same values under another reference", former)
+			row.found = append(row.found, Finding{Fault{Row: t.row, Text: says}, Warning})
+		}
+	}
+	row.found, t.pending = append(t.pending, row.found...), nil
+	return row, faults, err
 }
 
-// make makes a row from its cells. The argument `cells` has one cell for each column of the header.
-func (t *table) make(cells []string) Row {
-	row := Row{Number: t.row, Asset: client.Fields{}, column: t.root.at}
+// lot returns the next row that is neither empty nor skipped. It has at least as many cells as the header.
+func (t *table) lot() (sheet.Row, []Fault, error) {
+	for {
+		row, faults, err := t.record()
+		if err != nil || len(faults) > 0 {
+			return row, faults, err
+		}
+		for len(row.Cells) < len(t.header) {
+			row.Cells = append(row.Cells, sheet.Cell{Kind: sheet.Text})
+		}
+		words := ""
+		for i, c := range row.Cells {
+			text := heading(c.Text)
+			words = cmp.Or(words, text)
+			if _, mapped := t.mapping.Columns[t.column(i)]; text != "" && !mapped && t.column(i) == columnName(i) {
+				says := "the column has no heading, and this cell has a value: the mapping names it " + columnName(i)
+				faults = append(faults, Fault{t.row, columnName(i), says})
+			}
+		}
+		if words != "" && !t.isSkipped(row.Cells, words) {
+			return row, faults, nil
+		}
+		if words != "" {
+			t.pending = append(t.pending, Finding{Fault{Row: t.row, Text: quoted(words)}, Skipped})
+		}
+	}
+}
+
+// make makes a row from its cells. The argument `cells` has a cell for each column of the header.
+func (t *table) make(cells []sheet.Cell) Row {
+	m := maker{t.mapping, t.header, cells, Row{Number: t.row, Asset: client.Fields{}, column: t.root.at}, t.told}
+	m.row.dates = cmp.Or(t.mapping.Dates, isoDates)
+	row := &m.row
 	if t.reference >= 0 {
-		row.Reference = strings.TrimSpace(cells[t.reference])
-		if row.Reference != "" {
-			row.Reference = t.mapping.Prefix + row.Reference
+		if reference := tidy(cells[t.reference].Text); reference != "" {
+			row.Reference = WriteReference(t.mapping.Prefix + reference)
 		}
 	}
 	for _, n := range t.root.children {
-		value, _, _ := t.mapping.value(n, cells)
+		value, _, _ := m.value(n)
 		switch {
 		case value == nil:
 		case n.name == documents:
-			row.Documents = documentsOf(value)
+			row.Documents = m.documents(value, t.files)
 		default:
 			row.Asset[n.name] = value
 		}
 	}
 	row.asset, _ = json.Marshal(row.Asset) // cannot fail, because the values are texts and numbers
-	return row
+	return *row
 }
 
 // documentsOf returns the documents in the value that a mapping has made.

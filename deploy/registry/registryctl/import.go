@@ -2,6 +2,7 @@ package registryctl
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,20 +21,26 @@ import (
 )
 
 type importAssets struct {
-	File string `arg:"" in:"" help:"CSV file, or a file with a JSON object a line."`
+	File string `arg:"" out:"" help:"XLSX or CSV file, or a file with a JSON object a line."`
 
-	Mapping string `placeholder:"FILE" in:"" help:"YAML file: which column is which field. By default FILE is JSON lines."`
+	Mapping string `placeholder:"FILE" in:"" help:"YAML file: which column is which field. Templates need none."`
 	Folder  string `placeholder:"DIR" help:"Folder with the files of documents."`
 	Access  string `placeholder:"FILE" out:"" help:"File for tokens and progress. By default FILE.access beside the file."`
 	Report  string `placeholder:"FILE" out:"" help:"Report: a line of JSON for each row, without tokens."`
 	Check   bool   `help:"Check all rows, and send nothing."`
-	Rows    int    `default:"16" least:"1" most:"256" help:"Rows that are sent at the same time, at most 256."`
+	Accept  int    `name:"accept-warnings" placeholder:"N" least:"0" help:"Send rows with N warnings, all of them."`
+
+	Template bool   `help:"Write FILE, a table to fill in (.xlsx or .csv), and its mapping FILE.yaml."`
+	Lang     string `enum:"uk,en" default:"uk" help:"Language of the template: uk or en."`
+
+	Rows int `default:"16" least:"1" most:"256" help:"Rows that are sent at the same time, at most 256."`
 }
 
 // Help describes how an import is continued.
 func (importAssets) Help() string {
 	return `Each row makes one asset, which is created, published and given its documents. All rows are checked first:
-a fault names its row and column, and nothing is sent then. The command may be interrupted or killed at any moment:
+a fault names its row and column, and nothing is sent then. So does a warning, which names a cell that was perhaps
+misread, unless you accept all of them. The command may be interrupted or killed at any moment:
 the same command goes on, and no row makes a second asset. It waits as the registry's limits say.
 
 The file of tokens has the tokens of all assets. Only you may access it; keep it. Other commands take it as
@@ -50,6 +57,9 @@ func (a *importAssets) AfterApply() error {
 
 // Run checks a file, and then imports its rows.
 func (a *importAssets) Run(ctx context.Context, p *program) (err error) {
+	if a.Template {
+		return a.writeTemplate(p)
+	}
 	if err := mayReplace(a.Report); err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}
@@ -70,6 +80,26 @@ func (a *importAssets) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	return a.load(ctx, p, source, files, checked)
+}
+
+// writeTemplate writes a template and its mapping as new files.
+func (a *importAssets) writeTemplate(p *program) error {
+	var table bytes.Buffer
+	if err := bulk.WriteTemplate(&table, a.Lang, strings.HasSuffix(strings.ToLower(a.File), ".xlsx")); err != nil {
+		return err
+	}
+	mapping := a.File + ".yaml"
+	for name, text := range map[string]string{a.File: table.String(), mapping: bulk.TemplateMapping(a.Lang)} {
+		file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		if err != nil {
+			return fmt.Errorf("write the template: %w", err)
+		}
+		_, err = file.WriteString(text)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return fmt.Errorf("write the template: %w", err)
+		}
+	}
+	return p.say("%s is the table; it needs no mapping. %s is its mapping, to change.", a.File, mapping)
 }
 
 // open opens the file to import, and reads the mapping.
@@ -95,12 +125,17 @@ func (a *importAssets) open(p *program) (s bulk.Source, closeFile func() error, 
 	}
 	file, err := os.Open(a.File)
 	if err != nil {
-		return s, nil, fmt.Errorf("read the rows: %w", err)
+		return s, nil, fmt.Errorf("FILE: %w", err)
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return s, nil, errors.Join(fmt.Errorf("%s is not a file: rows are read twice", a.File), err, file.Close())
 	}
 	s.File = file
+	if s.Mapping == nil {
+		if s.Mapping, err = bulk.OfTemplate(s); err != nil {
+			return s, nil, errors.Join(err, file.Close())
+		}
+	}
 	return s, file.Close, nil
 }
 
@@ -120,7 +155,10 @@ func (p *program) isEnough() (bool, error) {
 }
 
 // fault prints one fault in a line, unless so many were printed that it is enough.
-func (p *program) fault(f bulk.Fault) error {
+func (p *program) fault(f bulk.Fault) error { return p.finding(bulk.Finding{Fault: f}) }
+
+// finding prints one finding in a line, unless so many were printed that it is enough.
+func (p *program) finding(f bulk.Finding) error {
 	if enough, err := p.isEnough(); enough {
 		return err
 	}
@@ -144,17 +182,31 @@ func cut(text string) string {
 func (a *importAssets) check(p *program, source bulk.Source, files *bulk.Folder) (bulk.Checked, error) {
 	found := 0
 	var printing error
-	checked, ok, err := bulk.Check(source, files, func(f bulk.Fault) {
-		found++
-		printing = errors.Join(printing, p.fault(f))
+	checked, ok, err := bulk.Check(source, files, func(f bulk.Finding) {
+		if f.Level == bulk.Refusal {
+			found++
+		}
+		printing = errors.Join(printing, p.finding(f))
 	})
 	switch {
 	case err != nil || printing != nil:
 		return checked, errors.Join(err, printing)
 	case !ok:
-		return checked, verdict{fmt.Errorf("%s has %d faults; nothing was sent", a.File, found)}
+		return checked, verdict{fmt.Errorf("%s has %d faults%s; nothing was sent", a.File, found, withWarnings(checked))}
+	case checked.Warnings != a.Accept:
+		return checked, verdict{fmt.Errorf("%s has no faults, and %d warnings; nothing was sent: "+
+			"mend the cells, or accept them with --accept-warnings %[2]d", a.File, checked.Warnings)}
 	}
-	return checked, p.say("%d rows with %d documents have no faults.", checked.Rows, checked.Documents)
+	const says = "%d rows with %d documents have no faults%s. %d rows are skipped."
+	return checked, p.say(says, checked.Rows, checked.Documents, withWarnings(checked), checked.Skipped)
+}
+
+// withWarnings returns the part of a message that counts the warnings, or "".
+func withWarnings(c bulk.Checked) string {
+	if c.Warnings == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d warnings", c.Warnings)
 }
 
 // load loads the checked rows into the registry.
@@ -186,7 +238,7 @@ func (a *importAssets) load(
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	told, err := newImportReport(p, a.Report, checked.Rows)
+	told, err := newImportReport(p, a.Report, checked)
 	if err != nil {
 		return err
 	}
@@ -206,6 +258,7 @@ type importReport struct {
 	p       *program
 	name    string
 	rows    int
+	skipped int
 	started time.Time
 
 	mu    sync.Mutex
@@ -236,8 +289,8 @@ func mayReplace(name string) error {
 	return errors.Join(fmt.Errorf("%s is there already, and is no report: name another file", name), err)
 }
 
-func newImportReport(p *program, name string, rows int) (*importReport, error) {
-	r := &importReport{p: p, name: name, rows: rows, started: time.Now(), shown: time.Now()}
+func newImportReport(p *program, name string, of bulk.Checked) (*importReport, error) {
+	r := &importReport{p: p, name: name, rows: of.Rows, skipped: of.Skipped, started: time.Now(), shown: time.Now()}
 	if name == "" {
 		return r, nil
 	}
@@ -299,8 +352,9 @@ func (r *importReport) end(c bulk.Counts, access string) error {
 		return fmt.Errorf("write the report: %w", r.err)
 	}
 	took := time.Since(r.started).Round(time.Millisecond)
-	if err := r.p.note("%d of %d rows are done, after %v. %d have no tokens, %d were refused.\nThe tokens are in %s.",
-		c.Done, r.rows, took, c.NoToken, c.Refused, plain(access)); err != nil {
+	const says = "%d of %d rows are done, after %v. %d have no tokens, %d were refused, %d were skipped.\n" +
+		"The tokens are in %s."
+	if err := r.p.note(says, c.Done, r.rows, took, c.NoToken, c.Refused, r.skipped, plain(access)); err != nil {
 		return err
 	}
 	if r.p.output == asJSON {

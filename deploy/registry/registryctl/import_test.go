@@ -29,6 +29,13 @@ func TestAnImportWithFaultsSendsNothing(t *testing.T) {
 		"map.yaml":  "version: 1\nreference: Лот\ncolumns: {Назва: title}\n",
 		"bad.yaml":  "version: 7\nreference: Лот\ncolumns: {Назва: titel}\n",
 		"rows.json": `{"reference":"1","data":{}}` + "\n",
+		"odd.csv":   "Лот,Назва\n1,Склад\n2,Цех 5 м?\n",
+		"odd.yaml": "version: 1\nreference: Лот\ncolumns: {Назва: title}\nconstants: {assetType: bounce, description: Цех,\n" +
+			"items.0.description: Цех, items.0.classification.id: 06111000-3, items.0.classification.description: Земля,\n" +
+			"items.0.unit.code: MTK, items.0.quantity: 1, items.0.address.countryName: Україна, items.0.registrationDetails.status: unknown,\n" +
+			"decisions.0.decisionDate: 2026-11-20, decisions.0.decisionID: 7, assetCustodian.name: Фонд,\n" +
+			"assetCustodian.identifier.scheme: UA-EDR, assetCustodian.identifier.id: \"32945\", assetCustodian.address.countryName: Україна,\n" +
+			"assetCustodian.contactPoint.name: Олена, assetCustodian.contactPoint.email: a@b.ua}\n",
 	})
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, c := range []struct {
@@ -44,7 +51,13 @@ func TestAnImportWithFaultsSendsNothing(t *testing.T) {
 		{"a mapping with faults", []string{at("rows.csv"), "--mapping", at("bad.yaml")},
 			[]string{"mapping: version must be one of", "bad.yaml has 1 faults"}, exitUsage},
 		{"lines with faults", []string{at("rows.json"), "--check"}, []string{"row 1, title: This field is required."}, exitRefused},
-		{"a directory", []string{dir}, []string{"is a directory"}, exitUsage},
+		{"warnings", []string{at("odd.csv"), "--mapping", at("odd.yaml")}, []string{
+			"warning: constant assetCustodian.identifier.id: ", "warning: row 3, Назва: ", "no faults, and 2 warnings; nothing was sent",
+			"--accept-warnings 2"}, exitRefused},
+		{"another number of warnings", []string{at("odd.csv"), "--mapping", at("odd.yaml"), "--accept-warnings", "3", "-o", "json"},
+			[]string{`{"row":3,"column":"Назва","fault":"got`, `"level":"warning"}`, "2 warnings; nothing was sent"}, exitRefused},
+		{"accepted warnings that are not there", []string{at("rows.json"), "--accept-warnings", "-1"}, []string{"--accept-warnings"}, exitUsage},
+		{"a directory", []string{dir}, []string{"is not a file"}, exitUsage},
 		{"no file", []string{at("none")}, []string{"no such file"}, exitUsage},
 		{"too many rows at once", []string{at("rows.json"), "--rows", "1000"}, []string{"--rows: it must be 1 to 256"}, exitUsage},
 	} {
@@ -63,8 +76,25 @@ func TestAnImportWithFaultsSendsNothing(t *testing.T) {
 			}
 		})
 	}
+	_ = expect.Get(run(t, append(api.flags, "assets", "import", at("odd.csv"), "--mapping", at("odd.yaml"), "--accept-warnings", "2", "--check")...))(t)
 	if _, err := os.Stat(at("rows.csv.access")); !os.IsNotExist(err) {
 		t.Errorf("got %v, want no file of tokens", err)
+	}
+}
+
+// TestATemplateIsANewFile writes templates. They must be checked without a mapping, and replace no file.
+func TestATemplateIsANewFile(t *testing.T) {
+	api := newPublicAPI(t, nil)
+	for _, args := range [][]string{{"list.xlsx"}, {"list.CSV", "--lang", "en"}} {
+		name := filepath.Join(t.TempDir(), args[0])
+		args = append(append(api.flags, "assets", "import", "--template", name), args[1:]...)
+		_ = expect.Get(run(t, args...))(t)
+		got, err := run(t, append(api.flags, "assets", "import", name, "--check")...)
+		if err == nil || !strings.Contains(got, "skipped: row 2, ") || !strings.Contains(got, "the file has no rows") {
+			t.Errorf("%s: got %q, %v, want a table whose example is skipped", name, got, err)
+		}
+		_, err = run(t, args...)
+		expect.Says(t, err, "write the template", "at the second time")
 	}
 }
 

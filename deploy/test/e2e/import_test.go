@@ -176,7 +176,7 @@ func (a api) load(t *testing.T, ctx context.Context, file, folder, access string
 	files := expect.Get(bulk.OpenFolder(folder))(t)
 	defer files.Close()
 	source := bulk.Source{File: rows}
-	checked, ok, err := bulk.Check(source, files, func(f bulk.Fault) { t.Error(f) })
+	checked, ok, err := bulk.Check(source, files, func(f bulk.Finding) { t.Error(f) })
 	if err != nil || !ok {
 		t.Fatalf("got %t, %v, want a file without faults", ok, err)
 	}
@@ -342,6 +342,54 @@ func TestAnImportWaitsForTheLimits(t *testing.T) {
 	for _, token := range tokensOf(t, access) {
 		if strings.Contains(out.String()+string(told), token) {
 			t.Errorf("got %s and the report %s, want no token", out.String(), told)
+		}
+	}
+}
+
+// TestARepeatTellsTheTruthAboutTokens repeats imports whose tokens were replaced, with the file of tokens and without
+// it, or whose asset was withdrawn or is another broker's. No token may count as good that is none.
+func TestARepeatTellsTheTruthAboutTokens(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	standalone(t, addr, dir, &processes.Output{})
+	a := api{"http://" + addr, "2.5"}
+	file, folder := importFile(t, "truth", 4)
+	access := filepath.Join(t.TempDir(), "access")
+	if out, err := importing(a, file, folder, access).CombinedOutput(); err != nil {
+		t.Fatalf("got %v and %s, want an import", err, out)
+	}
+	content := expect.Get(os.ReadFile(access))(t)
+	ids := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		var e map[string]any
+		expect.OK(t, json.Unmarshal([]byte(line), &e))
+		if id := text(at(e, "data.id")); id != "" {
+			ids[text(e["reference"])] = id
+		}
+	}
+	tokens := tokensOf(t, access)
+	a.do(t, call{method: "POST", path: "/assets/" + ids["truth-0"] + "/recovery", key: "administrator",
+		body: data(fields{"reason": "lost"})}).must(t, 200)
+	withdrawn := created{id: ids["truth-1"], token: tokens[ids["truth-1"]]}
+	a.as(t, "broker", withdrawn, "POST", "/assets/"+withdrawn.id+"/documents",
+		fields{"documentType": "cancellationDetails", "title": "наказ", "url": "https://a.example/b", "hash": "md5:" + strings.Repeat("0", 32),
+			"format": "text/plain"}).must(t, 201)
+	a.as(t, "broker", withdrawn, "PATCH", "/assets/"+withdrawn.id, fields{"status": "deleted"}).must(t, 200)
+	for _, c := range []struct{ name, access string }{
+		{"with the file of tokens", access}, {"again", access}, {"without it", filepath.Join(t.TempDir(), "other")},
+	} {
+		out, err := importing(a, file, folder, c.access).CombinedOutput()
+		for _, says := range []string{"2 of 4 rows are done", "2 have no tokens", "row 1, ", "row 2, the asset was deleted"} {
+			if err == nil || !strings.Contains(string(out), says) {
+				t.Errorf("%s: got %v and %s, want an error and %q", c.name, err, out, says)
+			}
+		}
+		lines := strings.Split(strings.TrimSpace(string(expect.Get(os.ReadFile(c.access))(t))), "\n")
+		isTold := slices.ContainsFunc(lines, func(l string) bool {
+			return strings.Contains(l, ids["truth-0"]) && strings.Contains(l, `"token":""`)
+		})
+		if !isTold {
+			t.Errorf("%s: got %q, want a line that takes the tokens away", c.name, lines)
 		}
 	}
 }

@@ -1,0 +1,127 @@
+package bulk
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"asset-registry/deploy/registry/bulk/sheet"
+)
+
+// tidy returns a text of an office without blanks around it, and composed (NFC).
+func tidy(text string) string {
+	return norm.NFC.String(strings.TrimFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("\u200b\u200c\u200d\u2060\ufeff", r)
+	}))
+}
+
+// straight replaces quotes and apostrophes of print by those of a keyboard.
+var straight = strings.NewReplacer("’", "'", "ʼ", "'", "‘", "'", "`", "'",
+	"“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`)
+
+// heading returns the name of a column in the form in which names are compared: quotes, blanks and line breaks do not
+// count.
+func heading(name string) string {
+	return straight.Replace(strings.Join(strings.Fields(tidy(name)), " "))
+}
+
+// columnName returns the name of a column without a heading.
+func columnName(index int) string { return "column " + sheet.Letters(index+1) }
+
+// WriteReference returns a reference as the registry takes it: in visible ASCII, with other characters and % as in
+// URLs (RFC 3986). It leaves a reference as it is that the registry takes.
+func WriteReference(text string) string {
+	if strings.TrimFunc(text, isVisible) == "" {
+		return text
+	}
+	var written strings.Builder
+	for _, b := range []byte(strings.Join(strings.Fields(tidy(text)), " ")) {
+		if isVisible(rune(b)) && b != '%' {
+			written.WriteByte(b)
+		} else {
+			fmt.Fprintf(&written, "%%%02X", b)
+		}
+	}
+	return written.String()
+}
+
+// ReadReference returns the reference of which WriteReference has made the argument.
+func ReadReference(written string) string {
+	if text, err := url.PathUnescape(written); err == nil && WriteReference(text) == written {
+		return text
+	}
+	return written
+}
+
+func isVisible(r rune) bool { return r > ' ' && r <= '~' }
+
+// slot matches the name of a column in the pattern of a file.
+var slot = regexp.MustCompile(`\{[^{}]+\}`)
+
+// pattern returns a pattern of files for a row: each {name} becomes the text of the column, or of the reference.
+func (m *maker) pattern(text string) string {
+	return slot.ReplaceAllStringFunc(text, func(name string) string {
+		cell := ""
+		if at := slices.Index(m.header, heading(name[1:len(name)-1])); at >= 0 {
+			cell = tidy(m.cells[at].Text)
+		}
+		return literal.Replace(cell)
+	})
+}
+
+// literal replaces the signs that have a meaning in a pattern.
+var literal = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+
+// documents returns the documents of a row: a cell of several files makes several, and so does a pattern.
+func (m *maker) documents(value any, files *Folder) (found []Document) {
+	for _, d := range documentsOf(value) {
+		names := []string{d.File}
+		switch {
+		case strings.Contains(d.File, "*"):
+			if names = files.matching(d.File); len(names) == 0 {
+				m.find(Warning, documents, "no file is like "+quoted(d.File))
+			}
+		case m.Files != "" && d.File != "":
+			names = slices.DeleteFunc(strings.Split(d.File, m.Files), func(name string) bool { return tidy(name) == "" })
+		}
+		for _, name := range names {
+			found = append(found, Document{tidy(name), d.Fields})
+		}
+	}
+	return found
+}
+
+// isSkipped reports whether the mapping skips a row: by its first words, or because none of its columns has data.
+func (t *table) isSkipped(cells []sheet.Cell, words string) bool {
+	for _, begin := range t.mapping.Skip {
+		hasData := begin != everyRest
+		for _, at := range t.data {
+			hasData = hasData || tidy(cells[at].Text) != ""
+		}
+		if !hasData || begin != everyRest && strings.HasPrefix(strings.ToLower(words), strings.ToLower(heading(begin))) {
+			return true
+		}
+	}
+	return false
+}
+
+// dataColumns returns the columns with titles, areas and files, or that with the reference if there are none.
+func (t *table) dataColumns() (found []int) {
+	for i, name := range t.header {
+		for path := range strings.SplitSeq(t.mapping.Columns[name], ",") {
+			field := strings.TrimSpace(path[strings.LastIndex(path, ".")+1:])
+			if field == "title" || field == "quantity" || field == fileField {
+				found = append(found, i)
+			}
+		}
+	}
+	if len(found) == 0 && t.reference >= 0 {
+		found = append(found, t.reference)
+	}
+	return found
+}

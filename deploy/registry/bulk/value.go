@@ -1,0 +1,129 @@
+package bulk
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"asset-registry/deploy/registry/bulk/sheet"
+	"asset-registry/shared/cells"
+)
+
+// maker makes a row from its cells.
+type maker struct {
+	Mapping
+	header []string
+	cells  []sheet.Cell
+	row    Row
+	told   map[Finding]bool // warnings about constants
+}
+
+// find notes a finding in the row.
+// A warning about constants alone is noted once.
+func (m *maker) find(level Level, column, says string) {
+	f := Finding{Fault{m.row.Number, column, says}, level}
+	if level == Warning && strings.HasPrefix(column, constantSource) {
+		if f.Row = 0; m.told[f] {
+			return
+		}
+		m.told[f] = true
+	}
+	m.row.found = append(m.row.found, f)
+}
+
+// value returns the value that the cells of a row give to the node n, or nil if they give none. The result `filled`
+// reports whether a part of the value comes from a column. The result `mapped` reports whether a column is mapped to a
+// part of the value. An element of a list may have columns and constants. If all its columns are empty in this row,
+// the list does not get the element.
+func (m *maker) value(n *node) (v any, filled, mapped bool) {
+	if n.leaf != nil {
+		if n.leaf.column < 0 && n.name == fileField {
+			return m.pattern(n.leaf.constant), false, false
+		}
+		if n.leaf.column < 0 {
+			return scalar(n.name, n.leaf.constant), false, false
+		}
+		cell := m.cells[n.leaf.column]
+		text, says := m.text(n.name, cell)
+		if says != "" {
+			m.find(Refusal, n.leaf.source, says)
+		} else if says := doubt(n.name, cell); says != "" {
+			m.find(Warning, n.leaf.source, fmt.Sprintf("got %s: %s", quoted(cell.Text), says))
+		} else if says := doubtValue(n.name, text); says != "" {
+			m.find(Warning, n.leaf.source, says)
+		}
+		if text == "" {
+			return nil, false, true
+		}
+		return scalar(n.name, text), true, true
+	}
+	object, elements := map[string]any{}, []any{}
+	for _, c := range n.children {
+		inner, has, may := m.value(c)
+		filled, mapped = filled || has, mapped || may
+		switch {
+		case inner == nil || n.list && may && !has:
+		case n.list:
+			elements = append(elements, inner)
+		default:
+			object[c.name] = inner
+		}
+	}
+	if len(object)+len(elements) == 0 {
+		return nil, filled, mapped
+	}
+	if n.list {
+		return elements, filled, mapped
+	}
+	m.examine(n, object)
+	return object, filled, mapped
+}
+
+// decimals are the fields whose values may have a decimal comma.
+var decimals = []string{"quantity", "latitude", "longitude", "elevation"}
+
+// text returns the text of a cell in the form that the API needs for the field, and what is wrong with it, or "". The
+// cell may come from an export.
+func (m Mapping) text(field string, cell sheet.Cell) (text, says string) {
+	isDay := strings.HasSuffix(field, "Date")
+	text = tidy(cells.Plain(cell.Text))
+	switch {
+	case cell.Kind == sheet.Missing:
+		return "?", "the file has no value of this formula: open it in a spreadsheet, and save it"
+	case cell.Kind == sheet.Number:
+	case cell.Kind == sheet.Date:
+		if day, err := time.Parse(time.DateOnly, text); err == nil && m.Dates == dayFirst && !isDay {
+			text = day.Format("02.01.2006") // as the sheet shows it
+		}
+	case slices.Contains(decimals, field):
+		return m.number(text)
+	case isDay:
+		text = m.day(text)
+	}
+	return text, ""
+}
+
+// scalar returns the value of a field: the text itself, or a number if the API accepts only numbers there.
+func scalar(field, text string) any {
+	if field == "index" {
+		if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return json.Number(text)
+		}
+	}
+	return text
+}
+
+// quoted returns a text in quotes, cut if it is long, for the text of a fault.
+func quoted(text string) string {
+	const most = 60
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "..."
+	}
+	return strconv.Quote(text)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
