@@ -198,7 +198,7 @@ func ofSystem(cause error) string {
 		{syscall.EEXIST, "it is there already: name another one"},
 		{syscall.ENOTEMPTY, "it is there already, and not empty: name another one"},
 		{syscall.EISDIR, "it is a folder, not a file"},
-		{syscall.ENOTDIR, "it is not a folder, or is below something that is none"},
+		{syscall.ENOTDIR, "it is not a folder, or a part of its path is no folder"},
 		{fs.ErrPermission, "the system does not permit it to this user"},
 		{syscall.ENOSPC, "the disk is full"},
 		{syscall.EROFS, "the disk is read-only"},
