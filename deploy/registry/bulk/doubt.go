@@ -102,7 +102,7 @@ var counted = []string{"MTK", "ARE", "HAR", "KMK", "H87", "C62"}
 func (m *maker) examine(n *node, object map[string]any) {
 	code, _ := object["code"].(string)
 	if n.name == "unit" && code != "" && !slices.Contains(counted, code) {
-		m.find(Warning, n.at("code"), "no search counts the unit "+quoted(code))
+		m.find(Warning, n.at("code", nil), "no search counts the unit "+quoted(code))
 	}
 	if object["scheme"] != "UA-EDR" {
 		return
@@ -125,7 +125,7 @@ func (m *maker) examine(n *node, object map[string]any) {
 	default:
 		says = "its check digit is wrong"
 	}
-	m.find(Warning, n.at("id"), fmt.Sprintf("%s is no code of EDRPOU: %s", quoted(id), says))
+	m.find(Warning, n.at("id", nil), fmt.Sprintf("%s is no code of EDRPOU: %s", quoted(id), says))
 }
 
 // isCode reports whether a text is a code of EDRPOU, whose last digit checks the others.

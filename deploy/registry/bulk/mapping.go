@@ -210,11 +210,15 @@ func index(n *node) int {
 }
 
 // The method `at` returns the source of the value at a path: the leaf at the path, or the leaf of one of its parents.
-// If the mapping has no such leaf, it returns the name of the field.
-func (n *node) at(path string) string {
+// If the mapping has no such leaf, it returns the name of the field. In lists with names in the argument `taken`, a number
+// of the path stands for the element of this name.
+func (n *node) at(path string, taken map[*node][]string) string {
 	for step := range strings.SplitSeq(path, ".") {
 		if n.leaf != nil {
 			break
+		}
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(taken[n]) {
+			step = taken[n][i]
 		}
 		next := slices.IndexFunc(n.children, func(c *node) bool { return c.name == step })
 		if next < 0 {

@@ -77,23 +77,27 @@ func (m *maker) pattern(text string) string {
 // literal replaces the signs that have a meaning in a pattern.
 var literal = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// documents returns the documents of a row: a cell of several files makes several, and so does a pattern.
-func (m *maker) documents(value any, files *Folder) (found []Document) {
-	for _, d := range documentsOf(value) {
-		names := []string{d.File}
+// documents returns the documents of a row: a cell of several files makes several, and so does a pattern. The names are
+// those of the mapping's elements, for each document in the value and in the result.
+func (m *maker) documents(value any, names []string, files *Folder) (found []Document, of []string) {
+	for i, d := range documentsOf(value) {
+		each := []string{d.File}
 		switch {
 		case strings.Contains(d.File, "*"):
-			if names = files.matching(d.File); len(names) == 0 {
+			if each = files.matching(d.File); len(each) == 0 {
 				m.find(Warning, documents, "no file is like "+quoted(d.File))
 			}
 		case m.Files != "" && d.File != "":
-			names = slices.DeleteFunc(strings.Split(d.File, m.Files), func(name string) bool { return tidy(name) == "" })
+			each = slices.DeleteFunc(strings.Split(d.File, m.Files), func(name string) bool { return tidy(name) == "" })
 		}
-		for _, name := range names {
+		for _, name := range each {
 			found = append(found, Document{tidy(name), d.Fields})
+			if i < len(names) {
+				of = append(of, names[i])
+			}
 		}
 	}
-	return found
+	return found, of
 }
 
 // isSkipped reports whether the mapping skips a row: by its first words, or because none of its columns has data.

@@ -94,6 +94,22 @@ func TestFilesOfARow(t *testing.T) {
 	expect.Equal(t, at(map[string]any(row.Asset), "items.0.description"), any("Склад"), "description")
 }
 
+// TestFaultsNameTheColumnOfTheCell has cells of several files, and cells without a value before one with a fault. Each
+// fault must name the column of its cell.
+func TestFaultsNameTheColumnOfTheCell(t *testing.T) {
+	m := mapping(t, strings.NewReplacer("delimiter: \";\"", "files: \";\"", "  Файл: documents.0.file\n  Примітка: \"\"\n",
+		"  Фото: documents.0.file\n  Док: documents.1.file\n  Кількість: items.1.quantity\n").Replace(rules)+
+		"  documents.1.documentType: notice\n  items.1.description: Земля\n")
+	text := strings.ReplaceAll("Лот;Назва;Площа;Рішення;Фото;Док;Кількість\n", ";", "\t") +
+		"1\tСклад\t1\t20.11.2026\tnone1.jpg; none2.jpg\tnone3.pdf\t\n" +
+		"2\tСклад\t1\t20.11.2026\t\tnone4.pdf; none5.pdf\t\n"
+	_, got := check(t, Source{File: strings.NewReader(text), Mapping: &m}, folder(t))
+	begins(t, got, []string{
+		`row 2, Фото: file "none1.jpg"`, `row 2, Фото: file "none2.jpg"`, `row 2, Док: file "none3.pdf"`,
+		`row 3, Док: file "none4.pdf"`, `row 3, Док: file "none5.pdf"`,
+	})
+}
+
 // TestFilesOfEachNormalForm asks for a file whose name the folder has in another form.
 func TestFilesOfEachNormalForm(t *testing.T) {
 	dir := t.TempDir()

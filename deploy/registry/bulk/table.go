@@ -255,7 +255,8 @@ func (t *table) lot() (sheet.Row, []Fault, error) {
 
 // make makes a row from its cells. The argument `cells` has a cell for each column of the header.
 func (t *table) make(cells []sheet.Cell) Row {
-	m := maker{t.mapping, t.header, cells, Row{Number: t.row, Asset: client.Fields{}, column: t.root.at}, t.told}
+	m := maker{t.mapping, t.header, cells, Row{Number: t.row, Asset: client.Fields{}}, t.told, map[*node][]string{}}
+	m.row.column = func(path string) string { return t.root.at(path, m.taken) }
 	m.row.dates = cmp.Or(t.mapping.Dates, isoDates)
 	row := &m.row
 	if t.reference >= 0 {
@@ -268,7 +269,7 @@ func (t *table) make(cells []sheet.Cell) Row {
 		switch {
 		case value == nil:
 		case n.name == documents:
-			row.Documents = m.documents(value, t.files)
+			row.Documents, m.taken[n] = m.documents(value, m.taken[n], t.files)
 		default:
 			row.Asset[n.name] = value
 		}

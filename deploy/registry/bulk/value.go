@@ -20,6 +20,9 @@ type maker struct {
 	cells  []sheet.Cell
 	row    Row
 	told   map[Finding]bool // warnings about constants
+
+	// taken has the names of the elements that the row gives to a list: an element without a value is left out.
+	taken map[*node][]string
 }
 
 // find notes a finding in the row.
@@ -68,7 +71,7 @@ func (m *maker) value(n *node) (v any, filled, mapped bool) {
 		switch {
 		case inner == nil || n.list && may && !has:
 		case n.list:
-			elements = append(elements, inner)
+			elements, m.taken[n] = append(elements, inner), append(m.taken[n], c.name)
 		default:
 			object[c.name] = inner
 		}
