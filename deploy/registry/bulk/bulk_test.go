@@ -318,7 +318,7 @@ func TestCellsThatArePerhapsMisread(t *testing.T) {
 		{day, "20.11.1926", "warning: row 2, Рішення: the date 1926-11-20 is far away"},
 		{day, "20.11.2206", "warning: row 2, Рішення: the date 2206-11-20 is far away"},
 		{code, "32945", ""},
-		{code, "32946", "warning: row 2, Код: \"32946\" is no code of EDRPOU: it has fewer than 8 digits: a spreadsheet drops"},
+		{code, "32946", "warning: row 2, Код: \"32946\" is no code of EDRPOU: it has fewer than 8 digits, and with zeros"},
 		{code, "00032946", "warning: row 2, Код: \"00032946\" is no code of EDRPOU: its check digit is wrong"},
 		{code, "3112233445", "warning: row 2, Код: \"3112233445\" is no code of EDRPOU: it has ten digits, so it is a person's tax number"},
 		{code, "0003294O", "warning: row 2, Код: \"0003294O\" is no code of EDRPOU: it has not 8 digits"},
@@ -340,7 +340,7 @@ func TestCellsThatArePerhapsMisread(t *testing.T) {
 	m.Constants["assetCustodian.identifier.id"], m.Digits = "32945", ""
 	m.Columns["Код"] = ""
 	_, got = check(t, Source{File: strings.NewReader(head + good + strings.Replace(good, "7;Склад", "8;Цех", 1)), Mapping: &m}, nil)
-	begins(t, got, []string{"warning: constant assetCustodian.identifier.id: \"32945\" is no code of EDRPOU"})
+	begins(t, got, []string{"warning: constant assetCustodian.identifier.id: \"32945\" is no code of EDRPOU: it has fewer than 8 digits: a spreadsheet drops"})
 }
 
 // TestKindsThatArePerhapsMisread reads cells whose kinds a file tells.

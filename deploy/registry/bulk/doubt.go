@@ -118,6 +118,8 @@ func (m *maker) examine(n *node, object map[string]any) {
 		return
 	case err == nil && len(id) == 10:
 		says = "it has ten digits, so it is a person's tax number, which everybody could read"
+	case err == nil && len(id) < 8 && m.Digits != "":
+		says = "it has fewer than 8 digits, and with zeros before it its check digit is wrong"
 	case err == nil && len(id) < 8:
 		says = "it has fewer than 8 digits: a spreadsheet drops leading zeros, and digits: 8 in the mapping adds them"
 	case err != nil || len(id) != 8:
