@@ -210,8 +210,8 @@ func index(n *node) int {
 }
 
 // The method `at` returns the source of the value at a path: the leaf at the path, or the leaf of one of its parents.
-// If the mapping has no such leaf, it returns the name of the field. In lists with names in the argument `taken`, a number
-// of the path stands for the element of this name.
+// If the mapping has no such leaf, it returns the name of the field. In lists with names in the argument `taken`, a
+// number of the path stands for the element of this name.
 func (n *node) at(path string, taken map[*node][]string) string {
 	for step := range strings.SplitSeq(path, ".") {
 		if n.leaf != nil {
