@@ -177,12 +177,7 @@ func PictureOf(documentType, format, sha256, address string) string {
 	if documentType != Illustration || !IsPicture(format) {
 		return ""
 	}
-	return FileOf(sha256, address)
-}
-
-// FileOf returns the id of a document's file. It returns "" if the file is not the registry's, or has not come yet.
-func FileOf(sha256, address string) string {
-	if id := path.Base(address); sha256 != "" && IsID(id) {
+	if id, isKept := (Document{URL: address, SHA256: sha256}).File(); isKept {
 		return id
 	}
 	return ""

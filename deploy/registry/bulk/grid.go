@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
@@ -57,7 +58,6 @@ func delimiterOf(head []byte, row int) string {
 	})
 }
 
-// The method `next` implements grid.
 func (c *csvFile) next() (sheet.Row, error) {
 	c.row.Number++
 	c.bound.left = maxRow
@@ -125,19 +125,23 @@ func (x *xlsxFile) otherSheets() []Finding {
 }
 
 // sheetNames returns the names of sheets for a message.
-func sheetNames(sheets []sheet.Sheet) (names string) {
-	for i, s := range sheets {
-		if i == 20 {
-			return names + " and others"
+func sheetNames(sheets []sheet.Sheet) string {
+	const most = 20
+	var names []string
+	for _, s := range sheets[:min(most, len(sheets))] {
+		name := quoted(s.Name)
+		if s.Hidden {
+			name += " (hidden)"
 		}
-		if names += map[bool]string{true: ", "}[i > 0] + quoted(s.Name); s.Hidden {
-			names += " (hidden)"
-		}
+		names = append(names, name)
 	}
-	return names
+	says := strings.Join(names, ", ")
+	if len(sheets) > most {
+		says += " and others"
+	}
+	return says
 }
 
-// The method `next` implements grid.
 func (x *xlsxFile) next() (sheet.Row, error) {
 	row, err := x.rows.Next()
 	for err == nil && row.Number <= x.header {

@@ -204,7 +204,7 @@ func (a *API) stray() gin.HandlerFunc {
 		switch path := c.Request.URL.Path; {
 		case !isRead(c.Request) || isForPrograms(path):
 			none(c)
-		case path == routes.Favicon && (accepts(c.Request, "image/") || wantsPage(c.Request)):
+		case path == routes.Favicon && (wantsPage(c.Request) || accepts(c.Request, "image/")):
 			icon(c)
 		case !wantsPage(c.Request):
 			none(c)

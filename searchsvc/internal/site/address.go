@@ -66,12 +66,8 @@ func pathWithQuery(r *http.Request, path string) string {
 
 // favicon redirects to the icon of the site.
 func favicon(w http.ResponseWriter, r request) error {
-	for path := range files() {
-		if strings.HasSuffix(path, "/icon.svg") {
-			return redirect(w, r, path, nil)
-		}
-	}
-	return noPage(w, r)
+	path, err := filePath("icon.svg")
+	return redirect(w, r, path, err)
 }
 
 // otherAddress returns the page's own path if the request names the asset by its number, or by its id in

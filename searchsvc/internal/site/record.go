@@ -315,7 +315,8 @@ func documents(versions []cursor) []document {
 func (c cursor) version() thing {
 	t := thing{Title: c.first("title").all()}
 	if link := safeLink(c.v.string("url")); link != "" && len(t.Title) > 0 {
-		t.Title[0].Href, t.Title[0].Foreign = link, filelink.FileOf(c.v.string("sha256"), string(link)) == ""
+		_, isOwn := c.file().File()
+		t.Title[0].Href, t.Title[0].Foreign = link, !isOwn
 	}
 	t.Rows = rows(
 		c.row("description"), c.row("accessDetails"), c.row("documentType"), c.row("datePublished"),
@@ -323,6 +324,11 @@ func (c cursor) version() thing {
 		c.row("sha256"),
 	)
 	return t
+}
+
+// file returns what the document says of its file.
+func (c cursor) file() filelink.Document {
+	return filelink.Document{URL: c.v.string("url"), SHA256: c.v.string("sha256")}
 }
 
 // rest returns a row for each value that was not shown yet, and marks it as shown.

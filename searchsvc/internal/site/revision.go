@@ -85,7 +85,7 @@ func (r *registry) removed(ctx context.Context, documents []cursor) map[string]b
 	gone := make([]bool, maxFiles)
 	for _, d := range documents {
 		address := d.v.string("url")
-		id, isKept := filelink.Document{URL: address, SHA256: d.v.string("sha256")}.File()
+		id, isKept := d.file().File()
 		if !isKept || len(addresses) == maxFiles {
 			continue
 		}
