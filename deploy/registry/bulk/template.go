@@ -30,7 +30,7 @@ var template = []struct {
 	{[2]string{"Населений пункт", "Locality"}, "items.0.address.locality", "Львів"},
 	{[2]string{"Адреса", "Street address"}, "items.0.address.streetAddress", "вул. Зелена, 7"},
 	{[2]string{"Номер рішення", "Decision number"}, "decisions.0.decisionID", "12/К"},
-	{[2]string{"Дата рішення", "Decision date"}, "decisions.0.decisionDate", "2026-11-20"},
+	{[2]string{"Дата рішення", "Decision date"}, "decisions.0.decisionDate", exampleDay},
 	{[2]string{"Балансоутримувач", "Custodian"}, "assetCustodian.name", "Фонд державного майна"},
 	{[2]string{"Код ЄДРПОУ", "EDRPOU code"}, "assetCustodian.identifier.id", "00032945"},
 	{[2]string{"Контактна особа", "Contact"}, "assetCustodian.contactPoint.name", "Олена Коваль"},
@@ -38,6 +38,8 @@ var template = []struct {
 	{[2]string{"Фото", "Photos"}, "documents.0.file", "1-а.jpg; 1-б.jpg"},
 	{[2]string{"Документи", "Documents"}, "documents.1.file", "1.pdf"},
 }
+
+const exampleDay = "2026-11-20"
 
 // examples begin the row with the example, which an import skips.
 var examples = []string{"Зразок", "Example"}
@@ -82,12 +84,13 @@ func WriteTemplate(to io.Writer, language string, asXLSX bool) error {
 	at := slices.Index(Languages, language)
 	var headings, example []string
 	for _, c := range template {
-		headings, example = append(headings, c.names[at]), append(example, c.example)
+		text := c.example
+		if text == exampleDay && language != "en" {
+			text = "20.11.2026"
+		}
+		headings, example = append(headings, c.names[at]), append(example, text)
 	}
 	example[0] = examples[at]
-	if language != "en" {
-		example[11] = "20.11.2026"
-	}
 	rows := [][]string{headings, example}
 	if asXLSX {
 		return sheet.Write(to, headings[0], rows)

@@ -43,7 +43,7 @@ func forbidden(from, to string) string {
 }
 
 // TestImportsPointOneWay checks the imports of all packages in the workspace and of their tests. The order is:
-// clients, shared, services, deploy. A package must not import a package that stands later in this order. No
+// clients and docs, shared, services, deploy. A package must not import a package that stands later in this order. No
 // service may import another service.
 func TestImportsPointOneWay(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
