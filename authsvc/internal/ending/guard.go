@@ -58,6 +58,7 @@ type Guard struct {
 
 	mu     sync.Mutex
 	sure   bool             // the store has all entries that anybody knows of
+	since  int64            // an answer of the store before this entry may be older than the mending
 	behind bool             // the store lacks the entry `seen`, and its loss is not carried out
 	seen   adminapi.Head    // newest entry that this process has read
 	told   bool             // an asset service has confirmed an entry at some time
@@ -107,8 +108,8 @@ func (g *Guard) look(ctx context.Context, head adminapi.Head) (was, is bool, err
 	if g.sure && head == g.seen {
 		return true, true, nil
 	}
-	was = g.sure
-	if !was && time.Since(g.asked) < askEvery {
+	was = g.sure && head.Seq >= g.since
+	if !g.sure && time.Since(g.asked) < askEvery {
 		return was, false, nil
 	}
 	g.asked = time.Now()
@@ -135,7 +136,8 @@ func (g *Guard) follow(ctx context.Context) error {
 		}
 		g.behind = false
 	}
-	if !g.sure {
+	begins := !g.sure
+	if begins {
 		there, err := g.has(ctx, told)
 		if err != nil || g.told && !(here && there) {
 			return err
@@ -165,6 +167,9 @@ func (g *Guard) follow(ctx context.Context) error {
 	if errors.Is(err, errFound) {
 		g.sure = false
 		return nil
+	}
+	if begins {
+		g.sure, g.since = err == nil, g.seen.Seq
 	}
 	g.tail = slices.DeleteFunc(g.tail, func(e authapi.Ending) bool { return e.Seq <= told.Seq })
 	return err

@@ -466,3 +466,41 @@ func TestTheStoreGoesBackWhileAServiceWaits(t *testing.T) {
 	expect.OK(t, w.hear(endless))
 	expect.FaultOf(t, fault.Unauthorized, "the revoked key")(w.verifier.Verify(t.Context(), authapi.Hash(secret)))
 }
+
+// slow answers from the store as it was before a pause.
+type slow struct {
+	apikey.Finder
+	pause func()
+}
+
+func (s *slow) FindSecret(ctx context.Context, hash string) (apikey.Found, error) {
+	found, err := s.Finder.FindSecret(ctx, hash)
+	if pause := s.pause; pause != nil {
+		s.pause = nil
+		pause()
+	}
+	return found, err
+}
+
+// TestAnAnswerOfBeforeTheMendingIsAskedAgain reads a key from a store that went back. Before the answer arrives, the
+// store is mended.
+// Promises: endings-hold
+func TestAnAnswerOfBeforeTheMendingIsAskedAgain(t *testing.T) {
+	w := newWorld(t)
+	id, secret := w.key("one")
+	_, other := w.key("other")
+	expect.OK(t, w.hear(endless))
+	goBack := w.keep()
+	expect.Get(w.service.RevokeKey(t.Context(), by(), id))(t)
+	expect.OK(t, w.hear(endless))
+	goBack()
+	w.start(endless)
+	finder := &slow{Finder: w.store, pause: func() {
+		expect.OK(t, w.hear(endless))
+		expect.Get(w.guard.Head(t.Context()))(t) // another request has found that the store is right again
+	}}
+	w.verifier = apikey.NewVerifier(nil, finder, time.Now).WithGuard(w.guard)
+	if w.opens(secret) || !w.opens(other) {
+		t.Errorf("got %t and %t, want the revoked key refused and the other not", w.opens(secret), w.opens(other))
+	}
+}

@@ -37,7 +37,7 @@ func (b *Book) Rows(s Sheet) (*Rows, error) {
 // Next returns the next row, or io.EOF after the last one.
 func (r *Rows) Next() (Row, error) {
 	for {
-		token, err := r.token()
+		token, err := r.next()
 		if err != nil {
 			return Row{}, err
 		}
@@ -64,7 +64,7 @@ func (r *Rows) read(start xml.StartElement) (Row, error) {
 	var c storedCell
 	column, size := 0, 0
 	for {
-		token, err := r.token()
+		token, err := r.next()
 		if err != nil {
 			return Row{}, err
 		}
@@ -99,15 +99,6 @@ func (r *Rows) read(start xml.StartElement) (Row, error) {
 			}
 		}
 	}
-}
-
-// token returns the next token of a sheet whose end was not read yet.
-func (r *Rows) token() (xml.Token, error) {
-	token, err := r.next()
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s breaks off: %w", r.part, errForm)
-	}
-	return token, err
 }
 
 // set puts a cell with a value into the row.

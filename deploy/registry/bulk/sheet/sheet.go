@@ -45,6 +45,7 @@ var (
 const (
 	maxNames  = 4 << 20   // bytes of the names of parts
 	maxToken  = 1 << 20   // bytes of a tag or a text in XML
+	maxDeep   = 100       // elements of XML in one another; a spreadsheet has about ten
 	maxText   = 128 << 10 // bytes of a cell; a spreadsheet has at most 32,767 characters there
 	maxRow    = 2 << 20   // bytes of a row's texts
 	maxColumn = 16_384
@@ -239,6 +240,7 @@ type scanner struct {
 	io.Closer
 	part string
 	xml  *xml.Decoder
+	deep int              // elements that are open
 	in   io.LimitedReader // its limit is that of a token
 	all  io.LimitedReader // its limit is that of the part
 }
@@ -262,9 +264,17 @@ func (b *Book) open(part string) (*scanner, error) {
 // The method `next` returns io.EOF after the last token. A part that declares entities is refused.
 func (s *scanner) next() (xml.Token, error) {
 	s.in.N = maxToken
-	token, err := s.xml.RawToken()
-	if _, ok := token.(xml.Directive); ok {
+	token, err := s.xml.Token()
+	switch token.(type) {
+	case xml.Directive:
 		return nil, fmt.Errorf("%s has a document type: %w", s.part, errForm)
+	case xml.StartElement:
+		s.deep++
+	case xml.EndElement:
+		s.deep--
+	}
+	if err := bound(s.deep, maxDeep, "elements in one another"); err != nil {
+		return nil, err
 	}
 	switch {
 	case s.all.N <= 0:
