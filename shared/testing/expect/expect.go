@@ -69,6 +69,22 @@ func Equal[T comparable](t testing.TB, got, want T, format string, args ...any) 
 	}
 }
 
+// ErrorIf reports a state that is wrong. The format and its arguments say what the test got and wants.
+func ErrorIf(t testing.TB, isWrong bool, format string, args ...any) {
+	t.Helper()
+	if isWrong {
+		t.Errorf(format, args...)
+	}
+}
+
+// FatalIf ends the test in a state that is wrong. The format and its arguments say what the test got and wants.
+func FatalIf(t testing.TB, isWrong bool, format string, args ...any) {
+	t.Helper()
+	if isWrong {
+		t.Fatalf(format, args...)
+	}
+}
+
 // NoDiff reports a difference that cmp.Diff(want, got) has found. The format and its arguments say what differs.
 func NoDiff(t testing.TB, diff, format string, args ...any) {
 	t.Helper()

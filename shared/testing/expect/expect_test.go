@@ -46,6 +46,8 @@ func TestEachCheckFails(t *testing.T) {
 		{"the a differ (-want +got):\n-x", func(t testing.TB, wrong bool) {
 			expect.NoDiff(t, map[bool]string{true: "-x"}[wrong], "the %s differ", "a")
 		}},
+		{"got 7, want 8", func(t testing.TB, wrong bool) { expect.ErrorIf(t, wrong, "got %d, want 8", 7) }},
+		{"end: got 7, want 8", func(t testing.TB, wrong bool) { expect.FatalIf(t, wrong, "got %d, want 8", 7) }},
 		{"end: a: one", func(t testing.TB, wrong bool) { expect.Must(t, oneIf[wrong], "a") }},
 		{"end: a: one", func(t testing.TB, wrong bool) { expect.MustOf(t, "a")(7, oneIf[wrong]) }},
 		{"a: got one, want nil", func(t testing.TB, wrong bool) { expect.NilOf(t, "a")(7, oneIf[wrong]) }},
