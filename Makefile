@@ -159,6 +159,7 @@ attack: ## hostile clients against one process with 256 MiB of memory, but none 
 	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$' -skip '/^($(HELD))' ./deploy/test/attack
 
 openapi-short: build ## a few requests from the OpenAPI document
+	go test -count=1 ./deploy/test/openapi/documents
 	go test -count=1 ./deploy/test/openapi -skip '^TestEveryDocumentedStatusOccurs$$' -bin $(CURDIR)/bin -rapid.checks=2000 -rapid.nofailfile
 
 fuzz-short: ## each fuzz target for 1,000 inputs
@@ -208,7 +209,7 @@ test-hostile: ## hostile clients that stay long: streams, long polls, readers of
 test-openapi: build ## many requests from the OpenAPI document, each documented status, foreign linters
 	@deploy/test/setup.sh $@
 	@deploy/test/openapi/lint.sh
-	go test -count=1 ./deploy/test/rig/described ./deploy/bench/load
+	go test -count=1 ./deploy/test/openapi/documents ./deploy/test/rig/described ./deploy/bench/load
 	go test -count=1 -timeout 30m ./deploy/test/openapi -bin $(CURDIR)/bin -rapid.checks=20000 -rapid.nofailfile
 
 test-generators: build ## clients that foreign generators make from the OpenAPI document

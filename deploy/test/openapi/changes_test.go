@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"asset-registry/deploy/openapi"
+	"asset-registry/deploy/test/openapi/documents"
 	"asset-registry/shared/routes"
 	"asset-registry/shared/testing/expect"
 )
@@ -51,9 +51,9 @@ func current(t *testing.T, version string) []byte {
 	var d []byte
 	var err error
 	if version == "admin" {
-		d, err = openapi.Admin()
+		d, err = documents.Admin()
 	} else {
-		d, err = openapi.Public(version)
+		d, err = documents.Public(version)
 	}
 	expect.OK(t, err)
 	return d

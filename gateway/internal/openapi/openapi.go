@@ -2,7 +2,7 @@
 // version. A program derives them from the field table, the route table and the
 // error texts; do not edit them:
 //
-//	go test ./deploy/openapi -update
+//	go test ./deploy/test/openapi/documents -update
 package openapi
 
 import (

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"asset-registry/deploy/openapi"
+	"asset-registry/deploy/test/openapi/documents"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/needtest"
 	"asset-registry/shared/porttest"
@@ -94,7 +94,7 @@ func scenario(t *testing.T, registry, dir, name string, args ...string) {
 func written(t *testing.T, dir string) string {
 	t.Helper()
 	file := filepath.Join(dir, "openapi.json")
-	d := expect.Get(openapi.Public(routes.Current))(t)
+	d := expect.Get(documents.Public(routes.Current))(t)
 	expect.OK(t, os.WriteFile(file, d, 0o600))
 	return file
 }

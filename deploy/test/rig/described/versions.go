@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"asset-registry/deploy/openapi"
+	"asset-registry/deploy/test/openapi/documents"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/routes"
 )
@@ -18,7 +18,7 @@ type Versions map[string]*Document // the key is the version's name in a path
 var Public = sync.OnceValues(func() (Versions, error) {
 	all := Versions{}
 	for _, v := range routes.Versions() {
-		d, err := openapi.Public(v.Target)
+		d, err := documents.Public(v.Target)
 		if err != nil {
 			return nil, err
 		}
@@ -26,7 +26,7 @@ var Public = sync.OnceValues(func() (Versions, error) {
 			return nil, fmt.Errorf("version %s: %w", v.Name, err)
 		}
 	}
-	d, err := openapi.Admin()
+	d, err := documents.Admin()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package openapi
+package documents
 
 import (
 	_ "embed" // admin.yaml

@@ -1,12 +1,12 @@
-// Package openapi writes the OpenAPI 3.1 documents of the registry: one for each
+// Package documents writes the OpenAPI 3.1 documents of the registry: one for each
 // version of the public API, and one for the admin API.
 //
 // Paths and schemas are derived from the field table of the asset service, the route table and the code lists.
 // This package adds the prose about routes, in operations.go. The gateway and the auth service embed the documents. A
 // test fails if the embedded files are out of date. To update them:
 //
-//	go test ./deploy/openapi -update
-package openapi
+//	go test ./deploy/test/openapi/documents -update
+package documents
 
 import (
 	"bytes"

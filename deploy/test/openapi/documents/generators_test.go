@@ -1,4 +1,4 @@
-package openapi_test
+package documents_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"asset-registry/deploy/openapi"
+	"asset-registry/deploy/test/openapi/documents"
 	"asset-registry/shared/routes"
 	"asset-registry/shared/testing/expect"
 )
@@ -20,7 +20,7 @@ import (
 // documents must have none of them.
 func TestDocumentsSuitGenerators(t *testing.T) {
 	for _, version := range routes.Targets() {
-		d := expect.Get(openapi.Public(version))(t)
+		d := expect.Get(documents.Public(version))(t)
 		var document map[string]any
 		expect.OK(t, json.Unmarshal(d, &document))
 		places := 0

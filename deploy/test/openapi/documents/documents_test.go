@@ -1,4 +1,4 @@
-package openapi_test
+package documents_test
 
 import (
 	"flag"
@@ -8,25 +8,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"asset-registry/deploy/openapi"
+	"asset-registry/deploy/test/openapi/documents"
 	"asset-registry/shared/routes"
 	"asset-registry/shared/testing/expect"
 )
 
 // The gateway and the auth service embed the documents in these folders.
 const (
-	embedded      = "../../gateway/internal/openapi"
-	adminEmbedded = "../../authsvc/internal/openapi"
+	embedded      = "../../../../gateway/internal/openapi"
+	adminEmbedded = "../../../../authsvc/internal/openapi"
 )
 
 var update = flag.Bool("update", false, "write the documents instead of comparing them")
 
 func TestTheEmbeddedDocumentsAreUpToDate(t *testing.T) {
 	for _, version := range routes.Targets() {
-		d := expect.Get(openapi.Public(version))(t)
+		d := expect.Get(documents.Public(version))(t)
 		compare(t, filepath.Join(embedded, version+".json"), d)
 	}
-	d := expect.Get(openapi.Admin())(t)
+	d := expect.Get(documents.Admin())(t)
 	compare(t, filepath.Join(adminEmbedded, "admin.json"), d)
 }
 
