@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/ending"
@@ -20,6 +21,7 @@ import (
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/sleep"
 )
 
 // administration has what operators need to work with brokers, keys and the audit log.
@@ -55,15 +57,20 @@ func (c Config) administer(s store, verifier *apikey.Verifier) (administration, 
 
 // serveAdmin serves the admin API and its console if c has a listener for them. The returned function stops both.
 func (c Config) serveAdmin(
-	ctx context.Context, a administration, assets console.Assets, s store,
+	ctx context.Context, a administration, assets *assetclient.Client, s store,
 ) (stop func() error, err error) {
 	if c.Admin == nil {
 		return func() error { return nil }, nil
 	}
-	pages, err := console.New(console.Options{
-		Secrets: c.Secrets, Keys: a, Brokers: a, Audit: a, Notes: a, Users: a.operators, Ended: s.sessions,
-		Assets: assets, BaseURL: c.BaseURL, Log: c.Log, Now: c.Now,
-	})
+	options := console.Options{
+		Secrets: c.Secrets, Users: a.operators, Ended: s.sessions, BaseURL: c.BaseURL, Log: c.Log, Now: c.Now,
+		Problems: c.Problems, Warnings: s.warnings,
+	}
+	if assets != nil {
+		a.Service, options.Assets = a.WithAssets(assets), assets
+	}
+	options.Admin, options.Checker = a.Service, a.Checker
+	pages, err := console.New(options)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +91,22 @@ func (c Config) serveAdmin(
 		return <-served
 	}, nil
 }
+
+// noteEvery is the time between two notes of refused keys.
+const noteEvery = time.Minute
+
+// noteRefused notes refused keys in the audit log once a minute until ctx ends, and then a last time.
+func (a administration) noteRefused(ctx context.Context) {
+	for sleep.For(ctx, noteEvery) {
+		a.operators.NoteRefused(ctx, a.Service)
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteLast)
+	defer cancel()
+	a.operators.NoteRefused(last, a.Service)
+}
+
+// noteLast is the longest time of the last note, which a stop waits for.
+const noteLast = time.Second
 
 // wholeTimeout is the longest time for a check or an export of the audit log. Both may read the whole log.
 const wholeTimeout = 50 * time.Second

@@ -19,7 +19,6 @@ import (
 
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/assetclient"
-	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/httpapi"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/closing"
@@ -53,10 +52,17 @@ type Config struct {
 
 	Assets http.RoundTripper `kong:"-"` // transport to the asset service, used instead of AssetsURLs; nil: not used
 
+	// Beside the asset services, these services find published assets by words of their titles.
+	SearchURLs []string          `name:"search-url" help:"Addresses of search services. Without any, no title is found."`
+	Search     http.RoundTripper `kong:"-"` // used instead of SearchURLs; nil: not used
+
 	// The console shows a command with which an operator can try a new key at this address.
 	BaseURL string `name:"base-url" help:"Public address of the registry, for the console's examples."`
 
 	AdminTrustedProxies []netip.Prefix `help:"Networks of proxies before the admin API whose X-Forwarded-For counts."`
+
+	// Problems returns what `registry status` finds wrong with a registry of one process; nil: the console does not know.
+	Problems func(context.Context) ([]string, error) `kong:"-"`
 
 	Admin net.Listener `kong:"-"` // of the admin API and its console; Close closes it; nil: neither is served
 
@@ -77,13 +83,16 @@ const (
 // Validate returns an error that lists everything wrong with the configuration,
 // including the keys file.
 func (c Config) Validate() error {
-	var badAssets error
+	var badServers error
 	if len(c.AssetsURLs) > 0 {
-		badAssets = errs.In(upstream.Check(c.AssetsURLs), "--assets-url")
+		badServers = errs.In(upstream.Check(c.AssetsURLs), "--assets-url")
+	}
+	if len(c.SearchURLs) > 0 {
+		badServers = errors.Join(badServers, errs.In(upstream.Check(c.SearchURLs), "--search-url"))
 	}
 	_, badKeys := c.fixedKeys()
 	return errors.Join(
-		c.checkStore(), errs.In(c.Secrets.Check(), "the registry's secret"), badAssets,
+		c.checkStore(), errs.In(c.Secrets.Check(), "the registry's secret"), badServers,
 		errs.If(c.BaseURL != "" && !publicAddress.MatchString(c.BaseURL), // not quoted, because it may have a password
 			"--base-url must start with http:// or https:// and name a host, without a query"),
 		errs.If(c.Log == nil, "the log is missing"),
@@ -184,6 +193,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if c.Admin != nil {
+		s.closers.Go(ctx, admin.noteRefused)
+	}
 	stopAdmin, err := c.serveAdmin(ctx, admin, assets, store)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -192,23 +204,33 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// readAssets returns the console's access to the asset services, or nil if c names none.
-func (s *Server) readAssets(c Config, signer *identity.Signer, clocks *upstream.Clocks) (console.Assets, error) {
-	transport := c.Assets
-	switch {
-	case c.Admin == nil || transport == nil && len(c.AssetsURLs) == 0:
+// readAssets returns the access to the asset services and the search services, or nil if c names no asset services.
+func (s *Server) readAssets(c Config, signer *identity.Signer, clocks *upstream.Clocks) (*assetclient.Client, error) {
+	if c.Admin == nil {
 		return nil, nil
-	case transport == nil:
-		pool, err := upstream.New(upstream.Config{
-			Name: "assetsvc", URLs: c.AssetsURLs, Log: c.Log, Meter: c.Telemetry.Meter(), Clocks: clocks,
-		})
-		if err != nil {
-			return nil, err
-		}
-		s.closers.Do(pool.Close)
-		transport = pool
 	}
-	return assetclient.New(transport, signer), nil
+	reach := func(name string, by http.RoundTripper, urls []string) (http.RoundTripper, error) {
+		if by != nil || len(urls) == 0 {
+			return by, nil
+		}
+		pool, err := upstream.New(upstream.Config{
+			Name: name, URLs: urls, Log: c.Log, Meter: c.Telemetry.Meter(), Clocks: clocks,
+		})
+		if err == nil {
+			s.closers.Do(pool.Close)
+		}
+		return pool, err
+	}
+	assets, err := reach("assetsvc", c.Assets, c.AssetsURLs)
+	if assets == nil || err != nil {
+		return nil, err
+	}
+	client := assetclient.New(assets, signer)
+	search, err := reach("searchsvc", c.Search, c.SearchURLs)
+	if search != nil && err == nil {
+		client = client.WithSearch(search)
+	}
+	return client, err
 }
 
 // Handler returns the handler of the internal API.

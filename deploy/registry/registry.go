@@ -306,6 +306,12 @@ func (c Config) start(
 	authConfig.AdminServing = c.Serving(nil, nil)
 	forConsole := &later{}
 	authConfig.Assets = httpserver.InProcess(forConsole)
+	forSearch := &later{}
+	if c.Search {
+		authConfig.Search = httpserver.InProcess(forSearch)
+	}
+	var status atomic.Pointer[observer]
+	authConfig.Problems = func(ctx context.Context) ([]string, error) { return status.Load().problems(ctx) }
 	auth, err := authsvc.New(ctx, authConfig)
 	if err != nil {
 		return nil, err
@@ -329,7 +335,7 @@ func (c Config) start(
 	if err := finishFirstStart(c.Data); err != nil {
 		return nil, err
 	}
-	toEdge, forSearch := c.gateway(p, toAuth, assets.Handler()), &later{}
+	toEdge := c.gateway(p, toAuth, assets.Handler())
 	toEdge.Answers, toEdge.Warnings = kept, assets.Warnings
 	place, err := placeOf(c.Data)
 	if err != nil {
@@ -365,6 +371,7 @@ func (c Config) start(
 		forSearch.set(found.Handler())
 		observer.parts = append(observer.parts, part{"searchsvc", found.Handler()})
 	}
+	status.Store(&observer)
 	snapshots := map[string]snapshot{
 		assetsFile: assets.Snapshot, tokensFile: auth.Snapshot, filesFile: files.Snapshot,
 	}

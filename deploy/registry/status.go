@@ -124,7 +124,9 @@ func (o observer) look(ctx context.Context) (Status, error) {
 	for _, witness := range slices.Sorted(maps.Keys(f.by("registry_log_cosignatures_total", "witness"))) {
 		s.tell("", "witness %s: cosignatures given %.0f, missing %.0f", witness, given[witness], missing[witness])
 	}
-	s.tellAudit(ctx, o.audit)
+	if o.audit != nil {
+		s.tellAudit(ctx, o.audit)
+	}
 	s.tell("limits", "%.0f admitted, refused: %s", f.by("registry_limits_decisions_total", "outcome")["admitted"],
 		counts(f.by("registry_limits_refused_total", "policy"), number))
 	s.tell("streams", "%.0f open, %.0f ended as too slow, %.0f refused", f.sum("registry_gateway_streams"),
@@ -149,6 +151,22 @@ func (o observer) look(ctx context.Context) (Status, error) {
 		s.found("", "%v", open)
 	}
 	return s, nil
+}
+
+// problems returns the problems of the status, for the start page of the console. It does not check the audit log,
+// which would read all of it. It returns an error until the registry has started.
+func (o *observer) problems(ctx context.Context) ([]string, error) {
+	if o == nil {
+		return nil, errors.New("the registry is starting")
+	}
+	brief := *o
+	brief.audit = nil
+	s, err := brief.look(ctx)
+	found := []string{}
+	for _, p := range s.Problems {
+		found = append(found, p.Says)
+	}
+	return found, err
 }
 
 // ask returns the warnings of a service, or the reason why it is not ready.

@@ -44,7 +44,8 @@ type BrokerSettings struct {
 
 // NewBroker is the request to create a broker.
 type NewBroker struct {
-	Name string `json:"name"`
+	Name    string `json:"name"`
+	Similar bool   `json:"similar,omitempty"` // accept a name that looks like another broker's
 	BrokerSettings
 }
 
@@ -117,6 +118,32 @@ type Day struct {
 	Counts map[string]int64 `json:"counts"`
 }
 
+// Asset has the fields of an asset that the admin API shows, with their names of the public API.
+type Asset struct {
+	ID       string    `json:"id"`
+	Number   string    `json:"assetID"` // such as UA-AR-DGF-2026-11-22-000001
+	Title    string    `json:"title,omitempty"`
+	Status   string    `json:"status"`
+	Owner    string    `json:"owner"`          // name of its broker
+	Mode     string    `json:"mode,omitempty"` // "test" for a test asset
+	Modified time.Time `json:"dateModified"`
+}
+
+// FindAssetPath is the path at which asset services tell auth services of one asset.
+const FindAssetPath = "/find-asset"
+
+// Found has everything that a text names. Each list has at most MaxFound elements.
+type Found struct {
+	Assets  []Asset  `json:"assets"`
+	Brokers []Broker `json:"brokers"`
+	Keys    []Key    `json:"keys"`
+	Cut     bool     `json:"cut,omitempty"`    // there is more than the lists have
+	Titles  bool     `json:"titles,omitempty"` // a search service was asked for the titles of published assets
+}
+
+// MaxFound is the maximum number of assets, of brokers and of keys that a search of the admin API finds.
+const MaxFound = 10
+
 // Response is the body of every successful answer.
 type Response[T any] struct {
 	Data   T      `json:"data"`
@@ -154,6 +181,7 @@ func Routes() []Route {
 		{http.MethodPost, "/brokers"},
 		{http.MethodGet, "/brokers/:name"},
 		{http.MethodPatch, "/brokers/:name"},
+		{http.MethodDelete, "/brokers/:name"},
 		{http.MethodGet, "/keys"},
 		{http.MethodPost, "/keys"},
 		{http.MethodGet, "/keys/:id"},
@@ -161,6 +189,7 @@ func Routes() []Route {
 		{http.MethodPost, "/keys/:id/rotate"},
 		{http.MethodPost, "/keys/:id/revoke"},
 		{http.MethodGet, "/keys/:id/usage"},
+		{http.MethodGet, "/find"},
 		{http.MethodGet, "/audit"},
 		{http.MethodGet, "/audit/verify"},
 	}

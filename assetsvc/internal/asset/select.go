@@ -18,16 +18,16 @@ type Selection struct {
 	Scope Scope  // for all parts of the kind
 }
 
-// Select reads an asset from the output of Encode, and decodes only its id, status, owner and mode and the selected
-// parts. The asset that it returns has no other fields. The work grows with the length of the body, the memory with the
-// selected parts.
+// Select reads an asset from the output of Encode, and decodes only its id, number, title, status, owner and mode and
+// the selected parts. The asset that it returns has no other fields. The work grows with the length of the body, the
+// memory with the selected parts.
 func Select(body []byte, s Selection) (Asset, error) {
 	a := Asset{}
 	for name, text := range record.Skim(body) {
 		var value record.Value
 		var err error
 		switch string(name) {
-		case "id", "status", "owner", "mode":
+		case "id", "assetID", "title", "status", "owner", "mode":
 			value, err = record.Parse(text)
 		case s.Part.field:
 			value, err = s.list(text)

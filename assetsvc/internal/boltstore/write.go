@@ -281,7 +281,7 @@ func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id st
 			id = string(tx.Bucket(referenceBucket).Get([]byte(key)))
 			return nil
 		})
-		if err != nil || id != from {
+		if err != nil || id != from || to == "" {
 			return id, err
 		}
 		w := &write{Record: registry.Record{ID: to}, claim: &claim{key, from, to}}

@@ -23,6 +23,7 @@ import (
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/filesapi"
 	"asset-registry/shared/httpserver"
@@ -87,7 +88,28 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	}
 	r := engine.Group("/", httpserver.Identify(signer), caching)
 	r.POST(filesapi.CompletePath+":id", httpserver.Handle(a.complete))
+	r.GET(adminapi.FindAssetPath, httpserver.Handle(a.find))
 	a.routeCopies(r)
+}
+
+// find answers which asset an administrator seeks (registry.Sought). Its reading takes a place: the asset may be large,
+// and a search by number reads many changes.
+func (a *API) find(c *gin.Context) error {
+	inside, end, err := a.turn(c)
+	if err != nil {
+		return err
+	}
+	defer end()
+	found, stored, err := inside.registry.Find(c.Request.Context(), httpserver.Caller(c), registry.Sought{
+		ID: c.Query("id"), Number: c.Query("number"), Broker: c.Query("broker"), Reference: c.Query("reference"),
+	})
+	if err != nil {
+		return err
+	}
+	return httpserver.JSON(c, http.StatusOK, adminapi.Response[adminapi.Asset]{Data: adminapi.Asset{
+		ID: found.ID(), Number: found.AssetID(), Title: found.Fields().Text("title"), Status: string(found.Status()),
+		Owner: found.Owner(), Mode: found.Fields().Text("mode"), Modified: time.UnixMicro(stored.Position).UTC(),
+	}})
 }
 
 // complete handles a report of a file service: a file that documents already name has arrived.

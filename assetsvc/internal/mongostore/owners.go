@@ -110,6 +110,14 @@ type reference struct {
 // insertion and the reading ask for a majority.
 func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id string, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
+		if to == "" {
+			var found reference
+			err := s.db.references.FindOne(ctx, withID(key)).Decode(&found)
+			if id = found.Asset; errors.Is(err, mongo.ErrNoDocuments) {
+				return nil
+			}
+			return err
+		}
 		if from != "" {
 			_, err := s.db.references.UpdateOne(ctx, append(withID(key), bson.E{Key: "asset", Value: from}),
 				set(bson.E{Key: "asset", Value: to}))

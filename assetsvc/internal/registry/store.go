@@ -220,7 +220,8 @@ type Store interface {
 	// ClaimReference makes a reference stand for a new id (to) if it stands for the old id (from) now. If the old id
 	// is empty, the reference must stand for no id yet. ClaimReference returns the id for which the reference stands
 	// after the call. This id is durable. If several calls run at the same time, one of them wins, and all return
-	// its id. The parameter `key` comes from ReferenceKey.
+	// its id. The parameter `key` comes from ReferenceKey. If the new id is empty, the call only reads: it returns "" for
+	// a reference that stands for no id.
 	ClaimReference(ctx context.Context, key, from, to string) (id string, err error)
 	// Page returns up to q.Limit assets of the feed, or of one owner, in the order of their positions. A page
 	// with bodies may end before q.Limit, but it has at least one entry if the query selects any.

@@ -41,7 +41,9 @@ func testReferences(t *testing.T, open Opener) {
 	}
 	one, other := registry.ReferenceKey("one", "r"), registry.ReferenceKey("one", "r ")
 	a, b, c := NewID(), NewID(), NewID()
+	claim(one, "", "", "") // reads only
 	claim(one, "", a, a)
+	claim(one, "", "", a)
 	claim(one, "", b, a)
 	claim(other, "", b, b)
 	claim(one, c, b, a)

@@ -48,12 +48,83 @@ func (s *Service) CreateBroker(
 		case !errors.Is(err, apikey.ErrNotFound):
 			return Change{}, err
 		}
-		if err := found.Err(); err != nil {
+		if err := s.checkName(ctx, n, found); err != nil {
 			return Change{}, err
 		}
 		return brokerChange(nil, &made)
 	})
 	return made.View(), err
+}
+
+// checkName checks the name of a new broker. The fault names a broker whose name looks the same, unless the caller
+// accepts that. It compares at most MaxFound names.
+func (s *Service) checkName(ctx context.Context, n adminapi.NewBroker, found *problems.List) error {
+	apikey.CheckNewName(n.Name, found)
+	if err := found.Err(); err != nil || n.Similar {
+		return err
+	}
+	read := 0
+	return eachBroker(ctx, s.store, "", func(b apikey.Broker) error {
+		if read++; read <= MaxFound && apikey.Looks(b.Name) == apikey.Looks(n.Name) {
+			return fault.New(fault.Conflict, fault.Body, "similar",
+				"The name looks like that of the broker %q. Choose another name, or accept that with similar: true.", b.Name)
+		}
+		return nil
+	})
+}
+
+// RemoveBroker removes a broker that owns no asset, whose keys are revoked, and whose keys were never used. Its name
+// may be given again.
+func (s *Service) RemoveBroker(ctx context.Context, by Actor, name string) (adminapi.Broker, error) {
+	var gone apikey.Broker
+	err := s.change(ctx, by, audit.RemoveBroker, func(time.Time) (c Change, err error) {
+		if gone, err = s.broker(ctx, name); err != nil {
+			return c, err
+		}
+		if err := s.checkUnused(ctx, by, name); err != nil {
+			return c, err
+		}
+		c.Broker, c.Remove, c.Entry.Subject = &gone, true, audit.OfBroker(name)
+		c.Entry.Before, err = audit.Encode(gone.View())
+		return c, err
+	})
+	return gone.View(), err
+}
+
+// checkUnused returns a fault of kind Conflict if the broker has a key that is not revoked or was used, or an asset.
+// An asset can only come by a key, so none comes after the check.
+func (s *Service) checkUnused(ctx context.Context, by Actor, name string) error {
+	refuse := func(says string, args ...any) error {
+		return fault.New(fault.Conflict, fault.URL, "broker", says, args...)
+	}
+	var keys []apikey.Key
+	err := eachKey(ctx, s.store, "", func(k apikey.Key) error {
+		if k.Broker != name {
+			return nil
+		}
+		if keys = append(keys, k); k.Revoked.IsZero() {
+			return refuse("The key %s of the broker is not revoked. Revoke it first.", k.ID)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	used, err := s.lastUses(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for id := range used {
+		return refuse("The key %s of the broker was used, so the broker stays. Block it instead.", id)
+	}
+	if s.assets == nil {
+		return refuse("This auth service has no --assets-url, so it does not know whether the broker owns assets.")
+	}
+	owned, _, err := s.assets.Owned(ctx, by.KeyID(), name, "", 1, false)
+	if err == nil && len(owned) > 0 {
+		err = refuse("The broker owns assets, so it stays. Block it instead.")
+	}
+	return err
 }
 
 // ChangeBroker changes the settings of a broker with the function `patch`. If patch cannot read some fields, patch

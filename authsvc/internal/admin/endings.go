@@ -47,7 +47,7 @@ func EndingsOf(e adminapi.Entry) (found []authapi.Ending) {
 	ends, kinds := authapi.Ending{}, []string{endsKind}
 	lesser := false
 	switch {
-	case e.Before == nil:
+	case e.Before == nil || e.After == nil: // a creation or a removal
 		return nil
 	case strings.HasPrefix(e.Subject, audit.OfBroker("")):
 		before, after := decoded[adminapi.Broker](e.Before), decoded[adminapi.Broker](e.After)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -236,4 +238,96 @@ func (s *Service) BrokerUsage(ctx context.Context, broker string, days int) (sum
 		}
 	}
 	return sum, found.Cut || found.Total > MaxSummed, nil
+}
+
+// Assets asks the asset services and the search service (assetclient.Client).
+type Assets interface {
+	Asset(ctx context.Context, keyID string, by url.Values) (adminapi.Asset, error)
+	Titles(ctx context.Context, words string, limit int) (found []adminapi.Asset, more, asked bool, err error)
+	Owned(ctx context.Context, keyID, broker, state string, limit int, named bool) ([]adminapi.Asset, bool, error)
+}
+
+// WithAssets returns a service that knows the assets too.
+func (s *Service) WithAssets(assets Assets) *Service {
+	with := *s
+	with.assets = assets
+	return &with
+}
+
+// longestSought is the maximum number of bytes of a text for Find.
+const longestSought = 600
+
+var assetID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// Find returns what a text names (docs/contract.md, "Admin API"). It does not fail if the search service fails.
+func (s *Service) Find(ctx context.Context, by Actor, text string) (f adminapi.Found, err error) {
+	f = adminapi.Found{Assets: []adminapi.Asset{}, Brokers: []adminapi.Broker{}, Keys: []adminapi.Key{}}
+	if text = strings.TrimSpace(text); text == "" || len(text) > longestSought {
+		return f, fault.New(fault.Invalid, fault.Query, "q", "Send a text of 1 to %d bytes.", longestSought)
+	}
+	switch one, err := s.findAsset(ctx, by, text); {
+	case err == nil:
+		f.Assets = append(f.Assets, one)
+		return f, nil
+	case fault.KindOf(err) != fault.NotFound:
+		return f, err
+	}
+	keys, err := s.FindKeys(ctx, KeyQuery{Text: text, Limit: adminapi.MaxFound})
+	if err != nil {
+		return f, err
+	}
+	brokers, err := s.FindBrokers(ctx, text, 0, adminapi.MaxFound)
+	if err != nil {
+		return f, err
+	}
+	f.Keys, f.Brokers = append(f.Keys, keys.Keys...), append(f.Brokers, brokers.Brokers...)
+	f.Cut = keys.Total > len(f.Keys) || keys.Cut || brokers.Total > len(f.Brokers) || brokers.Cut
+	if len(f.Keys) == 1 && f.Keys[0].ID == text && f.Keys[0].Broker != "" {
+		b, err := s.Broker(ctx, f.Keys[0].Broker)
+		f.Brokers = append(f.Brokers, b)
+		return f, err
+	}
+	if s.assets == nil {
+		return f, nil
+	}
+	found, more, asked, err := s.assets.Titles(ctx, text, adminapi.MaxFound)
+	if err != nil {
+		s.log.Warn("titles are not searched", "error", err)
+	}
+	f.Assets, f.Cut, f.Titles = append(f.Assets, found...), f.Cut || more, asked
+	return f, nil
+}
+
+// findAsset returns the asset that has the text as its id or number, or whose broker and reference the text names with
+// a space between them. A draft is found for operators only.
+func (s *Service) findAsset(ctx context.Context, by Actor, text string) (adminapi.Asset, error) {
+	none := fault.New(fault.NotFound, fault.Query, "q", "There is no such asset.")
+	if s.assets == nil {
+		return adminapi.Asset{}, none
+	}
+	last := strings.LastIndexByte(text, ' ')
+	query := url.Values{}
+	switch {
+	case assetID.MatchString(strings.ToLower(text)):
+		query.Set("id", strings.ToLower(text))
+	case strings.HasPrefix(strings.ToUpper(text), "UA-AR-"):
+		query.Set("number", strings.ToUpper(text))
+	case last < 0:
+		return adminapi.Asset{}, none
+	default:
+		b, err := s.Broker(ctx, strings.TrimSpace(text[:last]))
+		if err != nil {
+			return adminapi.Asset{}, err
+		}
+		query.Set("broker", b.Name)
+		query.Set("reference", text[last+1:])
+	}
+	found, err := s.assets.Asset(ctx, by.KeyID(), query)
+	if err == nil && found.Status == "draft" {
+		found.Title = "" // who reads a draft has an entry in the audit log (Console.noteReading)
+		if by.Role != apikey.Operator {
+			err = none
+		}
+	}
+	return found, err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"asset-registry/authsvc/internal/apikey"
@@ -26,6 +27,12 @@ type Actor struct {
 	RequestID string
 	Once      *Once     // nil: a repeated request makes another change
 	Warnings  *[]string // gets a sentence for each way in which a change may be lost; nil: it is only logged
+}
+
+// KeyID returns the id of the caller's key.
+func (a Actor) KeyID() string {
+	id, _, _ := strings.Cut(a.Name, " ")
+	return id
 }
 
 // Once makes sure that a request makes its change only once, even if a client sends it several times and to several
@@ -55,6 +62,7 @@ type Service struct {
 	log    *slog.Logger
 	now    func() time.Time
 	second Second // nil: there is none
+	assets Assets // nil: the service does not know the asset services
 }
 
 // NewService returns a service on a store. The given sealer seals the entries that the service adds to the audit log.
@@ -222,6 +230,12 @@ func (s *Service) Note(ctx context.Context, by Actor, action, subject string, wh
 // must be set. A nil result is no guarantee, because another auth service may be handling the same request now.
 func (s *Service) NotDone(ctx context.Context, by Actor) error { return s.notDone(ctx, by) }
 
+// Witness does the same as Note for something that needs no right to change anything, such as a sign-in.
+func (s *Service) Witness(ctx context.Context, by Actor, action, subject string, what any) error {
+	by.Role, by.Once = apikey.Operator, nil
+	return s.Note(ctx, by, action, subject, what)
+}
+
 // Recovery is what the audit log shows when an asset gets new tokens.
 type Recovery struct {
 	Broker string `json:"broker"` // owner of the asset
@@ -231,8 +245,7 @@ type Recovery struct {
 // NoteRecovery appends an entry to the audit log: an administrator of the public API, or an operator in the
 // console, gives an asset new tokens. The asset service has checked that the caller may do so.
 func (s *Service) NoteRecovery(ctx context.Context, by Actor, asset string, r Recovery) error {
-	by.Role = apikey.Operator
-	return s.Note(ctx, by, audit.RecoverAsset, audit.OfAsset(asset), r)
+	return s.Witness(ctx, by, audit.RecoverAsset, audit.OfAsset(asset), r)
 }
 
 // Removal is what the audit log shows of a file that was taken down.
@@ -245,6 +258,5 @@ type Removal struct {
 // NoteRemoval appends an entry to the audit log: an administrator of the public API has taken a file down. The
 // file service has checked that the caller may do so.
 func (s *Service) NoteRemoval(ctx context.Context, by Actor, file string, r Removal) error {
-	by.Role = apikey.Operator
-	return s.Note(ctx, by, audit.RemoveFile, audit.OfFile(file), r)
+	return s.Witness(ctx, by, audit.RemoveFile, audit.OfFile(file), r)
 }

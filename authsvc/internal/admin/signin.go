@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/sleep"
 )
 
 // Authenticator identifies the callers of the admin API and the console by their
@@ -23,6 +25,7 @@ type Authenticator struct {
 	now  func() time.Time
 
 	guesses guesses
+	refused refusals
 
 	mu   sync.Mutex
 	seen map[string]time.Time // time of the last stored use, for each key, secret and address
@@ -42,11 +45,19 @@ func NewAuthenticator(
 // TooMany for a while.
 func (a *Authenticator) Operator(ctx context.Context, hash string, from netip.Addr) (Actor, error) {
 	if err := a.guesses.check(from, time.Now()); err != nil {
+		a.refused.count(from, true)
 		return Actor{}, err
 	}
 	by, err := a.SignedIn(ctx, hash, from)
-	if fault.KindOf(err) == fault.Unauthorized && hash != noKey {
+	switch fault.KindOf(err) {
+	case fault.Unauthorized:
+		if hash == noKey {
+			return by, err
+		}
 		a.guesses.count(from, time.Now())
+		a.refused.count(from, false)
+	case fault.Forbidden:
+		a.refused.count(from, false)
 	}
 	return by, err
 }
@@ -67,6 +78,64 @@ func (a *Authenticator) SignedIn(ctx context.Context, hash string, from netip.Ad
 	}
 	a.recordUse(ctx, admitted, from)
 	return Actor{Name: k.ID + " " + k.Settings.Name, Role: admitted.Role, From: from.String()}, nil
+}
+
+// maxRefused is the maximum number of addresses with refused keys that the audit log has for a minute. The others are
+// together in one more entry.
+const maxRefused = 1000
+
+// Refused is what the audit log shows of the keys that were refused in a minute.
+type Refused struct {
+	Keys      int `json:"keys"`                 // requests with a wrong key, or with one from a foreign address
+	LockedOut int `json:"locked_out,omitempty"` // requests that were refused because of too many wrong keys
+}
+
+// refusals counts refused keys by the network of their address.
+type refusals struct {
+	mu sync.Mutex
+	by map[netip.Addr]Refused // the zero address stands for all networks that have no room
+}
+
+func (r *refusals) count(from netip.Addr, lockedOut bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by == nil {
+		r.by = map[netip.Addr]Refused{}
+	}
+	network := clientaddr.Network(from)
+	if _, known := r.by[network]; !known && len(r.by) >= maxRefused {
+		network = netip.Addr{}
+	}
+	n := r.by[network]
+	if lockedOut {
+		n.LockedOut++
+	} else {
+		n.Keys++
+	}
+	r.by[network] = n
+}
+
+// refusedPause is the time between two entries about refused keys, so that others can make changes meanwhile.
+const refusedPause = 10 * time.Millisecond
+
+// NoteRefused writes into the audit log which keys this process has refused since the last call: an entry for each
+// network, and one for all networks that had no room.
+func (a *Authenticator) NoteRefused(ctx context.Context, log *Service) {
+	a.refused.mu.Lock()
+	refused := a.refused.by
+	a.refused.by = nil
+	a.refused.mu.Unlock()
+	for network, n := range refused {
+		by := Actor{Name: "nobody", From: "other addresses"}
+		if network.IsValid() {
+			by.From = network.String()
+		}
+		if err := log.Witness(ctx, by, audit.Refuse, audit.LogSubject, n); err != nil {
+			a.log.Warn("note refused keys in the audit log", "addresses", len(refused), "error", err)
+			return
+		}
+		sleep.For(ctx, refusedPause)
+	}
 }
 
 const (

@@ -16,6 +16,7 @@ var ErrStale = errors.New("another change came first")
 type Change struct {
 	Broker  *apikey.Broker // the broker after the change; nil: no broker changes
 	Key     *apikey.Key    // the key after the change; nil: no key changes
+	Remove  bool           // the change removes the broker
 	NewHash string         // hash of a secret that the change adds to the key; "": none
 	Entry   adminapi.Entry
 

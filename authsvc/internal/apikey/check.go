@@ -3,6 +3,7 @@ package apikey
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -121,6 +122,38 @@ func (b Broker) Check() error {
 	checkText(&found, "contact", b.Contact)
 	b.checkRaise(&found)
 	return found.Err()
+}
+
+// newName matches the names that new brokers may have.
+var newName = regexp.MustCompile(`^[\p{L}\p{N}]([\p{L}\p{M}\p{N} .,&'’"«»()_-]*[\p{L}\p{M}\p{N}."»)])?$`)
+
+// mixed matches a word with Latin and Cyrillic letters.
+var mixed = regexp.MustCompile(`\p{Latin}[\p{L}\p{M}\p{N}]*\p{Cyrillic}|\p{Cyrillic}[\p{L}\p{M}\p{N}]*\p{Latin}`)
+
+// CheckNewName adds a problem to a list of problems if a new broker must not have a name. Brokers of earlier releases
+// keep theirs.
+func CheckNewName(name string, found *problems.List) {
+	switch {
+	case !newName.MatchString(name):
+		found.Add("name", "The name begins with a letter or digit, and has letters, digits, blanks and .,&'\"«»()_- only.")
+	case mixed.MatchString(name):
+		found.Add("name", "A word of the name mixes Latin and Cyrillic letters, which look alike.")
+	}
+}
+
+// alike replaces characters by others that look like them.
+var alike = strings.NewReplacer(
+	"а", "a", "в", "b", "е", "e", "ё", "e", "з", "3", "і", "l", "ї", "l", "к", "k", "м", "m", "н", "h", "о", "o", "р", "p",
+	"с", "c", "т", "t", "у", "y", "х", "x", "ј", "j", "ѕ", "s", "0", "o", "1", "l", "i", "l", "’", "", "'", "",
+)
+
+// Looks returns a text that is the same for names that look the same: letters of two scripts, O and 0, capitals, signs
+// between words.
+func Looks(name string) string {
+	words := strings.FieldsFunc(alike.Replace(strings.ToLower(name)), func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N)
+	})
+	return strings.Join(words, " ")
 }
 
 // isRepeating reports whether a level occurs twice in levels.

@@ -35,12 +35,13 @@ const (
 // return the faults of the asset services, and Unavailable if none answers.
 type Client struct {
 	http   *http.Client
+	search *http.Client // nil: no search service
 	signer *identity.Signer
 }
 
 // New returns a client that signs its requests.
 func New(transport http.RoundTripper, signer *identity.Signer) *Client {
-	return &Client{httpclient.New(telemetry.Transport(transport)), signer}
+	return &Client{http: httpclient.New(telemetry.Transport(transport)), signer: signer}
 }
 
 // Log is the state of the public log. Nobody has verified its signatures.

@@ -1,6 +1,6 @@
 // Package audit writes and checks the audit log. The log is a chain of sealed entries: one for each change of a
-// broker or key, for each action of an operator on a webhook, for each recovery of an asset, and for each file
-// that was taken down. A client can check the same chain with adminapi.Chain.
+// broker or key, for each action of an operator on a webhook, for each recovery of an asset, for each file that was
+// taken down, and for what people do in the console. A client can check the same chain with adminapi.Chain.
 package audit
 
 import (
@@ -49,14 +49,31 @@ const EndAgain = "right.end"
 // AcceptKeys is the action of a person who lets the keys go on as they are, after endings were lost.
 const AcceptKeys = "keys.accept"
 
-// LogSubject is the subject of entries about the log itself.
+// RemoveBroker is the action of removing a broker that owns nothing and whose keys were never used.
+const RemoveBroker = "broker.remove"
+
+// The actions of people that change nothing.
+const (
+	BeginSession = "session.begin"   // somebody signs in
+	EndSession   = "session.end"     // somebody signs out, or an operator ends the session
+	Refuse       = "session.refused" // wrong keys came from an address
+	ReadAsset    = "asset.read"      // somebody sees a draft, or hidden fields of an asset
+	ExportLog    = "audit.export"
+)
+
+// Session is what the audit log shows of a session of the console.
+type Session struct {
+	ID string `json:"session"`
+}
+
+// LogSubject is the subject of entries about the log itself and about sessions.
 const LogSubject = "log"
 
 // Actions returns every action, except the actions on webhooks.
 func Actions() []string {
 	return []string{
 		CreateBroker, ChangeBroker, CreateKey, ChangeKey, RotateKey, RevokeKey, RecoverAsset, RemoveFile,
-		EndAgain, adminapi.LogLost, AcceptKeys,
+		EndAgain, adminapi.LogLost, AcceptKeys, RemoveBroker, BeginSession, EndSession, Refuse, ReadAsset, ExportLog,
 	}
 }
 
@@ -108,10 +125,9 @@ func FileOf(subject string) (id string, ok bool) { return strings.CutPrefix(subj
 
 // recorded reports whether the store of this service has the thing that a subject names: a broker or a key.
 func recorded(subject string) bool {
-	_, webhook := WebhookOf(subject)
-	_, asset := AssetOf(subject)
-	_, file := FileOf(subject)
-	return !webhook && !asset && !file && subject != LogSubject
+	_, key := KeyOf(subject)
+	_, broker := BrokerOf(subject)
+	return key || broker
 }
 
 // Encode encodes the state of something before or after a change, in the form that the log stores.

@@ -118,7 +118,11 @@ func (c *Checker) checkEntries(ctx context.Context, f *findings) (adminapi.Head,
 		if fault := c.sealer.fault(e); fault != "" {
 			f.add("entry %d %s", e.Seq, fault)
 		}
-		if recorded(e.Subject) {
+		switch {
+		case !recorded(e.Subject):
+		case len(e.After) == 0: // the entry is about a removal
+			delete(f.last, e.Subject)
+		default:
 			f.last[e.Subject] = lastEntry{e.Seq, sha256.Sum256(e.After)}
 		}
 		return nil

@@ -69,7 +69,12 @@ func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) er
 
 // put stores the broker, the key with its hashes, and the entry of a change. A change may lack some of these.
 func put(tx *bbolt.Tx, c admin.Change, hashes ...string) error {
-	if c.Broker != nil {
+	switch {
+	case c.Remove:
+		if err := tx.Bucket(brokerBucket).Delete([]byte(c.Broker.Name)); err != nil {
+			return fmt.Errorf("remove a broker: %w", err)
+		}
+	case c.Broker != nil:
 		if err := putBroker(tx, *c.Broker); err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,19 +10,8 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/audit"
-	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 )
-
-// AuditLog reads and checks the audit log (admin.Service and audit.Checker).
-type AuditLog interface {
-	Head(ctx context.Context) (adminapi.Head, error)
-	SearchAudit(
-		ctx context.Context, q audit.Query, before int64, limit int,
-	) (found []adminapi.Entry, older int64, err error)
-	ExportAudit(ctx context.Context, q audit.Query, visit func(adminapi.Entry) error) error
-	Check(ctx context.Context) (adminapi.Verification, error)
-}
 
 // auditPage is the body of a page of the audit log, newest entry first.
 type auditPage struct {
@@ -96,19 +84,16 @@ func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Act
 	if err != nil {
 		return err
 	}
-	var before int64
-	text := r.URL.Query().Get("before")
-	if text != "" {
-		if before, err = strconv.ParseInt(text, 10, 64); err != nil || before < 1 {
-			return fault.New(fault.Invalid, fault.Query, "before", "Send the number of an entry.")
-		}
+	before, err := beforeOf(r)
+	if err != nil {
+		return err
 	}
-	entries, older, err := c.Audit.SearchAudit(r.Context(), query, before, listed)
+	entries, older, err := c.Admin.SearchAudit(r.Context(), query, before, listed)
 	if err != nil {
 		return err
 	}
 	p := auditPage{
-		list: l, Begun: text != "", Actions: actions(), Days: auditDays(),
+		list: l, Begun: before > 0, Actions: actions(), Days: auditDays(),
 		CSV: exportPath("csv", l.query), NDJSON: exportPath("ndjson", l.query),
 	}
 	if older > 0 {
@@ -128,7 +113,7 @@ func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Act
 }
 
 func (c *Console) checkAudit(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	found, err := c.Audit.Check(r.Context())
+	found, err := c.Checker.Check(r.Context())
 	if err != nil {
 		return err
 	}

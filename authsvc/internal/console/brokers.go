@@ -9,25 +9,12 @@ import (
 	"strings"
 
 	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 )
-
-// Brokers reads and changes brokers (admin.Service).
-type Brokers interface {
-	Brokers(ctx context.Context, f admin.Filter) ([]adminapi.Broker, string, error)
-	Broker(ctx context.Context, name string) (adminapi.Broker, error)
-	FindBrokers(ctx context.Context, text string, skip, limit int) (admin.BrokerPage, error)
-	BrokerUsage(ctx context.Context, broker string, days int) (sum []adminapi.Day, cut bool, err error)
-
-	CreateBroker(
-		ctx context.Context, by admin.Actor, n adminapi.NewBroker, unread ...fault.Detail,
-	) (adminapi.Broker, error)
-	ChangeBroker(
-		ctx context.Context, by admin.Actor, name string, patch func(*adminapi.BrokerSettings) error,
-	) (adminapi.Broker, error)
-}
 
 type brokerList struct {
 	list
@@ -39,13 +26,15 @@ func (c *Console) listBrokers(w http.ResponseWriter, r *http.Request, by admin.A
 	if err != nil {
 		return err
 	}
-	found, err := c.Brokers.FindBrokers(r.Context(), strings.TrimSpace(l.Text()), l.Skip, listed)
+	found, err := c.Admin.FindBrokers(r.Context(), strings.TrimSpace(l.Text()), l.Skip, listed)
 	if err != nil {
 		return err
 	}
 	l.Skip, l.Shown, l.Total, l.Cut = found.Skip, len(found.Brokers), found.Total, found.Cut
 	body := brokerList{l, found.Brokers}
-	return c.show(w, http.StatusOK, "brokers", view{Title: "Brokers", Section: "brokers", By: by, Body: body})
+	return c.show(w, http.StatusOK, "brokers", view{
+		Title: "Brokers", Section: "brokers", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: body,
+	})
 }
 
 // brokerPage is the body of a page about a broker: either its newest keys and its usage, or the form that
@@ -56,6 +45,56 @@ type brokerPage struct {
 	Revoked brokerKeys
 	Usage   usage
 	Form    form
+
+	HasAssets bool         // the console knows the asset services; else the next fields are empty
+	States    []assetState // the states in which the broker has assets
+	Assets    []adminapi.Asset
+	Webhooks  []assetclient.Webhook
+	Hooks     string // path of the list of all these webhooks; "": Webhooks has all of them
+}
+
+// assetState is the number of a broker's assets in a state.
+type assetState struct {
+	State string
+	Count int64
+	More  bool // there are more than Count
+}
+
+// assetStates are the states of assets (docs/contract.md, "States").
+var assetStates = []string{"draft", "pending", "verification", "active", "complete", "deleted"}
+
+const (
+	maxCounted  = 999 // maximum number of a broker's assets in one state that its page counts
+	shownAssets = 10  // and of assets and webhooks that it lists
+)
+
+// readAssets reads the assets and webhooks of a broker.
+func (p *brokerPage) readAssets(ctx context.Context, from Assets, by admin.Actor) error {
+	for _, state := range assetStates {
+		found, more, err := from.Owned(ctx, by.KeyID(), p.Broker.Name, state, maxCounted, false)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			p.States = append(p.States, assetState{state, int64(len(found)), more})
+		}
+	}
+	found, _, err := from.Owned(ctx, by.KeyID(), p.Broker.Name, "", shownAssets, true)
+	if err != nil {
+		return err
+	}
+	for _, a := range found {
+		if by.Role == apikey.Operator || a.Status != "draft" {
+			p.Assets = append(p.Assets, a)
+		}
+	}
+	hooks, next, err := from.Webhooks(ctx, by.KeyID(), p.Broker.Name, "")
+	p.Webhooks = hooks[:min(len(hooks), shownAssets)]
+	if next != "" || len(hooks) > shownAssets {
+		p.Hooks = "/console/webhooks?" + url.Values{"broker": {p.Broker.Name}}.Encode()
+	}
+	p.HasAssets = err == nil
+	return err
 }
 
 // brokerKeys has the newest keys of a broker that are in some states.
@@ -69,7 +108,7 @@ type brokerKeys struct {
 func brokerTitle(b adminapi.Broker) string { return cmp.Or(b.Title, b.Name) }
 
 func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	b, err := c.Brokers.Broker(r.Context(), r.URL.Query().Get("name"))
+	b, err := c.Admin.Broker(r.Context(), r.URL.Query().Get("name"))
 	if err != nil {
 		return err
 	}
@@ -84,7 +123,13 @@ func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 	if body.Revoked, err = c.brokerKeys(r.Context(), b.Name, adminapi.Revoked); err != nil {
 		return err
 	}
-	counts, cut, err := c.Brokers.BrokerUsage(r.Context(), b.Name, days)
+	if c.Assets != nil {
+		err := body.readAssets(r.Context(), c.Assets, by)
+		if err != nil && fault.KindOf(err) != fault.Unavailable { // the page shows the keys even if asset services are away
+			return err
+		}
+	}
+	counts, cut, err := c.Admin.BrokerUsage(r.Context(), b.Name, days)
 	if err != nil {
 		return err
 	}
@@ -99,7 +144,7 @@ func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 // brokerKeys returns the newest keys of a broker. The argument `state` selects the keys, in the same way as the query
 // parameter of this name.
 func (c *Console) brokerKeys(ctx context.Context, broker, state string) (brokerKeys, error) {
-	found, err := c.Keys.FindKeys(ctx, admin.KeyQuery{Broker: broker, States: statesOf(state), Limit: listed})
+	found, err := c.Admin.FindKeys(ctx, admin.KeyQuery{Broker: broker, States: statesOf(state), Limit: listed})
 	if err != nil {
 		return brokerKeys{}, err
 	}
@@ -130,15 +175,18 @@ func (c *Console) brokerForm(w http.ResponseWriter, by admin.Actor, f form, of a
 
 // The fields of the forms that create and change a broker.
 var (
-	newBrokerFields  = []string{"name", "title", "contact"}
+	newBrokerFields  = []string{"name", "similar", "title", "contact"}
 	editBrokerFields = []string{"title", "contact", "blocked"}
 )
 
 func (c *Console) createBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	var unread problems.List
 	unknown(r, newBrokerFields, &unread)
-	n := adminapi.NewBroker{Name: strings.TrimSpace(r.PostForm.Get("name")), BrokerSettings: brokerSettings(r)}
-	b, err := c.Brokers.CreateBroker(r.Context(), by, n, unread.Details()...)
+	n := adminapi.NewBroker{
+		Name: strings.TrimSpace(r.PostForm.Get("name")), Similar: r.PostForm.Get("similar") != "",
+		BrokerSettings: brokerSettings(r),
+	}
+	b, err := c.Admin.CreateBroker(r.Context(), by, n, unread.Details()...)
 	if f, ok := refused(r, err, newBrokerFields); ok {
 		return c.brokerForm(w, by, f, adminapi.Broker{})
 	}
@@ -164,7 +212,7 @@ func settingsOf(b adminapi.Broker) adminapi.BrokerSettings {
 }
 
 func (c *Console) showEditBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	b, err := c.Brokers.Broker(r.Context(), r.URL.Query().Get("name"))
+	b, err := c.Admin.Broker(r.Context(), r.URL.Query().Get("name"))
 	if err != nil {
 		return err
 	}
@@ -186,11 +234,11 @@ func (c *Console) showEditBroker(w http.ResponseWriter, r *http.Request, by admi
 }
 
 func (c *Console) editBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	b, err := c.Brokers.Broker(r.Context(), r.URL.Query().Get("name"))
+	b, err := c.Admin.Broker(r.Context(), r.URL.Query().Get("name"))
 	if err != nil {
 		return err
 	}
-	_, err = c.Brokers.ChangeBroker(r.Context(), by, b.Name, func(s *adminapi.BrokerSettings) error {
+	_, err = c.Admin.ChangeBroker(r.Context(), by, b.Name, func(s *adminapi.BrokerSettings) error {
 		if err := mustBe(*s, r.PostForm.Get("was")); err != nil {
 			return err
 		}
@@ -208,5 +256,27 @@ func (c *Console) editBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 		return err
 	}
 	redirect(w, r, brokerPath(b.Name), noticeOf(by, changed))
+	return nil
+}
+
+func (c *Console) showRemoveBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	b, err := c.Admin.Broker(r.Context(), r.URL.Query().Get("name"))
+	if err != nil {
+		return err
+	}
+	f, err := c.newForm(r.Context())
+	if err != nil {
+		return err
+	}
+	return c.show(w, http.StatusOK, "remove-broker", view{
+		Title: "Remove " + brokerTitle(b), Section: "brokers", By: by, Body: brokerPage{Broker: b, Form: f},
+	})
+}
+
+func (c *Console) removeBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	if _, err := c.Admin.RemoveBroker(r.Context(), by, r.URL.Query().Get("name")); err != nil {
+		return err
+	}
+	redirect(w, r, "/console/brokers", brokerRemoved)
 	return nil
 }

@@ -53,16 +53,18 @@ const root = "/console/"
 // Options has what a console needs.
 type Options struct {
 	Secrets keyring.Ring // the first one seals sessions; any of them opens a session
-	Keys    Keys
-	Brokers Brokers
-	Audit   AuditLog
-	Notes   Notes
+	Admin   *admin.Service
+	Checker *audit.Checker
 	Users   Authenticator
 	Ended   Sessions
 	Assets  Assets // nil: no pages about the public log, assets and webhooks
 	BaseURL string // address of the public API, without a path; "": the console does not know it
-	Log     *slog.Logger
-	Now     func() time.Time
+
+	Warnings func(context.Context) []string          // of the store of keys; nil: there are none
+	Problems func(context.Context) ([]string, error) // of a registry of one process; nil: the console does not know them
+
+	Log *slog.Logger
+	Now func() time.Time
 }
 
 // Console serves the pages. It is safe for concurrent use.
@@ -98,8 +100,11 @@ func (c *Console) Route(engine *gin.Engine) {
 // Handler returns the handler of all paths under /console.
 func (c *Console) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /console", toKeys)
-	mux.HandleFunc("GET /console/{$}", toKeys)
+	mux.Handle("GET /console", c.reading(c.showStart))
+	mux.Handle("GET /console/{$}", c.reading(c.showStart))
+	mux.Handle("GET /console/find", c.reading(c.find))
+	mux.Handle("GET /console/sessions", c.reading(c.listSessions))
+	mux.Handle("POST /console/sessions/{id}/end", c.changing(c.endSession))
 	mux.Handle("GET /console/assets/{name}", c.page(c.asset))
 	mux.Handle("GET /console/sign-in", c.page(c.showSignIn))
 	mux.Handle("POST /console/sign-in", c.page(c.signIn))
@@ -123,6 +128,8 @@ func (c *Console) Handler() http.Handler {
 	mux.Handle("POST /console/new-broker", c.changing(c.createBroker))
 	mux.Handle("GET /console/edit-broker", c.changing(c.showEditBroker))
 	mux.Handle("POST /console/edit-broker", c.changing(c.editBroker))
+	mux.Handle("GET /console/remove-broker", c.changing(c.showRemoveBroker))
+	mux.Handle("POST /console/remove-broker", c.changing(c.removeBroker))
 
 	mux.Handle("GET /console/audit", c.reading(c.listAudit))
 	mux.Handle("GET /console/audit/check", c.reading(c.checkAudit))
@@ -164,10 +171,6 @@ func (c *Console) noPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	c.fail(w, r, by, errNoPage)
 	return nil
-}
-
-func toKeys(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, "/console/keys", http.StatusSeeOther)
 }
 
 // contentSecurityPolicy lets pages load scripts, styles and images only from the console, and forbids other

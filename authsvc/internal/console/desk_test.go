@@ -36,6 +36,7 @@ type desk struct {
 	log       bytes.Buffer
 	logger    *slog.Logger
 	secrets   keyring.Ring
+	sealer    *audit.Sealer
 }
 
 // administration has the use cases that the console needs.
@@ -54,12 +55,12 @@ func newDesk(t *testing.T) *desk {
 	secrets := keyring.Ring{bytes.Repeat([]byte("s"), 32)}
 	sealer, err := audit.NewSealer(secrets)
 	expect.OK(t, err)
-	d := &desk{store: store, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+	d := &desk{sealer: sealer, store: store, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return d.now }
 	log := slog.New(slog.NewJSONHandler(&d.log, nil))
 	d.logger, d.secrets = log, secrets
 	d.service = administration{
-		admin.NewService(store, sealer, log, clock), audit.NewChecker(store, admin.Records(store), sealer, clock),
+		d.on(store), audit.NewChecker(store, admin.Records(store), sealer, clock),
 	}
 	d.verifier = apikey.NewVerifier(nil, store, clock)
 	d.operators = admin.NewAuthenticator(d.verifier, store, log, clock)
@@ -73,10 +74,15 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
+// on returns the use cases on a store.
+func (d *desk) on(store admin.Store) *admin.Service {
+	return admin.NewService(store, d.sealer, d.logger, func() time.Time { return d.now }).WithAssets(&d.assets)
+}
+
 // options returns the options with which the desk makes its consoles.
 func (d *desk) options() console.Options {
 	return console.Options{
-		Secrets: d.secrets, Keys: d.service, Brokers: d.service, Audit: d.service, Notes: d.service,
+		Secrets: d.secrets, Admin: d.service.Service, Checker: d.service.Checker,
 		Users: d.operators, Ended: d.store, Assets: &d.assets, Log: d.logger, BaseURL: "https://registry.example", Now: func() time.Time { return d.now },
 	}
 }
@@ -117,8 +123,8 @@ func (d *desk) signedIn(t *testing.T, role string) *browser {
 	t.Helper()
 	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("Ольга", role)})
 	b := d.browser(t)
-	if got := b.post("/console/sign-in", url.Values{"key": {secret}}); got.Request.URL.Path != "/console/keys" {
-		t.Fatalf("sign in: got the page %s, want /console/keys: %s", got.Request.URL, got.text)
+	if got := b.post("/console/sign-in", url.Values{"key": {secret}}); got.Request.URL.Path != "/console/" {
+		t.Fatalf("sign in: got the page %s, want /console/: %s", got.Request.URL, got.text)
 	}
 	return b
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/cells"
 	"asset-registry/shared/fault"
@@ -66,6 +67,13 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request, by admin.A
 		busy.RetryAfter = 5 * time.Second
 		return busy
 	}
+	of := struct {
+		Format string `json:"format"`
+		Query  string `json:"query"`
+	}{r.PathValue("format"), l.query.Encode()}
+	if err := c.Admin.Witness(r.Context(), by, audit.ExportLog, audit.LogSubject, of); err != nil {
+		return err
+	}
 	var out rows
 	begin := func() {
 		w.Header().Set("Content-Type", format.media)
@@ -73,7 +81,7 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request, by admin.A
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 		out = format.rows(w)
 	}
-	err = c.Audit.ExportAudit(r.Context(), query, func(e adminapi.Entry) error {
+	err = c.Admin.ExportAudit(r.Context(), query, func(e adminapi.Entry) error {
 		if out == nil {
 			begin()
 		}

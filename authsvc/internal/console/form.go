@@ -36,7 +36,7 @@ const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 // newForm returns an empty form with a new id. The form makes only one change, however often it is sent.
 func (c *Console) newForm(ctx context.Context) (form, error) {
-	head, err := c.Audit.Head(ctx)
+	head, err := c.Admin.Head(ctx)
 	if err != nil {
 		return form{}, err
 	}

@@ -131,7 +131,7 @@ func (c *Console) listKeys(w http.ResponseWriter, r *http.Request, by admin.Acto
 	}
 	state := l.query.Get("state")
 	order, reverse := strings.CutPrefix(cmp.Or(l.query.Get("sort"), admin.KeyOrders()[0]), "-")
-	found, err := c.Keys.FindKeys(r.Context(), admin.KeyQuery{
+	found, err := c.Admin.FindKeys(r.Context(), admin.KeyQuery{
 		Text: strings.TrimSpace(l.Text()), Broker: l.Broker(), States: statesOf(state),
 		Order: order, Reverse: reverse, Skip: l.Skip, Limit: listed,
 	})

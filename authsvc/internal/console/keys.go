@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"net/url"
@@ -17,22 +16,6 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// Keys reads and changes API keys (admin.Service).
-type Keys interface {
-	Key(ctx context.Context, id string) (adminapi.Key, error)
-	FindKeys(ctx context.Context, q admin.KeyQuery) (admin.KeyPage, error)
-	Usage(ctx context.Context, id string, days int) ([]adminapi.Day, error)
-
-	CreateKey(ctx context.Context, by admin.Actor, n adminapi.NewKey, unread ...fault.Detail) (adminapi.Key, string, error)
-	ChangeKey(
-		ctx context.Context, by admin.Actor, id string, patch func(*adminapi.KeySettings) error,
-	) (adminapi.Key, error)
-	RotateKey(
-		ctx context.Context, by admin.Actor, id string, grace time.Duration, unread ...fault.Detail,
-	) (adminapi.Key, string, error)
-	RevokeKey(ctx context.Context, by admin.Actor, id string) (adminapi.Key, error)
-}
-
 type keyPage struct {
 	Key    adminapi.Key
 	Secret string // set only in the response to the form that made the secret
@@ -47,7 +30,7 @@ func (p keyPage) Rates() []rate { return rates(p.Key.Limits) }
 func (p keyPage) Live() bool { return p.Key.Revoked == nil }
 
 func (c *Console) showKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	k, err := c.Keys.Key(r.Context(), r.PathValue("id"))
+	k, err := c.Admin.Key(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -55,7 +38,7 @@ func (c *Console) showKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 	if err != nil {
 		return err
 	}
-	counts, err := c.Keys.Usage(r.Context(), k.ID, days)
+	counts, err := c.Admin.Usage(r.Context(), k.ID, days)
 	if err != nil {
 		return err
 	}
@@ -73,6 +56,7 @@ type keyForm struct {
 	Key     adminapi.Key // zero for a new key
 	Roles   []role
 	Brokers []adminapi.Broker // to choose from
+	More    bool              // there are more brokers: the user types the name
 	Used    *time.Time        // when the key was last used; nil: never
 	Confirm bool              // the user must type the name of the key to confirm
 }
@@ -130,14 +114,14 @@ func (c *Console) showNewKey(w http.ResponseWriter, r *http.Request, by admin.Ac
 	return c.newKeyPage(w, r, by, f)
 }
 
-const offered = 500 // how many brokers the form suggests; users can type any other
+const offered = 500 // how many brokers the form offers; if there are more, users type the name
 
 func (c *Console) newKeyPage(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
-	brokers, _, err := c.Brokers.Brokers(r.Context(), admin.Filter{Limit: offered})
+	brokers, next, err := c.Admin.Brokers(r.Context(), admin.Filter{Limit: offered})
 	if err != nil {
 		return err
 	}
-	body := keyForm{Form: f, Roles: slices.Concat(registryRoles, consoleRoles), Brokers: brokers}
+	body := keyForm{Form: f, Roles: slices.Concat(registryRoles, consoleRoles), Brokers: brokers, More: next != ""}
 	return c.show(w, statusOf(f), "key-form", view{Title: "New key", Section: "keys", By: by, Body: body})
 }
 
@@ -146,7 +130,7 @@ func (c *Console) createKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	unknown(r, newKeyFields, &unread)
 	settings := keySettings(r.PostForm, adminapi.KeySettings{}, &unread)
 	n := adminapi.NewKey{Broker: r.PostForm.Get("broker"), KeySettings: settings}
-	k, secret, err := c.Keys.CreateKey(r.Context(), by, n, unread.Details()...)
+	k, secret, err := c.Admin.CreateKey(r.Context(), by, n, unread.Details()...)
 	if f, ok := refused(r, err, newKeyFields); ok {
 		return c.newKeyPage(w, r, by, f)
 	}
@@ -224,7 +208,7 @@ func (c *Console) showEditKey(w http.ResponseWriter, r *http.Request, by admin.A
 
 // changeable returns the key of a request, or a fault if the key is revoked.
 func (c *Console) changeable(r *http.Request) (adminapi.Key, error) {
-	k, err := c.Keys.Key(r.Context(), r.PathValue("id"))
+	k, err := c.Admin.Key(r.Context(), r.PathValue("id"))
 	if err == nil && k.Revoked != nil {
 		err = fault.New(fault.Conflict, fault.URL, "key", "The key is revoked. Create another one.")
 	}
@@ -246,7 +230,7 @@ func (c *Console) editKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 	if err != nil {
 		return err
 	}
-	_, err = c.Keys.ChangeKey(r.Context(), by, k.ID, func(s *adminapi.KeySettings) error {
+	_, err = c.Admin.ChangeKey(r.Context(), by, k.ID, func(s *adminapi.KeySettings) error {
 		if err := mustBe(*s, r.PostForm.Get("was")); err != nil {
 			return err
 		}
@@ -327,7 +311,7 @@ func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if err != nil {
 		unread.Add("grace", "Send a length of time such as 24h or 30m.")
 	}
-	k, secret, err := c.Keys.RotateKey(r.Context(), by, r.PathValue("id"), grace, unread.Details()...)
+	k, secret, err := c.Admin.RotateKey(r.Context(), by, r.PathValue("id"), grace, unread.Details()...)
 	if f, ok := refused(r, err, rotateFields); ok {
 		k, loading := c.changeable(r)
 		if loading != nil {
@@ -342,7 +326,7 @@ func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Act
 }
 
 func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	k, err := c.Keys.Key(r.Context(), r.PathValue("id"))
+	k, err := c.Admin.Key(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -354,7 +338,7 @@ func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if f, ok := refused(r, wrong.Err(), revokeFields); ok {
 		return c.confirmPage(w, by, revocation, keyForm{Form: f, Key: k})
 	}
-	if k, err = c.Keys.RevokeKey(r.Context(), by, k.ID); err != nil {
+	if k, err = c.Admin.RevokeKey(r.Context(), by, k.ID); err != nil {
 		return err
 	}
 	redirect(w, r, keyPath(k.ID), noticeOf(by, revoked))

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"asset-registry/authsvc/internal/admin"
-	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
@@ -196,16 +195,16 @@ func TestTheAuditLogIsFilteredAndReadByPeople(t *testing.T) {
 	d := newDesk(t)
 	b, key := history(t, d)
 	for query, want := range map[string]string{
-		"":                                   "5 4 3 2 1",
-		"who=%D0%BE%D0%BB%D1%8C%D0%B3%D0%B0": "5 4 2",
-		"who=command":                        "3 1",
-		"about=hyper":                        "5 4",
-		"about=" + key:                       "5 4",
-		"about=%D0%B0%D0%BA%D0%BC%D0%B5":     "2",
-		"broker=acme":                        "5 4 2",
-		"action=key.change":                  "5",
-		"days=1":                             "5 4 3",
-		"days=1&action=key.create&broker=acme&who=127.0.0.1": "4",
+		"":                                   "7 6 5 4 3 2 1",
+		"who=%D0%BE%D0%BB%D1%8C%D0%B3%D0%B0": "7 6 5 3 2",
+		"who=command":                        "4 1",
+		"about=hyper":                        "7 6",
+		"about=" + key:                       "7 6",
+		"about=%D0%B0%D0%BA%D0%BC%D0%B5":     "3",
+		"broker=acme":                        "7 6 3",
+		"action=key.change":                  "7",
+		"days=1":                             "7 6 5 4",
+		"days=1&action=key.create&broker=acme&who=127.0.0.1": "6",
 		"broker=none": "",
 		"before=3":    "2 1",
 	} {
@@ -223,7 +222,7 @@ func TestTheAuditLogIsFilteredAndReadByPeople(t *testing.T) {
 	page.must(t, 200, "2026-11-25 14:31:07 UTC",
 		`<span class="name">levels</span> <bdi class="was">1</bdi>`, `<bdi class="is">1, 3</bdi>`,
 		`<bdi class="is">write 5/1s, 100/1m</bdi>`, `<bdi class="is">192.0.2.0/24</bdi>`,
-		`<bdi class="is">2027-01-31 12:00:00 UTC</bdi>`, `by <bdi><a href="/console/keys/key-`, ">Ольга</a></bdi>, from 127.0.0.1",
+		`<bdi class="is">2027-01-31 12:00:00 UTC</bdi>`, `<bdi><a href="/console/keys/key-`, `>Ольга</a></bdi> <strong title="key.change">changed the key</strong>`, "from 127.0.0.1",
 		`of <bdi><a href="/console/broker?name=acme">acme</a></bdi>`)
 	if strings.Contains(page.text, "{&#34;") || strings.Contains(page.text, "[&#34;") {
 		t.Errorf("got %s, want no JSON", page.text)
@@ -276,23 +275,26 @@ func TestTheAuditLogIsExported(t *testing.T) {
 	stranger.get("/console/audit/export/csv").must(t, 200, "<h1>Sign in</h1>")
 }
 
-// stuck is an audit log whose export ends only after a test closes the channel in the field `end`.
+// stuck is a store whose reading of the audit log waits.
 type stuck struct {
-	console.AuditLog
+	admin.Store
 	begun, end chan struct{}
 }
 
-func (s stuck) ExportAudit(context.Context, audit.Query, func(adminapi.Entry) error) error {
-	s.begun <- struct{}{}
-	<-s.end
-	return nil
+func (s stuck) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
+	select {
+	case s.begun <- struct{}{}:
+		<-s.end
+	case <-s.end:
+	}
+	return s.Store.Entries(ctx, after, limit)
 }
 
 func TestFewExportsRunAtOnce(t *testing.T) {
 	d := newDesk(t)
 	o := d.options()
-	service := stuck{d.service, make(chan struct{}), make(chan struct{})}
-	o.Audit = service
+	store := stuck{d.store, make(chan struct{}), make(chan struct{})}
+	o.Admin = d.on(store)
 	c, err := console.New(o)
 	expect.OK(t, err)
 	server := httptest.NewServer(c.Handler())
@@ -310,14 +312,14 @@ func TestFewExportsRunAtOnce(t *testing.T) {
 			resp.Body.Close()
 			ended <- resp.StatusCode
 		}()
-		<-service.begun
+		<-store.begun
 	}
 	busy := b.get("/console/audit/export/csv")
 	busy.must(t, http.StatusTooManyRequests, "Other exports are running")
 	if busy.Header.Get("Retry-After") == "" {
 		t.Errorf("got the headers %v, want Retry-After", busy.Header)
 	}
-	close(service.end)
+	close(store.end)
 	for range 2 {
 		expect.Equal(t, <-ended, 200, "")
 	}

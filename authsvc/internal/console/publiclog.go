@@ -11,6 +11,7 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/assetclient"
+	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 )
 
@@ -18,6 +19,7 @@ import (
 // It gives assets new tokens, and changes webhooks.
 type Assets interface {
 	Log(ctx context.Context) (assetclient.Log, error)
+	admin.Assets
 	History(ctx context.Context, keyID, id, offset string) (assetclient.History, error)
 	Recover(ctx context.Context, by assetclient.Recoverer, id, reason string) (assetclient.Recovered, error)
 
@@ -34,20 +36,29 @@ type logPage struct {
 
 // showLog shows the newest checkpoint and its signatures.
 func (c *Console) showLog(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	state, err := c.Assets.Log(r.Context())
-	empty := fault.KindOf(err) == fault.NotFound
-	if err != nil && !empty {
+	state, empty, err := c.logState(r.Context())
+	if err != nil {
 		return err
 	}
 	v := view{Title: "Public log", Section: "log", By: by, Body: logPage{state, empty}}
 	return c.show(w, http.StatusOK, "log", v)
 }
 
+// logState returns the newest checkpoint. The result `empty` says that there is none.
+func (c *Console) logState(ctx context.Context) (state assetclient.Log, empty bool, err error) {
+	state, err = c.Assets.Log(ctx)
+	if fault.KindOf(err) == fault.NotFound {
+		return state, true, nil
+	}
+	return state, false, err
+}
+
 // historyPage is the body of the page of an asset's history.
 type historyPage struct {
-	ID      string
+	Asset   adminapi.Asset
 	History assetclient.History
-	Older   string // path of the page with older changes; "": there is none
+	Names   map[string]string // names of the authors' keys by their ids
+	Older   string            // path of the page with older changes; "": there is none
 }
 
 // historyPath returns the path of a page of an asset's history. The argument `offset` is "" for the newest
@@ -62,8 +73,8 @@ func historyPath(id, offset string) string {
 
 var assetID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// showHistory shows the changes of an asset to an operator. Auditors are not allowed to see them, because drafts are
-// not public.
+// showHistory shows an asset and its changes to an operator, and notes that in the audit log. Auditors are not allowed
+// to see them, because drafts are not public.
 func (c *Console) showHistory(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	if by.Role != apikey.Operator {
 		return fault.New(fault.Forbidden, fault.Header, "Authorization", "Only operators may read the history of assets.")
@@ -72,15 +83,31 @@ func (c *Console) showHistory(w http.ResponseWriter, r *http.Request, by admin.A
 	if err != nil {
 		return err
 	}
-	history, err := c.Assets.History(r.Context(), keyOf(by), id, r.URL.Query().Get("offset"))
-	if err != nil {
+	p := historyPage{Names: map[string]string{}}
+	if p.Asset, err = c.Assets.Asset(r.Context(), by.KeyID(), url.Values{"id": {id}}); err != nil {
 		return err
 	}
-	p := historyPage{ID: id, History: history}
-	if history.Older != "" {
-		p.Older = historyPath(id, history.Older)
+	if err := c.noteReading(r, by, p.Asset); err != nil {
+		return err
 	}
-	v := view{Title: "History of an asset", Section: "log", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: p}
+	if p.History, err = c.Assets.History(r.Context(), by.KeyID(), id, r.URL.Query().Get("offset")); err != nil {
+		return err
+	}
+	if p.History.Older != "" {
+		p.Older = historyPath(id, p.History.Older)
+	}
+	for _, change := range p.History.Changes {
+		key := change.Author.Key
+		if _, known := p.Names[key]; known {
+			continue
+		}
+		k, err := c.Admin.Key(r.Context(), key)
+		if err != nil && fault.KindOf(err) != fault.NotFound { // a key of a keys file is not in the store
+			return err
+		}
+		p.Names[key] = k.Name
+	}
+	v := view{Title: p.Asset.Number, Section: "log", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: p}
 	return c.show(w, http.StatusOK, "asset", v)
 }
 

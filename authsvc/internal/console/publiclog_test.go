@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/console"
+	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
@@ -22,6 +24,7 @@ type records struct {
 	history map[string]assetclient.History // the keys are the id and the offset, joined
 	keyID   string                         // id of the key of the last caller; the method Log does not set it
 
+	assets   []adminapi.Asset
 	webhooks []assetclient.Webhook
 	done     []string // changes of webhooks and recoveries that were made
 	refusal  error    // the next changes fail with this error
@@ -33,6 +36,41 @@ func (r *records) Log(context.Context) (assetclient.Log, error) {
 		return assetclient.Log{}, fault.New(fault.NotFound, fault.URL, "path", "There is no log.")
 	}
 	return *r.log, nil
+}
+
+// Asset finds an asset by its id or number. Each id of a history is an asset.
+func (r *records) Asset(_ context.Context, keyID string, by url.Values) (adminapi.Asset, error) {
+	r.keyID = keyID
+	for _, a := range r.assets {
+		if a.ID == by.Get("id") || a.Number == by.Get("number") {
+			return a, nil
+		}
+	}
+	if _, ok := r.history[by.Get("id")]; ok {
+		return adminapi.Asset{ID: by.Get("id"), Owner: "acme", Status: "draft"}, nil
+	}
+	return adminapi.Asset{}, fault.New(fault.NotFound, fault.URL, "asset_id", "There is no such asset.")
+}
+
+func (r *records) Titles(_ context.Context, words string, limit int) ([]adminapi.Asset, bool, bool, error) {
+	var found []adminapi.Asset
+	for _, a := range r.assets {
+		if strings.Contains(a.Title, words) && a.Status != "draft" {
+			found = append(found, a)
+		}
+	}
+	return found[:min(limit, len(found))], false, true, nil
+}
+
+func (r *records) Owned(
+	_ context.Context, _, broker, state string, limit int, _ bool,
+) (found []adminapi.Asset, more bool, err error) {
+	for _, a := range r.assets {
+		if a.Owner == broker && (state == "" || state == a.Status) {
+			found = append(found, a)
+		}
+	}
+	return found[:min(limit, len(found))], len(found) > limit, nil
 }
 
 func (r *records) History(_ context.Context, keyID, id, offset string) (assetclient.History, error) {

@@ -47,7 +47,7 @@ func (c *Console) recoverAsset(w http.ResponseWriter, r *http.Request, by admin.
 	if err != nil {
 		return err
 	}
-	if err := c.Notes.NotDone(r.Context(), by); err != nil {
+	if err := c.Admin.NotDone(r.Context(), by); err != nil {
 		return err
 	}
 	var wrong problems.List
@@ -59,7 +59,7 @@ func (c *Console) recoverAsset(w http.ResponseWriter, r *http.Request, by admin.
 	err = wrong.Err()
 	var got assetclient.Recovered
 	if err == nil {
-		who := assetclient.Recoverer{KeyID: keyOf(by), RequestID: by.RequestID, From: by.From}
+		who := assetclient.Recoverer{KeyID: by.KeyID(), RequestID: by.RequestID, From: by.From}
 		got, err = c.Assets.Recover(r.Context(), who, id, reason)
 	}
 	if f, ok := refused(r, err, recoverFields); ok {

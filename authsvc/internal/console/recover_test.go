@@ -3,11 +3,13 @@ package console_test
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/assetclient"
+	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/testing/expect"
 )
@@ -48,11 +50,12 @@ func TestAnOperatorRecoversAnAsset(t *testing.T) {
 	d.assets.refusal = nil
 	b.post(path, values).must(t, 200, id, "acme", "tok&lt;1&gt;", "tra1")
 	again := b.post(path, values)
-	again.must(t, 200, "was sent before", "History of an asset")
+	again.must(t, 200, "was sent before", "<h2>History</h2>")
 	if strings.Contains(again.text, "tok&lt;1&gt;") {
 		t.Errorf("got the tokens again, want them once: %s", again.text)
 	}
 	entries, err := d.service.Entries(t.Context(), before.Seq, 10)
+	entries = slices.DeleteFunc(entries, func(e adminapi.Entry) bool { return e.Action == "asset.read" })
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("got the entries %+v, %v; want one", entries, err)
 	}

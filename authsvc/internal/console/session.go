@@ -193,7 +193,7 @@ func inside(path string) string {
 	at, err := url.Parse(path)
 	if err != nil || at.IsAbs() || at.Host != "" || !strings.HasPrefix(at.Path, root) ||
 		stdpath.Clean(at.Path) != at.Path || strings.ContainsAny(path, "\\\r\n") {
-		return "/console/keys"
+		return root
 	}
 	return at.RequestURI()
 }
@@ -211,7 +211,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	hash := authapi.Hash(strings.TrimSpace(r.PostForm.Get("key")))
 	next := inside(r.PostForm.Get("next"))
-	if _, err := enter(r, hash, c.Users.Operator); err != nil {
+	by, err := enter(r, hash, c.Users.Operator)
+	if err != nil {
 		if fault.KindOf(err) != fault.Unauthorized {
 			return err
 		}
@@ -220,7 +221,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 		}})
 	}
 	now := c.Now()
-	if err := c.remember(w, r, session{ID: rand.Text(), Hash: hash, Begun: now, Used: now}); err != nil {
+	if err := c.begin(w, r, by, session{ID: rand.Text(), Hash: hash, Begun: now, Used: now}); err != nil {
 		return err
 	}
 	http.Redirect(w, r, next, http.StatusSeeOther)
@@ -232,8 +233,12 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	c.forget(w, r)
 	if sent, err := r.Cookie(cookie(r).Name); err == nil {
 		if s, ok := c.seal.open(sent.Value); ok {
-			if err := c.Ended.EndSession(r.Context(), s.name(), longest+clockError); err != nil {
-				return fmt.Errorf("end a session: %w", err)
+			by, err := enter(r, s.Hash, c.Users.SignedIn)
+			if err != nil { // the key has ended meanwhile
+				by.Name = "nobody"
+			}
+			if err := c.end(r, by, s.name()); err != nil {
+				return err
 			}
 		}
 	}

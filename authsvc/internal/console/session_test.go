@@ -61,7 +61,7 @@ func TestASessionEnds(t *testing.T) {
 			n.Expires = &expires
 			k, secret := d.key(t, n)
 			b := d.browser(t)
-			b.post("/console/sign-in", url.Values{"key": {secret}}).must(t, 200, "<h1>Keys</h1>")
+			b.post("/console/sign-in", url.Values{"key": {secret}}).must(t, 200, "<h1>Needs attention</h1>")
 			b.base = d.consoles[1].URL // every auth service accepts the session
 			cookies := b.client.Jar.Cookies(mustURL(t, d.consoles[0].URL+"/console/"))
 			b.client.Jar.SetCookies(mustURL(t, b.base+"/console/"), cookies)
@@ -159,7 +159,7 @@ func TestSigningIn(t *testing.T) {
 	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
 		t.Errorf("after a refused sign-in: got the page %s, want /console/sign-in", got.Request.URL)
 	}
-	b.post("/console/sign-in", url.Values{"key": {" " + good + "\n"}}).must(t, 200, "<h1>Keys</h1>")
+	b.post("/console/sign-in", url.Values{"key": {" " + good + "\n"}}).must(t, 200, "<h1>Needs attention</h1>")
 	b.post("/console/sign-out", nil).must(t, 200, "You are signed out.")
 	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
 		t.Errorf("after the sign-out: got the page %s, want /console/sign-in", got.Request.URL)
@@ -176,7 +176,7 @@ func TestSigningIn(t *testing.T) {
 		}
 		return copied.do(req).StatusCode
 	}
-	sent.must(t, 200, "<h1>Keys</h1>")
+	sent.must(t, 200, "<h1>Needs attention</h1>")
 	jar := b.client.Jar.Cookies(mustURL(t, b.base+"/console/keys"))
 	if got := use(); got != 200 {
 		t.Fatalf("a copied cookie during the session: got %d, want 200", got)
@@ -185,7 +185,7 @@ func TestSigningIn(t *testing.T) {
 	b.client.Jar.SetCookies(mustURL(t, b.base+"/console/keys"), jar)
 	expect.Equal(t, use(), 303, "a copied cookie after the sign-out")
 	inside := d.browser(t)
-	inside.post("/console/sign-in", url.Values{"key": {good}}).must(t, 200, "<h1>Keys</h1>")
+	inside.post("/console/sign-in", url.Values{"key": {good}}).must(t, 200, "<h1>Needs attention</h1>")
 	for range 30 {
 		b.post("/console/sign-in", url.Values{"key": {"wrong"}})
 	}
@@ -204,18 +204,18 @@ func TestTheSignInGoesNowhereElse(t *testing.T) {
 	_, good := d.key(t, adminapi.NewKey{KeySettings: settings("Ольга", "operator")})
 	for _, c := range []struct{ next, want string }{
 		{"/console/audit?q=a%2Fb", "/console/audit"},
-		{"/console/../../evil", "/console/keys"},
-		{"/console/..", "/console/keys"},
-		{"/console/%2e%2e/evil", "/console/keys"},
-		{"/console/.%2E/%2e./evil", "/console/keys"},
-		{"/console/a/../../evil", "/console/keys"},
-		{"/console//evil.example", "/console/keys"},
-		{"/console/./keys", "/console/keys"},
-		{"//evil.example/console/", "/console/keys"},
-		{"/consoles", "/console/keys"},
-		{"https://evil.example/console/keys", "/console/keys"},
-		{"/\\evil.example/console/", "/console/keys"},
-		{"/elsewhere", "/console/keys"},
+		{"/console/../../evil", "/console/"},
+		{"/console/..", "/console/"},
+		{"/console/%2e%2e/evil", "/console/"},
+		{"/console/.%2E/%2e./evil", "/console/"},
+		{"/console/a/../../evil", "/console/"},
+		{"/console//evil.example", "/console/"},
+		{"/console/./keys", "/console/"},
+		{"//evil.example/console/", "/console/"},
+		{"/consoles", "/console/"},
+		{"https://evil.example/console/keys", "/console/"},
+		{"/\\evil.example/console/", "/console/"},
+		{"/elsewhere", "/console/"},
 	} {
 		b := d.browser(t)
 		got := b.post("/console/sign-in", url.Values{"key": {good}, "next": {c.next}})

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -14,7 +15,9 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/audit"
+	"asset-registry/shared/adminapi"
 )
 
 // view is the data of a page.
@@ -24,7 +27,8 @@ type view struct {
 	By      admin.Actor
 	Notice  string
 	Body    any
-	HasLog  bool // the console has pages about the public log and webhooks; set by the method `show`
+	Sought  string // text of the field that finds everything
+	HasLog  bool   // the console has pages about the public log and webhooks; set by the method `show`
 }
 
 // MayChange reports whether the user may change anything.
@@ -48,6 +52,8 @@ const (
 	webhookAgain   = "webhook-again"
 	webhookChanged = "webhook-changed"
 	removed        = "webhook-removed"
+	brokerRemoved  = "broker-removed"
+	sessionEnded   = "session-ended"
 )
 
 var notices = map[string]string{
@@ -65,6 +71,8 @@ var notices = map[string]string{
 		"this page shows the webhook as it is now. If its change is not there, make it again from here.",
 	webhookChanged: "Done.",
 	removed:        "The webhook is removed.",
+	brokerRemoved:  "The broker is removed.",
+	sessionEnded:   "The session is ended.",
 }
 
 // noticeOf returns a notice, or another one if a change of the actor is in danger.
@@ -101,12 +109,30 @@ func subjectPath(subject string) string {
 	if id, ok := audit.AssetOf(subject); ok {
 		return historyPath(id, "")
 	}
-	if _, ok := audit.FileOf(subject); ok { // the console has no page about a file
-		return "/console/audit?" + url.Values{"about": {subject}}.Encode()
+	if id, ok := audit.KeyOf(subject); ok {
+		return keyPath(id)
 	}
-	id, _ := audit.KeyOf(subject)
-	return keyPath(id)
+	return "/console/audit?" + url.Values{"about": {subject}}.Encode() // a file or the log, which have no page
 }
+
+// acts has the actions of the audit log in words.
+var acts = map[string]string{
+	audit.CreateBroker: "created the broker", audit.ChangeBroker: "changed the broker",
+	audit.RemoveBroker: "removed the broker", audit.CreateKey: "created the key", audit.ChangeKey: "changed the key",
+	audit.RotateKey: "rotated the key", audit.RevokeKey: "revoked the key",
+	audit.RecoverAsset: "recovered the tokens of", audit.ReadAsset: "looked at the asset",
+	audit.RemoveFile: "took down the file", audit.EndAgain: "ended again the right of",
+	adminapi.LogLost: "lost entries of", audit.AcceptKeys: "accepted the keys as they are, in",
+	audit.BeginSession: "signed in", audit.EndSession: "ended a session", audit.Refuse: "was refused",
+	audit.ExportLog:                   "exported",
+	string(assetclient.StopWebhook):   "stopped the webhook",
+	string(assetclient.ResumeWebhook): "resumed the webhook",
+	string(assetclient.ReplayWebhook): "replayed the webhook",
+	string(assetclient.RemoveWebhook): "removed the webhook",
+}
+
+// act returns an action of the audit log in words.
+func act(action string) string { return cmp.Or(acts[action], action) }
 
 // views has the templates; the keys are the names of the pages.
 type views map[string]*template.Template
@@ -117,6 +143,7 @@ func parseViews(now func() time.Time) (views, error) {
 		"exactly":     exactly,
 		"ago":         func(t time.Time) string { return ago(now().Sub(t)) },
 		"day":         func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+		"act":         act,
 		"flat":        flat,
 		"label":       label,
 		"lastUse":     lastUse,

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,13 +11,6 @@ import (
 	"asset-registry/authsvc/internal/problems"
 )
 
-// Notes writes entries about webhooks to the audit log, and finds out whether a request already has an entry
-// (admin.Service).
-type Notes interface {
-	Note(ctx context.Context, by admin.Actor, action, subject string, what any) error
-	NotDone(ctx context.Context, by admin.Actor) error
-}
-
 // webhookList is the body of the page of all webhooks.
 type webhookList struct {
 	Broker   string
@@ -27,16 +19,10 @@ type webhookList struct {
 	Next     string // path of the next page; "": this is the last page
 }
 
-// keyOf returns the id of a user's key.
-func keyOf(by admin.Actor) string {
-	id, _, _ := strings.Cut(by.Name, " ")
-	return id
-}
-
 func (c *Console) listWebhooks(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	q := r.URL.Query()
 	body := webhookList{Broker: strings.TrimSpace(q.Get("broker")), Begun: q.Get("after") != ""}
-	found, next, err := c.Assets.Webhooks(r.Context(), keyOf(by), body.Broker, q.Get("after"))
+	found, next, err := c.Assets.Webhooks(r.Context(), by.KeyID(), body.Broker, q.Get("after"))
 	if err != nil {
 		return err
 	}
@@ -78,7 +64,7 @@ func (c *Console) showRemoveWebhook(w http.ResponseWriter, r *http.Request, by a
 
 // webhookPage shows a page about the webhook that the request names.
 func (c *Console) webhookPage(w http.ResponseWriter, r *http.Request, v view, template string, body webhookPage) error {
-	found, err := c.Assets.Webhook(r.Context(), keyOf(v.By), r.PathValue("id"))
+	found, err := c.Assets.Webhook(r.Context(), v.By.KeyID(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -125,15 +111,15 @@ func (c *Console) changeWebhook(
 	if err := unread.Err(); err != nil {
 		return err
 	}
-	found, err := c.Assets.Webhook(r.Context(), keyOf(by), id)
+	found, err := c.Assets.Webhook(r.Context(), by.KeyID(), id)
 	if err != nil {
 		return err
 	}
 	entry := webhookEntry{Broker: found.Broker, State: found.State, Offset: offset}
-	if err := c.Notes.Note(r.Context(), by, string(do), audit.OfWebhook(id), entry); err != nil {
+	if err := c.Admin.Note(r.Context(), by, string(do), audit.OfWebhook(id), entry); err != nil {
 		return err
 	}
-	err = c.Assets.ChangeWebhook(r.Context(), keyOf(by), id, do, offset)
+	err = c.Assets.ChangeWebhook(r.Context(), by.KeyID(), id, do, offset)
 	if f, ok := refused(r, err, fields); ok {
 		fresh, err := c.newForm(r.Context()) // a new form, because this one already has an entry
 		if err != nil {

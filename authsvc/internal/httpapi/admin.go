@@ -44,12 +44,14 @@ func (a *Admin) Route(engine *gin.Engine) {
 	documents.GET("/openapi.yaml", gin.WrapH(static.NewYAML("no-cache", openapi.JSON())))
 	handlers := map[string]func(*gin.Context) error{
 		"GET /brokers": listed(a.service.Brokers), "POST /brokers": a.createBroker,
-		"GET /brokers/:name":   shown("name", a.service.Broker),
-		"PATCH /brokers/:name": changed("name", a.service.ChangeBroker),
-		"GET /keys":            listed(a.service.Keys), "POST /keys": a.createKey,
+		"GET /brokers/:name":    shown("name", a.service.Broker),
+		"PATCH /brokers/:name":  changed("name", a.service.ChangeBroker),
+		"DELETE /brokers/:name": ended("name", a.service.RemoveBroker),
+		"POST /keys/:id/revoke": ended("id", a.service.RevokeKey),
+		"GET /keys":             listed(a.service.Keys), "POST /keys": a.createKey,
 		"GET /keys/:id": shown("id", a.service.Key), "PATCH /keys/:id": changed("id", a.service.ChangeKey),
-		"POST /keys/:id/rotate": a.rotateKey, "POST /keys/:id/revoke": a.revokeKey, "GET /keys/:id/usage": a.usage,
-		"GET /audit": a.audit, "GET /audit/verify": a.verifyAudit,
+		"POST /keys/:id/rotate": a.rotateKey, "GET /keys/:id/usage": a.usage,
+		"GET /find": a.find, "GET /audit": a.audit, "GET /audit/verify": a.verifyAudit,
 	}
 	r := engine.Group(adminapi.Prefix, httpserver.Handle(a.identify), httpserver.Handle(needJSON))
 	for _, route := range adminapi.Routes() {
@@ -76,8 +78,7 @@ func (a *Admin) identify(c *gin.Context) error {
 	}
 	by.RequestID, by.Warnings = c.GetHeader(httpserver.RequestIDHeader), new([]string)
 	c.Set(actorKey, by)
-	id, _, _ := strings.Cut(by.Name, " ")
-	httpserver.SetCaller(c, identity.Identity{KeyID: id, Role: by.Role})
+	httpserver.SetCaller(c, identity.Identity{KeyID: by.KeyID(), Role: by.Role})
 	return nil
 }
 
@@ -91,6 +92,14 @@ func needJSON(c *gin.Context) error {
 			"Content-Type header should be one of ['application/json']")
 	}
 	return nil
+}
+
+func (a *Admin) find(c *gin.Context) error {
+	found, err := a.service.Find(c.Request.Context(), actor(c), c.Query("q"))
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, found)
 }
 
 const (
@@ -224,21 +233,26 @@ func (a *Admin) rotateKey(c *gin.Context) error {
 	})
 }
 
-func (a *Admin) revokeKey(c *gin.Context) error {
-	if c.Request.ContentLength != 0 { // the body is optional
-		body, err := readData(c)
+// ended makes a handler of a function that ends the object with the name or id in the path. The body is optional.
+func ended[T any](
+	parameter string, end func(context.Context, admin.Actor, string) (T, error),
+) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		if c.Request.ContentLength != 0 {
+			body, err := readData(c)
+			if err != nil {
+				return err
+			}
+			if err := body.into(&struct{}{}).Err(); err != nil {
+				return err
+			}
+		}
+		done, err := end(c.Request.Context(), actor(c), c.Param(parameter))
 		if err != nil {
 			return err
 		}
-		if err := body.into(&struct{}{}).Err(); err != nil {
-			return err
-		}
+		return answer(c, http.StatusOK, done)
 	}
-	k, err := a.service.RevokeKey(c.Request.Context(), actor(c), c.Param("id"))
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusOK, k)
 }
 
 func (a *Admin) usage(c *gin.Context) error {

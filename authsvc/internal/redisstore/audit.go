@@ -58,13 +58,16 @@ func (s *Store) Entries(ctx context.Context, after int64, limit int) (found []ad
 // commit makes a change and adds its entry to the log. It does nothing and returns 0 if the log does not end at
 // ARGV[1], or if ARGV[8] is 1 and the record does not exist. KEYS: head, audit, records, index of the records' names,
 // hashes. ARGV: head before the change, head after it, number and text of the entry, name and text of the record,
-// hash. If the name is empty, no record changes. The script also runs when Redis has no free memory, because operators
-// must always be able to revoke a key.
+// hash, and in ARGV[9] 1 for a removal of the record. If the name is empty, no record changes. The script also runs
+// when Redis has no free memory, because operators must always be able to revoke a key.
 var commit = redis.NewScript(`#!lua flags=allow-oom
 if (redis.call('GET', KEYS[1]) or '0:') ~= ARGV[1] then return 0 end
 if ARGV[8] == '1' and redis.call('HEXISTS', KEYS[3], ARGV[5]) == 0 then return 0 end
 redis.call('HSET', KEYS[2], ARGV[3], ARGV[4])
-if ARGV[5] ~= '' then
+if ARGV[9] == '1' then
+  redis.call('HDEL', KEYS[3], ARGV[5])
+  redis.call('ZREM', KEYS[4], ARGV[5])
+elseif ARGV[5] ~= '' then
   redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
   redis.call('ZADD', KEYS[4], 0, ARGV[5])
 end
@@ -114,14 +117,17 @@ func (s *Store) Commit(ctx context.Context, head adminapi.Head, c admin.Change) 
 		}
 	}
 	after := adminapi.Head{Seq: c.Entry.Seq, Hash: c.Entry.Hash}
-	exists := 0
+	exists, remove := 0, 0
 	if c.Entry.Before != nil {
 		exists = 1
+	}
+	if c.Remove {
+		remove = 1
 	}
 	conn := s.client.Conn() // WAIT is about the writes of its own connection
 	defer conn.Close()
 	done, err := commit.Run(ctx, conn, []string{headKey, auditKey, r.records, r.index, hashesKey},
-		head.String(), after.String(), c.Entry.Seq, entry, r.name, r.text, c.NewHash, exists).Int()
+		head.String(), after.String(), c.Entry.Seq, entry, r.name, r.text, c.NewHash, exists, remove).Int()
 	switch {
 	case err != nil:
 		return fmt.Errorf("commit change: %w", err)

@@ -134,6 +134,29 @@ func testCommit(t *testing.T, open Opener) {
 	equal(t, len(brokers), err, 1)
 }
 
+// testRemoval removes a broker, and then tries it again.
+func testRemoval(t *testing.T, open Opener) {
+	s := open(t, "a")
+	b, kept := apikey.Broker{Name: "b", Created: made, Modified: made}, apikey.Broker{Name: "c", Created: made}
+	commitChange(t, s, admin.Change{Broker: &b})
+	last := headOf(commitChange(t, s, admin.Change{Broker: &kept}).Entry)
+	for _, want := range []error{nil, admin.ErrStale} {
+		gone := entry(last, "gone")
+		gone.Before = []byte(`{}`)
+		if err := s.Commit(t.Context(), last, admin.Change{Broker: &b, Remove: true, Entry: gone}); !errors.Is(err, want) {
+			t.Errorf("remove a broker: got %v, want %v", err, want)
+		}
+		if want == nil {
+			last = headOf(gone)
+		}
+	}
+	_, err := s.Broker(t.Context(), "b")
+	missing(t, err)
+	brokers, err := s.Brokers(t.Context(), "", 10)
+	equal(t, brokers, err, []apikey.Broker{kept})
+	checkHead(t, s, last)
+}
+
 func testRecords(t *testing.T, open Opener) {
 	s := open(t, "a")
 	var want []apikey.Key

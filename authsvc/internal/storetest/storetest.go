@@ -58,6 +58,7 @@ func Run(t *testing.T, open Opener) {
 		{"an empty store has nothing", testEmpty},
 		{"a change and its entry are stored together", testCommit},
 		{"a change of a missing record is stale", testCommitMissing},
+		{"a broker is removed", testRemoval},
 		{"records are listed in pages", testRecords},
 		{"each secret finds its key", testFindKey},
 		{"a secret is valid as long as every rotation since lets it", testRotations},

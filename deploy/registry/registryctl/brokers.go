@@ -16,6 +16,7 @@ type brokerCommands struct {
 	List   listBrokers  `cmd:"" help:"List brokers."`
 	Get    getBroker    `cmd:"" help:"Show a broker."`
 	Create createBroker `cmd:"" help:"Create a broker. Its name becomes the owner of its assets and cannot change."`
+	Remove removeBroker `cmd:"" help:"Remove a broker that owns nothing and whose keys are revoked and were never used."`
 	Change changeBroker `cmd:"" help:"Change a broker, block it, or unblock it."`
 	Raise  raiseBroker  `cmd:"" help:"Raise the rate limits of a broker for a time."`
 }
@@ -56,12 +57,23 @@ type createBroker struct {
 	Name    string `arg:"" help:"Name of the broker."`
 	Title   string `help:"Full name."`
 	Contact string `help:"Person or address to contact."`
+	Similar bool   `help:"Accept a name that looks like that of another broker."`
 }
 
 // Run creates a broker.
 func (c createBroker) Run(ctx context.Context, p *program) error {
 	settings := adminapi.BrokerSettings{Title: c.Title, Contact: c.Contact}
-	return p.oneBroker(ctx, http.MethodPost, "/brokers", adminapi.NewBroker{Name: c.Name, BrokerSettings: settings})
+	made := adminapi.NewBroker{Name: c.Name, Similar: c.Similar, BrokerSettings: settings}
+	return p.oneBroker(ctx, http.MethodPost, "/brokers", made)
+}
+
+type removeBroker struct {
+	brokerName `embed:""`
+}
+
+// Run removes a broker, and prints it.
+func (r removeBroker) Run(ctx context.Context, p *program) error {
+	return p.oneBroker(ctx, http.MethodDelete, r.path(), struct{}{})
 }
 
 // changeBroker has a nil field for each flag that was not given.

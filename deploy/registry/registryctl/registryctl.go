@@ -54,6 +54,7 @@ type commands struct {
 	Audit      auditCommands    `cmd:"" help:"Read and check the audit log of brokers and keys."`
 	Brokers    brokerCommands   `cmd:"" help:"Manage brokers. A broker owns assets and has any number of API keys."`
 	Files      fileCommands     `cmd:"" help:"Manage files of documents."`
+	Find       findAnything     `cmd:"" help:"Find assets, brokers and keys by the admin API."`
 	Keys       keyCommands      `cmd:"" help:"Manage API keys."`
 	Log        logCommands      `cmd:"" help:"Manage the keys of a public log."`
 	Me         showMe           `cmd:"" help:"Show whose API key is used, and what its rate limits leave."`

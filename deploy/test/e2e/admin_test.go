@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,7 +51,7 @@ func TestAdminStandalone(t *testing.T) {
 	before := adminKey(t, "registry", "--data", dir)
 	p := standalone(t, addr, dir, output, "--admin-addr", admin, "--log-level", "debug")
 	during := adminKey(t, "registry", "--data", dir) // the command asks the running registry
-	o := &office{admin: "http://" + admin}
+	o := &office{api: api{"http://" + addr, "2.5"}, admin: "http://" + admin}
 	for _, key := range []string{before, during} {
 		o.askAs(t, key, "GET", "/brokers", nil).must(t, 200)
 	}
@@ -60,6 +61,22 @@ func TestAdminStandalone(t *testing.T) {
 	checkSecrets(t, secrets, output.String(), string(stored))
 	standalone(t, addr, dir, &processes.Output{}, "--admin-addr", admin)
 	o.askAs(t, before, "GET", "/audit/verify", nil).must(t, 200)
+	o.key = before
+	testFind(t, o)
+}
+
+// testFind finds an asset, and removes a broker. Both need an auth service that knows the asset services.
+func testFind(t *testing.T, o *office) {
+	made := o.create(t, validAsset())
+	for _, q := range []string{made.id, strings.ToUpper(made.id), text(made.data()["assetID"])} {
+		got := o.ask(t, "GET", "/find?q="+url.QueryEscape(q), nil).must(t, 200)
+		if found := list(at(got.data(), "assets")); len(found) != 1 || text(object(found[0])["id"]) != made.id {
+			t.Errorf("%s: got %s, want the asset %s", q, got.text, made.id)
+		}
+	}
+	name := o.broker(t)
+	o.ask(t, "DELETE", "/brokers/"+url.PathEscape(name), fields{}).must(t, 200)
+	o.ask(t, "GET", "/brokers/"+url.PathEscape(name), nil).must(t, 404)
 }
 
 func TestAdminSplitOnRedis(t *testing.T) {

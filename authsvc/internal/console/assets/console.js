@@ -1,5 +1,5 @@
-// All pages work without this script. It copies a secret to the clipboard, and removes
-// it from a page that the browser keeps.
+// All pages work without this script. It shows times in the zone of the browser, copies a secret to the
+// clipboard, and removes it from a page that the browser keeps.
 "use strict";
 
 for (const button of navigator.clipboard ? document.querySelectorAll("[data-copy]") : []) {
@@ -18,4 +18,19 @@ if (shown) {
   addEventListener("pagehide", () => {
     for (const id of ["secret", "try"]) document.getElementById(id)?.replaceChildren("no longer shown");
   });
+}
+
+// Times stand on pages as 2026-11-22 09:30 UTC. They get the zone of the browser, and the foot of the page its name.
+const zone = document.getElementById("zone");
+if (zone) {
+  const two = (n) => String(n).padStart(2, "0");
+  for (const time of document.querySelectorAll("time")) {
+    const parts = time.textContent.match(/^[\d-]{10} \d\d:\d\d(:\d\d)? UTC$/);
+    if (!parts) continue;
+    const at = new Date(time.dateTime);
+    const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join("-");
+    time.title = time.textContent;
+    time.textContent = `${day} ${two(at.getHours())}:${two(at.getMinutes())}${parts[1] ? ":" + two(at.getSeconds()) : ""}`;
+  }
+  zone.textContent = `the zone of your browser, ${Intl.DateTimeFormat().resolvedOptions().timeZone}; days of charts and lists are in UTC`;
 }

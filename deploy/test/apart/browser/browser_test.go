@@ -214,8 +214,8 @@ func (b *browser) signIn(key string) {
 	b.goTo("/sign-in")
 	b.fill(map[string]string{"key": key})
 	b.submit()
-	if b.path() != "/keys" {
-		b.t.Fatalf("got the page %s after signing in, want /keys: %s", b.location(), b.text())
+	if b.path() != "/" {
+		b.t.Fatalf("got the page %s after signing in, want /: %s", b.location(), b.text())
 	}
 }
 

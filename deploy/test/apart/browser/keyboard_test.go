@@ -15,8 +15,8 @@ func TestTheKeyboardAloneIsEnough(t *testing.T) {
 	b.mustFocus("#key") // the field has the focus before Tab is pressed
 	b.run(chromedp.KeyEvent(key))
 	b.press("\r")
-	if b.path() != "/keys" {
-		t.Fatalf("got the page %s after signing in, want /keys", b.location())
+	if b.path() != "/" {
+		t.Fatalf("got the page %s after signing in, want /", b.location())
 	}
 	b.tabTo(".skip")
 	b.screenshot("keyboard-skip")

@@ -46,6 +46,7 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 	r.webhook(t, "administrator", "https://registry.example/hook")
 	r.awaitError(t, hook)
 	pages := []struct{ name, path string }{
+		{"start", "/"}, {"find", "/find?text=acme"}, {"sessions", "/sessions"}, {"broker-remove", "/remove-broker?name=acme"},
 		{"keys", "/keys"}, {"key", key}, {"key-year", key + "?days=365"}, {"key-form", "/new-key"},
 		{"key-edit", key + "/edit"}, {"rotate", key + "/rotate"}, {"revoke", key + "/revoke"},
 		{"key-revoked", gone}, {"keys-all", "/keys?state=any&sort=name"}, {"key-form-broker", "/new-key?broker=acme"},
@@ -111,9 +112,9 @@ func (b *browser) revoked(r *registry) string {
 func (b *browser) newKeys(screen string) {
 	b.t.Helper()
 	b.goTo("/new-key")
-	b.fill(map[string]string{"broker": "nobody", "limit-read": "fast", "allow": "nowhere"})
+	b.fill(map[string]string{"limit-read": "fast", "allow": "nowhere"})
 	b.submit()
-	b.mustSay("Nothing was saved yet", "Name: This field is required.", "There is no such broker", "fast", "nowhere")
+	b.mustSay("Nothing was saved yet", "Name: This field is required.", "fast", "nowhere")
 	for _, name := range []string{"key-form-refused", "secret"} {
 		b.mustFit(name)
 		b.mustBeLegible(name)

@@ -64,6 +64,8 @@ var adminTypes = []struct {
 	{"Rotation", reflect.TypeFor[adminapi.Rotation](), true, nil},
 	{"Nothing", reflect.TypeFor[struct{}](), true, nil},
 	{"Day", reflect.TypeFor[adminapi.Day](), false, nil},
+	{"Asset", reflect.TypeFor[adminapi.Asset](), false, nil},
+	{"Found", reflect.TypeFor[adminapi.Found](), false, nil},
 	{"Entry", reflect.TypeFor[adminapi.Entry](), false, nil},
 	{"Verification", reflect.TypeFor[adminapi.Verification](), false, nil},
 }
