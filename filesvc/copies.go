@@ -3,6 +3,7 @@ package filesvc
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,8 @@ import (
 	"asset-registry/filesvc/internal/dirstore"
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/httpapi"
+	"asset-registry/shared/errs"
+	"asset-registry/shared/fault"
 	"asset-registry/shared/httpclient"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -142,9 +145,25 @@ func (c *Copies) Handler(secrets keyring.Ring, timeout time.Duration, log *slog.
 		Ready: c.store.Ready,
 	})
 	httpapi.New(httpapi.Config{
-		Files: c.copier.Files, Now: time.Now, Log: log, MayServe: c.copier.MayServe,
+		Files: c.copier.Files, Now: time.Now, Log: log, MayServe: c.copier.MayServe, Documents: c.documents,
 	}).Route(engine, signer)
 	return engine, nil
+}
+
+// documents returns all versions of the documents of an asset, as a JSON list, or a fault.
+func (c *Copies) documents(_ context.Context, _, asset string) ([]byte, error) {
+	text, err := c.copier.Assets.Text(asset)
+	if err != nil {
+		return nil, fmt.Errorf("read asset %s: %w", asset, err)
+	}
+	if text == nil {
+		return nil, fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found")
+	}
+	var has struct {
+		Documents json.RawMessage `json:"documents"`
+	}
+	err = json.Unmarshal(text, &has)
+	return has.Documents, errs.In(err, "read asset %s", asset)
 }
 
 // Measure registers the metrics of the copies. The function `silence` unregisters them.

@@ -13,6 +13,7 @@ import (
 	"asset-registry/shared/filelink"
 	"asset-registry/shared/filesapi"
 	"asset-registry/shared/httpclient"
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/routes"
 	"asset-registry/shared/telemetry"
@@ -73,8 +74,18 @@ func (f feed) After(ctx context.Context, position int64) (named []file.Named, ne
 }
 
 func (f feed) read(ctx context.Context, address string) (p page, err error) {
-	err = f.ask(ctx, http.MethodGet, address, nil, &p)
+	err = f.ask(ctx, http.MethodGet, address, "", nil, &p)
 	return p, err
+}
+
+// documents returns the newest versions of the documents of an asset, as a JSON list.
+func (f feed) documents(ctx context.Context, caller, asset string) ([]byte, error) {
+	var answer struct {
+		Data json.RawMessage `json:"data"`
+	}
+	path := routes.Prefix(routes.Current) + "/assets/" + url.PathEscape(asset) + "/" + routes.Documents
+	err := f.ask(ctx, http.MethodGet, "http://assetsvc"+path, caller, nil, &answer)
+	return answer.Data, err
 }
 
 func (f feed) Complete(ctx context.Context, asset string, of file.File) error {
@@ -84,12 +95,12 @@ func (f feed) Complete(ctx context.Context, asset string, of file.File) error {
 	if err != nil {
 		return err
 	}
-	return f.ask(ctx, http.MethodPost, "http://assetsvc"+filesapi.CompletePath+url.PathEscape(asset), text, nil)
+	return f.ask(ctx, http.MethodPost, "http://assetsvc"+filesapi.CompletePath+url.PathEscape(asset), "", text, nil)
 }
 
 // ask sends a request to the asset service, and decodes the answer into the value behind the pointer. If the
-// pointer is nil, it ignores the body of the answer.
-func (f feed) ask(ctx context.Context, method, address string, body []byte, into any) error {
+// pointer is nil, it ignores the body of the answer. The argument `caller` is for package fair; "": this service.
+func (f feed) ask(ctx context.Context, method, address, caller string, body []byte, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
@@ -101,6 +112,9 @@ func (f feed) ask(ctx context.Context, method, address string, body []byte, into
 		return err
 	}
 	r.Header.Set(identity.Header, signed)
+	if caller != "" {
+		r.Header.Set(httpserver.CallerHeader, caller)
+	}
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}

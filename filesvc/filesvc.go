@@ -181,15 +181,19 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.tellAgain(again)
-	s.route(signer, links)
-	if err := s.start(context.WithoutCancel(ctx), signer); err != nil {
+	assets, err := s.assets(signer)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.route(signer, links, assets)
+	if err := s.start(context.WithoutCancel(ctx), assets); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
 // route makes the handler of all requests.
-func (s *Server) route(signer *identity.Signer, links *filelink.Signer) {
+func (s *Server) route(signer *identity.Signer, links *filelink.Signer, assets feed) {
 	c := s.config
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "filesvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, TimeoutOf: httpapi.TimeoutOf,
@@ -197,12 +201,13 @@ func (s *Server) route(signer *identity.Signer, links *filelink.Signer) {
 	})
 	httpapi.New(httpapi.Config{
 		Files: s.files, Base: filelink.Base(c.BaseURL), Links: links, Now: c.Now, Log: c.Log,
+		Documents: assets.documents,
 	}).Route(engine, signer)
 	s.handler = engine
 }
 
-// start starts the background goroutines.
-func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
+// assets returns the client of the asset service.
+func (s *Server) assets(signer *identity.Signer) (feed, error) {
 	transport := s.config.Assets
 	if transport == nil {
 		pool, err := upstream.New(upstream.Config{
@@ -210,12 +215,16 @@ func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 			Clocks: s.clocks,
 		})
 		if err != nil {
-			return err
+			return feed{}, err
 		}
 		s.closers.Do(pool.Close)
 		transport = pool
 	}
-	assets := newFeed(transport, signer, filelink.Base(s.config.BaseURL))
+	return newFeed(transport, signer, filelink.Base(s.config.BaseURL)), nil
+}
+
+// start starts the background goroutines.
+func (s *Server) start(ctx context.Context, assets feed) error {
 	follower := file.Follower{Service: s.files, Feed: assets, Awaited: s.store, Documents: assets}
 	follows := s.note("files do not become public, and none is collected, because the feed cannot be read")
 	collects := s.note("unused files are not collected; it is tried again")

@@ -38,7 +38,7 @@ func (s *Server) dieAt(step string) error {
 	stores := dying{s.store, dirstore.Existing(s.config.Bytes), step}
 	limits := file.Limits{FileBytes: DefaultMaxFile, BrokerBytes: DefaultBrokerFiles, Waiting: DefaultWaiting}
 	s.files = file.NewService(stores, s.store, stores, limits, time.Now)
-	s.route(signer, links)
+	s.route(signer, links, feed{})
 	return nil
 }
 

@@ -141,20 +141,33 @@ func TestAnExportHasAtMost10000Rows(t *testing.T) {
 	expect.Equal(t, l.reads.Load(), 10_000, "readings")
 }
 
-// TestACallerHasOneExport uses clients that do not read their exports. One more export of the same caller must
-// be refused, but searches must work.
-// Promises: export-turns
+// TestACallerHasOneExport uses clients that do not read their exports, or archives of documents. One more of the same
+// caller must be refused, but searches must work.
+// Promises: archive-turns, export-turns
 func TestACallerHasOneExport(t *testing.T) {
+	for _, path := range []string{"/api/2.5/search.csv", "/get/" + strings.Repeat("0", 32) + "/documents.zip"} {
+		t.Run(path, func(t *testing.T) { testTurns(t, path) })
+	}
+}
+
+func testTurns(t *testing.T, path string) {
 	begun, release := make(chan struct{}, 10), make(chan struct{})
-	l := &library{assets: 1, get: func(http.ResponseWriter, int) bool {
+	wait := func() {
 		begun <- struct{}{}
 		<-release
+	}
+	l := &library{assets: 1, get: func(http.ResponseWriter, int) bool {
+		wait()
 		return false
 	}}
 	s := start(t, func(c *Config) {
 		c.Assets, c.Search = http.HandlerFunc(l.read), http.HandlerFunc(l.search)
+		c.Files = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				wait()
+			}
+		})
 	})
-	path := "/api/2.5/search.csv"
 	done := make(chan int)
 	ask := func(addr, key string) { done <- askFor(s, path, addr, key).Code }
 	for n := range 3 {

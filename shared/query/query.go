@@ -22,6 +22,9 @@ type Params struct {
 // Whole is the name of a fault in a part of a query string whose name cannot be read.
 const Whole = "query"
 
+// Twice is the description of a parameter that may stand once.
+const Twice = "The parameter may stand once."
+
 // maxFaults is the largest number of unreadable parts, and of unknown parameters, that an answer names.
 const maxFaults = 10
 
@@ -69,7 +72,7 @@ func Read(raw string, of Params) (url.Values, []fault.Detail) {
 				add(name, "There is no such parameter; the nearest is "+other+".")
 			}
 		case len(values[name]) > 1 && !slices.Contains(of.Lists, name):
-			add(name, "The parameter may stand once.")
+			add(name, Twice)
 		}
 	}
 	return values, faults

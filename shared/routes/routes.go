@@ -252,6 +252,7 @@ const (
 	GetFile      = filelink.GetPath
 	RemovedFiles = filelink.RemovedPath
 	Picture      = GetFile + "/:file/:side"
+	Archive      = GetFile + "/:file/documents.zip" // ":file" is the id of an asset
 )
 
 // Files returns the routes of files, which the file service answers. Their patterns are whole
@@ -270,6 +271,8 @@ func Files() []Route {
 		{Method: http.MethodDelete, Pattern: GetFile + "/:file", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: Picture, Class: Read},
 		{Method: http.MethodHead, Pattern: Picture, Class: Read},
+		{Method: http.MethodGet, Pattern: Archive, Class: Read},
+		{Method: http.MethodHead, Pattern: Archive, Class: Read},
 	}
 }
 

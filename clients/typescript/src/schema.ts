@@ -992,6 +992,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/get/{file}/documents.zip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the file, the end of its address. */
+                file: components["parameters"]["storedFileParameter"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read all documents of an asset
+         * @description A ZIP archive, not compressed, with the newest version of each document whose file everybody reads. `Registry-Total` has the number of files. An answer that breaks off is no archive. A caller has one archive at a time, and an hour for it. 404: the asset has no such file. 413: there are more than 1,000, or more than 1 GiB.
+         */
+        get: operations["readArchive"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface webhooks {
     assetsChanged: {
@@ -3740,7 +3763,7 @@ export interface components {
         };
         /** @description A file of a list. */
         ListedFile: {
-            /** @description Id of the file, the end of its address. */
+            /** @description Id of the file, the end of its address; of an archive the id of the asset. */
             id: string;
             /** @description Broker that has registered the file. */
             broker: string;
@@ -4484,6 +4507,17 @@ export interface components {
                 "image/jpeg": string;
             };
         };
+        /** @description The whole object as it is after the request. */
+        ReadArchiveReply: {
+            headers: {
+                "Content-Disposition": components["headers"]["Content-DispositionHeader"];
+                "Registry-Total": components["headers"]["Registry-TotalHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/zip": string;
+            };
+        };
         /** @description The request is malformed, or fields are faulty. The answer names every faulty field. */
         Invalid: {
             headers: {
@@ -4549,7 +4583,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The body, the asset or the file would be too large. */
+        /** @description The body, the asset, the file or the archive would be too large. */
         TooLarge: {
             headers: {
                 [name: string]: unknown;
@@ -4788,7 +4822,7 @@ export interface components {
         "Retry-AfterHeader": number;
         /** @description `no` for a stream: a proxy must not hold messages back. */
         "X-Accel-BufferingHeader": string;
-        /** @description Assets that the search finds. The file has the first 10,000. */
+        /** @description Assets that the search finds, of which an export has the first 10,000; files of an archive. */
         "Registry-TotalHeader": number;
         /** @description Steps that read the words of the search in another way, such as `layout`. `also`: synonyms are found, too. `stopped`: the search for other words ended early. */
         "Registry-InterpretedHeader": string;
@@ -6877,6 +6911,27 @@ export interface operations {
             410: components["responses"]["Gone"];
             412: components["responses"]["PreconditionFailed"];
             416: components["responses"]["RangeNotSatisfiable"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    readArchive: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the file, the end of its address. */
+                file: components["parameters"]["storedFileParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ReadArchiveReply"];
+            400: components["responses"]["Invalid"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
             429: components["responses"]["TooManyRequests"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["OtherError"];

@@ -4,12 +4,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"asset-registry/deploy/registry/bulk/sheet"
+	"asset-registry/shared/ukrainian"
 )
 
 // doubts are texts that a program has put in the place of a value, with what they mean. Those of typed kinds are known
@@ -94,14 +94,11 @@ func doubtValue(field, text string) string {
 	return ""
 }
 
-// counted are the units whose quantities searches add up (docs/contract.md, "Search").
-var counted = []string{"MTK", "ARE", "HAR", "KMK", "H87", "C62"}
-
 // examine looks for values that are perhaps wrong in an object that the node n makes. It adds the zeros that a
 // spreadsheet has dropped from a code, if the mapping says so.
 func (m *maker) examine(n *node, object map[string]any) {
 	code, _ := object["code"].(string)
-	if n.name == "unit" && code != "" && !slices.Contains(counted, code) {
+	if n.name == "unit" && code != "" && ukrainian.Unit(code) == "" {
 		m.find(Warning, n.at("code", nil), "no search counts the unit "+quoted(code))
 	}
 	if object["scheme"] != "UA-EDR" {

@@ -23,7 +23,7 @@ var promiseNothing = map[string][]string{
 		"any other key"},
 	"the word means another thing": {"at once", "each other", "any more"},
 	"advice to clients":            {"checks each file"},
-	"leave to do something":        {"may end at any time", "may be removed at any time", "may change at any time"},
+	"leave to do something":        {"may end at any time", "may be removed at any time"},
 }
 
 // strong finds words that make a sentence a promise (docs/contributing.md, "How a promise is made").

@@ -59,7 +59,7 @@ func aboutFiles(t *testing.T, r *registry, o operation) (all []expected) {
 		add(200, at("GET", o.path, "broker", "", nil))
 		add(400, at("GET", o.path+"?after=x", "broker", "", nil))
 	case "readPicture":
-		to := illustrated(t, r)
+		_, to := illustrated(t, r)
 		add(200, at("GET", to, "broker", "", nil))
 		for status, header := range ranged {
 			q := at("GET", to, "broker", "", nil)
@@ -88,6 +88,10 @@ func aboutFiles(t *testing.T, r *registry, o operation) (all []expected) {
 		gone := newFile(t, r)
 		add(200, at("DELETE", "/get/"+gone+"?reason=x", "administrator", "", nil))
 		add(410, at("GET", "/get/"+gone, "broker", "", nil))
+	case "readArchive":
+		asset, _ := illustrated(t, r)
+		add(200, at("GET", "/get/"+asset+"/documents.zip", "broker", "", nil))
+		add(404, at("GET", "/get/"+strings.Repeat("0", 32)+"/documents.zip", "broker", "", nil))
 	case "removeFile":
 		add(400, at("DELETE", "/get/"+stored, "administrator", "", nil))
 		add(403, at("DELETE", "/get/"+stored+"?reason=x", "broker", "", nil))
@@ -109,7 +113,7 @@ var ranged = map[int]string{
 }
 
 // illustrated adds an illustration to an asset, and returns the path of the illustration's small picture.
-func illustrated(t *testing.T, r *registry) string {
+func illustrated(t *testing.T, r *registry) (asset, picture string) {
 	t.Helper()
 	places := expect.Get(r.furnish(t.Context()))(t)
 	var drawing bytes.Buffer
@@ -130,7 +134,7 @@ func illustrated(t *testing.T, r *registry) string {
 	u := expect.Get(url.Parse(added.Data.URL))(t)
 	awaitNot(t, r, u.Path+"/320", http.StatusForbidden)
 	awaitNot(t, r, u.Path+"/320", http.StatusNotFound)
-	return u.Path + "/320"
+	return p.id, u.Path + "/320"
 }
 
 func hashOf(content string) string { return fmt.Sprintf("md5:%x", md5.Sum([]byte(content))) }

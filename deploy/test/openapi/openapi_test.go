@@ -125,6 +125,7 @@ var unseen = map[string]string{
 	"* 507":                    "a full disk: the tests of filesvc provoke it",
 	"uploadFile 403":           "a quota: the tests of filesvc provoke it",
 	"registerFile 403":         "as uploadFile 403",
+	"readArchive 413":          "1 GiB: the tests of filesvc provoke it",
 	"uploadFile 413":           "100 MiB: the tests of filesvc provoke it",
 	"uploadRegisteredFile 413": "as uploadFile 413",
 	"* 409":                    "many changes at the same moment: the unit tests of package registry provoke it",

@@ -311,6 +311,10 @@ func verifyWhole(b Blob, of File, unread *atomic.Int64) Blob {
 	if _, isLocal := b.(interface{ File() *os.File }); isLocal {
 		return b
 	}
+	return newWhole(b, of, unread)
+}
+
+func newWhole(b Blob, of File, unread *atomic.Int64) Blob {
 	return &whole{Blob: b, of: of, sum: sha256.New(), unread: unread}
 }
 

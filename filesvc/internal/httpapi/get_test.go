@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/routes"
 	"asset-registry/shared/testing/expect"
 )
 
@@ -45,6 +47,8 @@ func TestAMirrorServesWhatItMay(t *testing.T) {
 			return refused
 		}
 		return nil
+	}, Documents: func(context.Context, string, string) ([]byte, error) {
+		return fmt.Appendf(nil, `[{"id":"1","title":"t","url":"https://elsewhere.example/get/%s","sha256":%q}]`, f.ID, f.SHA256), nil
 	}}).Route(engine, signer)
 	status := func(by identity.Identity, method, path string) (int, string) {
 		q := httptest.NewRequestWithContext(t.Context(), method, path, nil)
@@ -58,9 +62,16 @@ func TestAMirrorServesWhatItMay(t *testing.T) {
 	if code, text := status(identity.Identity{}, http.MethodGet, "/get/"+f.ID); code != 503 || !strings.Contains(text, "not yet") {
 		t.Errorf("a file that may not be served: got %d %q, want 503", code, text)
 	}
+	path := strings.Replace(routes.Archive, ":file", f.ID, 1)
+	if code, text := status(identity.Identity{}, http.MethodGet, path); code != 503 || !strings.Contains(text, "not yet") {
+		t.Errorf("an archive with a file that may not be served: got %d %q, want 503", code, text)
+	}
 	refused = nil
 	if code, text := status(identity.Identity{}, http.MethodGet, "/get/"+f.ID); code != 200 || text != "content" {
 		t.Errorf("a file that may be served: got %d %q, want its bytes", code, text)
+	}
+	if code, text := status(identity.Identity{}, http.MethodGet, path); code != 200 || !strings.Contains(text, "content") {
+		t.Errorf("an archive: got %d %q, want the file in it", code, text)
 	}
 	files.Hold()
 	code, text := status(identity.Identity{}, http.MethodGet, "/get/"+f.ID)

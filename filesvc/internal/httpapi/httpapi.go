@@ -31,6 +31,10 @@ type Config struct {
 	// MayServe returns a fault if a mirror must not serve a file now. Nil: this is not a mirror. A mirror has
 	// only the routes that read without a key.
 	MayServe func(ctx context.Context, f file.File) error
+
+	// Documents returns versions of the documents of an asset, as a JSON list that has the newest version of a document
+	// last, or a fault. The argument `caller` is a name for package fair.
+	Documents func(ctx context.Context, caller, asset string) ([]byte, error)
 }
 
 // API answers requests. It is safe for concurrent use.
@@ -78,6 +82,8 @@ func (a *API) handler(of routes.Route) func(*gin.Context) error {
 		return a.get
 	case routes.Picture:
 		return a.picture
+	case routes.Archive:
+		return a.archive
 	default:
 		panic("filesvc: no handler for " + of.Pattern)
 	}

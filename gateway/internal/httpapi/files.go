@@ -41,6 +41,8 @@ func (a *API) routeFiles(engine *gin.Engine) {
 			of.share, of.answer = a.shareUploads, a.forwardUpload
 		case r.Method == http.MethodDelete:
 			of.answer = a.removeFile
+		case r.Pattern == routes.Archive && r.Method == http.MethodGet:
+			of.share = a.share(a.archives, a.nameOf, "You have %d archive under way; finish it first.")
 		case routes.IsTransfer(r.Method, r.Pattern):
 			of.share = a.share(a.readings, a.nameOf, "You have %d readings of files under way; finish one first.")
 		}

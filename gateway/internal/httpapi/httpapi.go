@@ -78,6 +78,7 @@ type API struct {
 	uploads  *concurrency.Shares // uploads that are not finished, by broker
 	readings *concurrency.Shares // readings of files that are not finished
 	exports  *concurrency.Shares // exports that are not finished
+	archives *concurrency.Shares // archives of documents that are not finished
 	// descriptions describe the files of whole copies. The keys are the paths of the descriptions.
 	descriptions map[string]*static.File
 
@@ -99,6 +100,7 @@ func New(c Config) (a *API, err error) {
 		copies:   concurrency.NewShares(clientCopies, c.Settings.MaxConcurrent),
 		uploads:  concurrency.NewShares(brokerUploads, c.Settings.MaxConcurrent),
 		exports:  concurrency.NewShares(1, exportAtOnce),
+		archives: concurrency.NewShares(1, exportAtOnce),
 		health:   health{current: concurrency.New(maxHealth)},
 		places:   newPlaces(c.Current),
 		cookie:   []string{serverCookie(c.ServerID)},

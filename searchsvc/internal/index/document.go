@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -330,18 +331,24 @@ func (a *asset) summary(most int) *asset {
 	return s
 }
 
-// picture returns the file id of the first illustration. It is "" if the asset has no illustration.
-func (a *asset) picture() string {
+// pictures returns the file id of the first illustration, a blank, and the number of illustrations. It is "" if the
+// asset has no illustration.
+func (a *asset) pictures() string {
 	newest := map[string]int{} // maps the id of each document to the index of its newest version
 	for i := range a.Documents {
 		newest[a.Documents[i].ID] = i
 	}
+	first, all := "", 0
 	for i, d := range a.Documents {
 		if id := filelink.PictureOf(d.DocumentType, d.Format, d.SHA256, d.URL); id != "" && newest[d.ID] == i {
-			return id
+			first = cmp.Or(first, id)
+			all++
 		}
 	}
-	return ""
+	if all == 0 {
+		return ""
+	}
+	return first + " " + strconv.Itoa(all)
 }
 
 // number returns the quantity of an item. ok is false if it has no quantity.

@@ -21,7 +21,7 @@ const (
 	kindField      = "qk"  // for each code and measure: amount.term of the sum, followed by the code
 	idField        = "_id" // scorch demands this name
 	hitField       = "j"   // the JSON of a hit; only stored
-	pictureField   = "f"   // file id of the picture; only stored, and only if the asset has a picture
+	pictureField   = "f"   // asset.pictures; only stored, and only if the asset has a picture
 )
 
 const (

@@ -24,7 +24,7 @@ func computeFormat() string {
 	hash := sha256.New()
 	fmt.Fprintln(hash, layout, ukrainian.Fingerprint())
 	fmt.Fprintln(hash, maxID, maxShown, maxCode, shownItems, maxTerms, maxWords, maxTerm, maxKey, search.MaxHit)
-	fmt.Fprintln(hash, search.UnitCodes, search.MaxAmount)
+	fmt.Fprintln(hash, search.UnitCodes, ukrainian.UnitForms, search.MaxAmount)
 	for _, p := range search.Properties {
 		fmt.Fprintln(hash, p.Name, p.Field, p.Names, p.Levels)
 	}
@@ -35,7 +35,7 @@ func computeFormat() string {
 	for _, list := range terms {
 		slices.Sort(list)
 	}
-	fmt.Fprintf(hash, "%q %s %s", terms, hit, sample().picture()) // fmt sorts the keys of maps
+	fmt.Fprintf(hash, "%q %s %s", terms, hit, sample().pictures()) // fmt sorts the keys of maps
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 

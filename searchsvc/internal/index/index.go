@@ -353,7 +353,7 @@ func (x *Index) operation(e replica.Entry, loading bool) (add func(*bleve.Batch)
 	if err != nil {
 		return nil, fmt.Errorf("index asset %s: %w", e.ID, err)
 	}
-	made := newEntry(e.ID, terms, hit, a.picture())
+	made := newEntry(e.ID, terms, hit, a.pictures())
 	return func(b *bleve.Batch) { b.Update(made) }, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"asset-registry/searchsvc/internal/meaning"
@@ -218,7 +219,9 @@ func (p place) hit() (search.Hit, error) {
 		case hitField:
 			hit.Asset = slices.Clone(value)
 		case pictureField:
-			hit.Picture = string(value)
+			id, all, _ := strings.Cut(string(value), " ")
+			hit.Picture = id
+			hit.Pictures, _ = strconv.Atoi(all) // the index has written it
 		}
 		return true
 	})

@@ -171,10 +171,10 @@ const perUnit = 10_000
 // Ukraine has. An item with more has no amount, and a larger sum is cut to MaxAmount.
 const MaxAmount = 1_000_000_000_000 * perUnit
 
-// AmountOf returns the measure and the amount of a quantity, in the unit with the given code. ok is false for a
-// unit that UnitCodes lacks, and for a quantity that is not positive or is too large.
+// AmountOf returns the measure and the amount of a quantity, in the unit with the given code or form
+// (ukrainian.Unit). ok is false for another unit, and for a quantity that is not positive or is too large.
 func AmountOf(code string, quantity float64) (of Measure, amount int64, ok bool) {
-	unit, known := UnitCodes[code]
+	unit, known := UnitCodes[ukrainian.Unit(code)]
 	exact := math.Round(quantity * unit.times * perUnit)
 	if !known || !(exact > 0) || exact > MaxAmount {
 		return 0, 0, false

@@ -161,6 +161,8 @@ type Hit struct {
 	Asset json.RawMessage
 	// Picture is the file id of the first illustration of the asset. It is "" if the asset has no illustration.
 	Picture string
+	// Pictures is the number of illustrations.
+	Pictures int
 }
 
 // Fields are the fields of a hit that pages show. Decoding into the types of the Go client would take nine times

@@ -26,6 +26,7 @@ type assetPage struct {
 	Checked bool   // the record can be checked against the log
 
 	Pictures []picture
+	Archive  *archive // nil: the record has no files
 }
 
 // check is what the script and the command need in order to check a record.
@@ -77,15 +78,17 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	past := s.history(r.Context(), r.lang, id, 0)
-	pictures := s.registry.pictures(r.Context(), cursor{r.lang, s.config.Names, root, ""}.each("documents"))
+	documents := cursor{r.lang, s.config.Names, root, ""}.each("documents")
+	pictures := s.registry.pictures(r.Context(), documents)
+	files := s.registry.archive(r.Context(), r.lang, id, documents)
+	past := s.history(r.Context(), r.lang, id, 0) // after the files, because it may use up the visitor's rate limits
 	if err := s.takeTurn(&r); err != nil {
 		return err
 	}
 	linked := linkedAsset(r.lang, r.base, root)
 	p := s.newAssetPage(r, id, root, past, pictures)
 	back, kept := backTo(r)
-	p.Back = back
+	p.Back, p.Archive = back, files
 	v := s.view(r, codenames.Cut(p.Record.Title.Text, maxTitle), p)
 	v.About, v.Kept, v.Scripts = p.Record.about(), kept, []string{"asset.js"}
 	if len(pictures) > 0 {

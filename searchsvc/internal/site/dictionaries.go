@@ -32,9 +32,16 @@ func Dictionaries(names codenames.Lists) (all []Dictionary) {
 		field, value, _ := strings.Cut(key, "/")
 		values[field] = append(values[field], Definition{value, t.uk, t.en})
 	}
-	for code, u := range units {
-		values["unit.code"] = append(values["unit.code"], Definition{code, u.after(Ukrainian, 1), u.after(English, 1)})
+	addUnit := func(code, form string) {
+		u := units[code]
+		values["unit.code"] = append(values["unit.code"], Definition{form, u.after(Ukrainian, 1), u.after(English, 1)})
 	}
+	for code := range units {
+		if ukrainian.Unit(code) == "" {
+			addUnit(code, code)
+		}
+	}
+	ukrainian.EachUnit(addUnit)
 	for _, r := range ukrainian.Regions() {
 		values["region"] = append(values["region"], Definition{r.Key, r.Uk, r.En})
 	}

@@ -96,6 +96,7 @@ type registry struct {
 
 	mu       sync.Mutex
 	visitors []string // X-Forwarded-For of each request
+	asked    []string // path of each request
 }
 
 // revision is a revision of the asset. A revision of the kind draft has no leaf in the log.
@@ -119,6 +120,7 @@ func newRegistry(states ...[]byte) *registry {
 func (r *registry) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	r.visitors = append(r.visitors, req.Header.Get("X-Forwarded-For"))
+	r.asked = append(r.asked, req.URL.Path)
 	r.mu.Unlock()
 	w := httptest.NewRecorder()
 	r.answer(w, req)
@@ -138,6 +140,8 @@ func (r *registry) answer(w http.ResponseWriter, req *http.Request) {
 		if r.isPage == req.URL.Path {
 			w.Header().Set("Content-Type", "text/html")
 		}
+		w.Header().Set("Registry-Total", "12")
+		w.Header().Set("Content-Length", "34567890")
 		w.WriteHeader(r.pictures[req.URL.Path])
 	case req.URL.Path == "/data/catalog.jsonld" && r.catalogue != "":
 		io.WriteString(w, r.catalogue)

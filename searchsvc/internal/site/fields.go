@@ -14,6 +14,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/assetfields"
+	"asset-registry/shared/ukrainian"
 )
 
 // field is what a page needs to know of a field: its name for people, and the form of its text.
@@ -105,6 +106,12 @@ var units = map[string]unit{
 	"SET": {noun{forms{"комплект", "комплекти", "комплектів"}, forms{"set", "", "sets"}}, "комплекту"},
 	"D63": {noun: noun{forms{"книга", "книги", "книг"}, forms{"book", "", "books"}}},
 	"PR":  {noun: noun{forms{"пара", "пари", "пар"}, forms{"pair", "", "pairs"}}},
+}
+
+// unitOf returns the unit with a code, or with a form that stands for a code (ukrainian.Unit).
+func unitOf(code string) (unit, bool) {
+	u, known := units[cmp.Or(ukrainian.Unit(code), code)]
+	return u, known
 }
 
 // sign returns a unit that is written in the same way after every number.
@@ -220,7 +227,7 @@ func newPart(l Lang, path string, v *value) part {
 	case "word":
 		p.Text = word(l, withoutIndexes(path), v.text)
 	case "unit":
-		if u, known := units[v.text]; known {
+		if u, known := unitOf(v.text); known {
 			p.Text = u.after(l, 1)
 		}
 	case "prose":

@@ -77,8 +77,8 @@ func TestQuantitiesHaveAUnit(t *testing.T) {
 	s := newSite(t, newRegistry(whole), f)
 	for path, want := range map[string][]string{
 		"/uk/?quantity_from=2&quantity_unit=ha&sort=-area": {`<option value="ha" selected>га</option>`, `value="-area" selected>Найбільша площа<`,
-			`href="/uk/?quantity_from=2&sort=-area" aria-label="Прибрати фільтр: Одиниця, га"`},
-		"/en/?quantity_unit=pieces": {`<option value="pieces" selected>pieces</option>`, `aria-label="Remove the filter: Unit, pieces"`},
+			`href="/uk/?quantity_from=2&sort=-area"><span class="hidden">Прибрати фільтр:</span> <span class="chip-name">Одиниця</span> <bdi>га`},
+		"/en/?quantity_unit=pieces": {`<option value="pieces" selected>pieces</option>`, `Remove the filter:</span> <span class="chip-name">Unit</span> <bdi>pieces`},
 		"/en/":                      {`<option value="" selected>any</option><option value="m2">m²</option>`},
 	} {
 		_, body := get(t, s, path)

@@ -39,7 +39,7 @@ func TestPagesHaveNamesOfCodes(t *testing.T) {
 		path string
 		has  []string
 	}{
-		{"/uk/?classification=041", []string{">Нежитлове, 0412</bdi>", ">Нерухоме, 041</bdi>", "Вид майна, Нерухоме, 041",
+		{"/uk/?classification=041", []string{">Нежитлове, 0412</bdi>", ">Нерухоме, 041</bdi>", `Вид майна</span> <bdi>Нерухоме, 041`,
 			`<bdi lang="uk">Нежитлові споруди, 04121000-2</bdi>`}},
 		{"/en/?classification=041", []string{">Non-residential, 0412</bdi>", ">Immovable, 041</bdi>",
 			`<bdi lang="uk">Нежитлові споруди, 04121000-2</bdi>`}},

@@ -4,10 +4,13 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"asset-registry/shared/filelink"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
 )
 
 const (
@@ -46,7 +49,10 @@ func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
 	var asked sync.WaitGroup
 	there := make([]bool, min(askedPictures, len(all)))
 	for i := range there {
-		asked.Go(func() { _, there[i] = r.head(ctx, all[i].Large) })
+		asked.Go(func() {
+			status, h := r.head(ctx, all[i].Large)
+			there[i] = status == http.StatusOK && h.Get("Content-Type") == "image/jpeg"
+		})
 	}
 	asked.Wait()
 	at, isNone := -1, !slices.Contains(there, true)
@@ -56,18 +62,43 @@ func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
 	})
 }
 
-// head reports whether the file at a path was taken down, and whether it is a picture that anybody can read. Both are
-// false if the registry gives no clear answer.
-func (r *registry) head(ctx context.Context, path string) (isRemoved, isPicture bool) {
+// head returns the status and the header of the answer about a path; 0 if there is no answer.
+func (r *registry) head(ctx context.Context, path string) (status int, h http.Header) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, r.url+path, nil)
 	if err != nil {
-		return false, false
+		return 0, nil
 	}
 	resp, err := r.http.Do(ask)
 	if err != nil {
-		return false, false
+		return 0, nil
 	}
 	defer resp.Body.Close()
-	return resp.StatusCode == http.StatusGone,
-		resp.StatusCode == http.StatusOK && resp.Header.Get("Content-Type") == "image/jpeg"
+	return resp.StatusCode, resp.Header
+}
+
+// archive is the archive with all documents of an asset.
+type archive struct {
+	Path, Files, Size string
+	Why               string // name of the text that says why there is no archive; "": there is one
+}
+
+// archive returns the archive of a record; nil if it has no files that everybody can read.
+func (r *registry) archive(ctx context.Context, l Lang, id string, documents []cursor) *archive {
+	isKept := func(d cursor) bool { _, is := d.file().File(); return is }
+	if !slices.ContainsFunc(documents, isKept) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, picturesWithin)
+	defer cancel()
+	path := strings.Replace(routes.Archive, ":file", id, 1)
+	switch status, h := r.head(ctx, path); status {
+	case http.StatusOK:
+		return &archive{path, h.Get(httpserver.TotalHeader), size(l, h.Get("Content-Length")), ""}
+	case http.StatusNotFound:
+		return nil
+	case http.StatusRequestEntityTooLarge:
+		return &archive{Why: "archive.large"}
+	default:
+		return &archive{Why: "archive.later"}
+	}
 }

@@ -63,7 +63,7 @@ func TestThePageShowsPictures(t *testing.T) {
 }
 
 // TestAPageAsksForFewPictures has an asset with 100 illustrations, of which the registry knows the first 12. The page
-// must show all with their number, and ask only for the first 12.
+// must show all with their number, and ask only for the first 12, before it reads the changes.
 func TestAPageAsksForFewPictures(t *testing.T) {
 	r := newRegistry(changed(t, func(asset map[string]any) {
 		var all []any
@@ -80,9 +80,40 @@ func TestAPageAsksForFewPictures(t *testing.T) {
 	_, body := get(t, newSite(t, r, newFound(), logKey), "/uk/assets/"+id)
 	expect.Equal(t, strings.Count(body, "<img"), 100, "pictures")
 	mustHave(t, body, "Зображення: 100<", "/pictures.js")
+	if first := slices.Index(r.asked, "/api/2.5/assets/"+id+"/proof"); first != 14 {
+		t.Errorf("got %q, want a proof after the record, 12 pictures and the archive", r.asked)
+	}
 	clear(r.pictures)
 	_, body = get(t, newSite(t, r, newFound(), logKey), "/uk/assets/"+id)
 	expect.Equal(t, strings.Count(body, "<img"), 0, "pictures without files")
+}
+
+// TestThePageLeadsToTheArchive has an asset with a file, and answers about its archive. The page must have its number of
+// files and its size, or say why there is none. Without a file of the registry, the page must not ask.
+func TestThePageLeadsToTheArchive(t *testing.T) {
+	r := newRegistry(changed(t, func(asset map[string]any) {
+		asset["documents"] = []any{map[string]any{"id": "1", "title": "x", "url": fmt.Sprintf("https://r.example/get/%032x", 1),
+			"sha256": "b"}}
+	}))
+	path := "/get/" + id + "/documents.zip"
+	link := `<a href="` + path + `" download>`
+	for status, want := range map[int]string{
+		200: link + "Завантажити всі файли (ZIP)</a> файлів: 12, 34,6\u00a0МБ", 404: "", 413: "мають понад 1 ГіБ",
+		429: "зараз недоступний", 503: "зараз недоступний",
+	} {
+		r.pictures = map[string]int{path: status}
+		_, body := get(t, newSite(t, r, newFound(), logKey), "/uk/assets/"+id)
+		if want != "" {
+			mustHave(t, body, want)
+		}
+		expect.Equal(t, strings.Contains(body, link), status == 200, "a link for %d", status)
+		expect.Equal(t, strings.Contains(strings.ToLower(body), "архів"), status != 404 && status != 200, "a reason for %d", status)
+	}
+	r = newRegistry(whole)
+	r.pictures = map[string]int{path: 200}
+	if _, body := get(t, newSite(t, r, newFound(), logKey), "/en/assets/"+id); strings.Contains(body, "documents.zip") {
+		t.Error("got an archive of a record without files")
+	}
 }
 
 // TestResultsHavePictures has a page of results in which one asset has an illustration. Only its hit must have a

@@ -193,7 +193,7 @@ func (c cursor) quantity(read reader) []part {
 // The method `after` returns the unit that follows a number. A common unit is in the grammatical form that the number
 // needs. Any other unit has the name in the record, or its code if the record has no name.
 func (c cursor) after(number string, read reader) part {
-	if common, known := units[c.v.string("code")]; known {
+	if common, known := unitOf(c.v.string("code")); known {
 		unit := read(c, "code")
 		unit.Text = common.afterText(c.l, number)
 		return unit

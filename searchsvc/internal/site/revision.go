@@ -91,7 +91,10 @@ func (r *registry) removed(ctx context.Context, documents []cursor) map[string]b
 		}
 		n := len(addresses)
 		addresses = append(addresses, address)
-		asked.Go(func() { gone[n], _ = r.head(ctx, filelink.GetPath+"/"+id) })
+		asked.Go(func() {
+			status, _ := r.head(ctx, filelink.GetPath+"/"+id)
+			gone[n] = status == http.StatusGone
+		})
 	}
 	asked.Wait()
 	all := map[string]bool{}

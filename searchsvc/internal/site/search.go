@@ -101,6 +101,7 @@ type hit struct {
 	Marked                             []piece // Title in pieces
 	Line                               []piece // part of the description with found words; nil: there are none
 	Picture                            string  // path of a picture; "": none
+	Pictures                           int
 }
 
 // filter is a facet with its values.
@@ -205,7 +206,7 @@ func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *
 	}
 	p.Sent = sent
 	for _, d := range f.Details {
-		p.Faults, p.Marked = append(p.Faults, faultText(r.lang, d.Name)), append(p.Marked, d.Name)
+		p.Faults, p.Marked = append(p.Faults, faultText(r.lang, d)), append(p.Marked, d.Name)
 	}
 	v := s.view(r, texts["search.title"].in(r.lang), p)
 	v.Section, v.NoIndex, v.Scripts = "search", true, searchScripts
@@ -262,7 +263,8 @@ func hasEmpty(raw string) bool {
 }
 
 // faultText says for people that a parameter is faulty.
-func faultText(l Lang, name string) string {
+func faultText(l Lang, d fault.Detail) string {
+	name := d.Name
 	said, wrong := name, texts["search.fault"].in(l)
 	if text, isKnown := texts["filter."+name]; isKnown {
 		said = text.in(l)
@@ -270,6 +272,8 @@ func faultText(l Lang, name string) string {
 	switch {
 	case name == query.Whole:
 		return texts["search.fault.query"].in(l)
+	case d.Description == query.Twice:
+		wrong = texts["search.fault.twice"].in(l)
 	case !slices.Contains(search.Params(), name):
 		near := fmt.Sprintf(texts["search.unknown.nearest"].in(l), nearest.To(name, search.Params()))
 		return fmt.Sprintf(texts["search.unknown"].in(l), name) + " " + near
@@ -362,6 +366,7 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 			shown.Marked, shown.Line = words.in(shown.Title), words.line(a.Description)
 			if h.Picture != "" {
 				shown.Picture = filelink.Picture(filelink.GetPath+"/"+h.Picture, filelink.SmallPicture)
+				shown.Pictures = h.Pictures
 			}
 			p.Hits = append(p.Hits, shown)
 		}
@@ -510,7 +515,7 @@ func newHit(l Lang, names codenames.Lists, a search.Fields) hit {
 	h.Place = joined(", ", first.Address.StreetAddress, first.Address.Locality, region)
 	if first.Quantity != "" {
 		unit := first.Unit.Name
-		if u, known := units[first.Unit.Code]; known {
+		if u, known := unitOf(first.Unit.Code); known {
 			unit = u.afterText(l, string(first.Quantity))
 		}
 		h.Quantity = joined("\u00a0", decimal(l, string(first.Quantity)), unit)

@@ -35,7 +35,7 @@ func TestPages(t *testing.T) {
 		{"/uk", nil, 301, nil},
 		{"/uk/", nil, 200, []string{"Нежитлове приміщення", "Виставлено на продаж", "Київ</bdi> <span class=\"soft\">(1\u00a0200)</span>"}},
 		{"/en/", nil, 200, []string{"Non-residential premises", "1,234\u00a0assets", "12,240.50", `href="/uk/"`}},
-		{"/uk/?q=будинок&status=active", nil, 200, []string{`value="будинок"`, "Прибрати фільтр: Стан, Виставлено на продаж",
+		{"/uk/?q=будинок&status=active", nil, 200, []string{`value="будинок"`, `Прибрати фільтр:</span> <span class="chip-name">Стан</span> <bdi>Виставлено на продаж`,
 			`<meta name="robots" content="noindex, follow">`}},
 		{"/uk/?status=draft", nil, 400, []string{"Стан: неправильне значення"}},
 		{"/uk/?q=" + strings.Repeat("а+", 70), nil, 400, []string{"до 600 символів"}},
@@ -558,7 +558,7 @@ func TestPagesNameWhatTheyCannotRead(t *testing.T) {
 	for _, page := range []string{"/uk/", "/en/statistics", "/uk/feed.atom"} {
 		for query, name := range map[string]string{
 			"region=%D0%BB;": "region", "region=%zz": "region", "%zz=a": "", "region=%ff": "region", "regoin=Odesa": "regoin",
-			"q=a&q=b": "q", "sort=modified&sort=published": "sort", "exact=x": "exact",
+			"q=a&q=b": "q", "more=region&more=status": "more", "sort=modified&sort=published": "sort", "exact=x": "exact",
 		} {
 			resp, body := get(t, s, page+"?q=&"+query)
 			expect.Equal(t, resp.StatusCode, http.StatusBadRequest, "%s?%s", page, query)
@@ -577,8 +577,8 @@ func TestPagesNameWhatTheyCannotRead(t *testing.T) {
 			t.Errorf("%s with parameters of other sites: got %d, want the search for a", page, resp.StatusCode)
 		}
 	}
-	_, body := get(t, s, "/uk/?regoin=Odesa&q=house")
-	for _, want := range []string{"Сторінка не знає параметра regoin. Найближчий: region.", `value="house"`} {
+	_, body := get(t, s, "/uk/?regoin=Odesa&q=house&sort=published&sort=published")
+	for _, want := range []string{"Порядок: може стояти один раз", "Сторінка не знає параметра regoin. Найближчий: region.", `value="house"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("got no %s on the page, want it", want)
 		}

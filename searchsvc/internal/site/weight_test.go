@@ -84,7 +84,7 @@ func (w *writer) text(words int) string {
 // shows all values of the filters, and the link of each result repeats the search. The second is the page of an asset
 // with 10 items and 10 documents. Each page must stay below its limit of bytes.
 func TestLargePagesAreLight(t *testing.T) {
-	w := newWriter()
+	w, files := newWriter(), newWriter()
 	f := newFound()
 	f.result.Hits = nil
 	for n := range search.DefaultLimit {
@@ -95,6 +95,10 @@ func TestLargePagesAreLight(t *testing.T) {
 			asset["assetCustodian"].(map[string]any)["name"] = w.text(7)
 		})
 		f.result.Hits = append(f.result.Hits, search.Hit{ID: fmt.Sprint(n), Asset: asset})
+		if n == 0 {
+			hit := &f.result.Hits[n]
+			hit.Picture, hit.Pictures = fmt.Sprintf("%016x%016x", files.random.Uint64(), files.random.Uint64()), 2+n
+		}
 	}
 	f.result.Facets = nil
 	sent := url.Values{"q": {w.text(3)}, "status": {"active", "pending"}}

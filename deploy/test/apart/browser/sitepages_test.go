@@ -113,7 +113,7 @@ func TestFiltersWorkByKeyboard(t *testing.T) {
 	b.mustSay("Знайдено активів", "За областю")
 	b.tabTo(".chips a")
 	b.press("\r")
-	if left := evaluate[string](b, `document.querySelector(".chips ul").innerText.trim()`); left != "Одиниця га ×" {
+	if left := evaluate[string](b, `document.querySelector(".chips ul").textContent.trim()`); left != "Прибрати фільтр: Одиниця га ×" {
 		t.Errorf("got the filters %q after one was removed, want the unit", left)
 	}
 	b.mustBeContent()

@@ -79,6 +79,7 @@ var table = []row{
 		needs: keys + files},
 	{method: "POST", path: "/upload", key: "broker", body: formBody, needs: keys + files + "bucket"},
 	{method: "GET", path: "/get/:file", needs: files + "bucket"},
+	{method: "GET", path: "/get/:id/documents.zip", needs: files + assets + "bucket"},
 	{method: "GET", path: "/get", key: "broker", needs: keys + files},
 	{method: "GET", path: "/get/removed", needs: "filesvc bucket"},
 }
@@ -142,6 +143,8 @@ func everyRoute() []row {
 			of = "filesvc bucket "
 		case routes.GetFile:
 			of = files
+		case routes.Archive:
+			of += assets
 		}
 		add(r, "", of)
 	}

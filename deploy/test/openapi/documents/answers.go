@@ -50,7 +50,7 @@ var refusals = []refusal{
 		"The asset has changed since it had the tag of `If-Match`, or the cookie `SERVER_ID` is of other data.",
 		[]string{"url/precondition"}, nil},
 	{http.StatusRequestEntityTooLarge, "TooLarge",
-		"The body, the asset or the file would be too large.", []string{"body/*"}, nil},
+		"The body, the asset, the file or the archive would be too large.", []string{"body/*", "url/documents"}, nil},
 	{http.StatusUnsupportedMediaType, "UnsupportedMediaType",
 		"The body is not `application/json`, or it is compressed.",
 		[]string{"header/Content-Type", "header/Content-Encoding"}, []string{"Accept-Encoding"}},

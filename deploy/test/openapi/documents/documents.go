@@ -86,8 +86,9 @@ func Public(version string) ([]byte, error) {
 		return nil, err
 	}
 	common, own := split(headers())
+	own = own.with("Registry-Total", totalHeader)
 	if hasSearch(version) {
-		own = own.with("Registry-Total", totalHeader).with("Registry-Interpreted", interpretedHeader)
+		own = own.with("Registry-Interpreted", interpretedHeader)
 	}
 	params, commonParams := parameters(version)
 	schemas, params := share(w.schemas(), params)

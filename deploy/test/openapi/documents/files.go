@@ -77,6 +77,14 @@ var fileOperations = map[string]operation{
 			"Cross-Origin-Resource-Policy"},
 		statuses: []int{http.StatusForbidden, http.StatusGone, http.StatusRequestedRangeNotSatisfiable},
 	},
+	"GET " + routes.Archive: {
+		id: "readArchive", tag: "files", summary: "Read all documents of an asset",
+		text: "A ZIP archive, not compressed, with the newest version of each document whose file everybody reads. " +
+			"`Registry-Total` has the number of files. An answer that breaks off is no archive. A caller has one archive at " +
+			"a time, and an hour for it. 404: the asset has no such file. 413: there are more than 1,000, or more than 1 GiB.",
+		file: "application/zip", beside: true, headers: []string{"Content-Disposition", "Registry-Total"},
+		statuses: []int{http.StatusRequestEntityTooLarge},
+	},
 	"DELETE " + routes.GetFile + "/:file": {
 		id: "removeFile", tag: "files", summary: "Take a file down",
 		text: "For good, and all files with the same bytes. Only the administrator may. Documents keep the address, " +
@@ -164,7 +172,7 @@ func fileSchemas() object {
 		return append(object{{"url", str("Address of the file with the signature by which a document takes it.")}}, more...)
 	}
 	known := closed("A file of a list.", object{
-		{"id", str("Id of the file, the end of its address.", digits(32))},
+		{"id", str("Id of the file, the end of its address; of an archive the id of the asset.", digits(32))},
 		{"broker", str("Broker that has registered the file.")},
 		{"state", str("`registered`: the bytes have not come. `removed`: the administrator has taken it down.",
 			member{"enum", []string{"registered", "stored", "removed"}})},

@@ -40,9 +40,9 @@ var searchOperations = map[string]operation{
 	},
 }
 
-// totalHeader describes the header with the number of assets that the search for an export finds.
+// totalHeader describes the header with the number of assets that the search for an export finds, or of files.
 var totalHeader = object{
-	{"description", "Assets that the search finds. The file has the first 10,000."},
+	{"description", "Assets that the search finds, of which an export has the first 10,000; files of an archive."},
 	{"schema", object{{"type", "integer"}}},
 }
 

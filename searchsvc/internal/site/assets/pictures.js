@@ -1,8 +1,8 @@
 // Takes away the marks of pictures that cannot be loaded, because their files were removed or are not here.
 "use strict";
 
-for (const picture of document.querySelectorAll(".hits img, .gallery img")) {
+for (const picture of document.images) {
   const hide = () => { picture.style.visibility = "hidden"; };
-  picture.addEventListener("error", hide);
+  picture.onerror = hide;
   if (picture.complete && !picture.naturalWidth) hide();
 }
