@@ -63,6 +63,40 @@ func Asset(data []byte) []Fault {
 	return append(faults, faultsOf(err)...)
 }
 
+// Change returns the asset after its owner has changed it, or one of its parts, and the faults for which the registry
+// would refuse or ignore the change. The argument `stored` is the asset as the registry shows it, and `part` is a
+// segment of a path, such as decisions. If part is "", the asset itself is changed; if id is "", the part is new.
+func Change(stored []byte, part, id string, change []byte) (after []byte, faults []Fault) {
+	before, err := asset.Decode(stored)
+	fields, wrong := object(change)
+	if err != nil || wrong != nil {
+		return stored, faultsOf(errors.Join(err, wrong))
+	}
+	zone := time.UTC // the registry writes its own dates in its zone
+	if dated, err := time.Parse(time.RFC3339, before.Fields().Text("date")); err == nil {
+		zone = dated.Location()
+	}
+	r := rehearsal{rules: asset.Rules{Types: typesOf(before.Fields()), Sandbox: true, Zone: zone}}
+	var changed asset.Asset
+	if part == "" {
+		changed, _, err = r.rules.Change(before, asset.Change{
+			Fields: fields, Caller: owner, Dated: now, Now: now, NewID: r.newID,
+		})
+	} else {
+		c := asset.PartChange{
+			Part: partOf(part), Verb: asset.Merge, ID: id, Fields: fields, Caller: owner, Now: now, NewID: r.newID,
+		}
+		if id == "" {
+			c.Verb = asset.Add
+		}
+		changed, _, err = r.rules.ChangePart(before, c)
+	}
+	if err != nil {
+		return stored, faultsOf(err)
+	}
+	return changed.Encode(), ignoredBy(changed)
+}
+
 // published is an asset in a state in which documents can be added.
 var published = func() asset.Asset {
 	a, err := asset.Decode([]byte(`{"id":"0","status":"pending","documents":[{"documentType":"informationDetails"}]}`))
@@ -72,11 +106,11 @@ var published = func() asset.Asset {
 	return a
 }()
 
-// documents is the kind of part for the documents of an asset.
-var documents = func() asset.Part {
+// partOf returns a kind of part.
+func partOf(path string) asset.Part {
 	parts := asset.Parts()
-	return parts[slices.IndexFunc(parts, func(p asset.Part) bool { return p.Path == "documents" })]
-}()
+	return parts[slices.IndexFunc(parts, func(p asset.Part) bool { return p.Path == path })]
+}
 
 // Document returns the faults that the registry would find if the owner of a published asset added a document to it.
 // The argument is the document as a JSON object.
@@ -87,7 +121,7 @@ func Document(data []byte) []Fault {
 	}
 	r := rehearsal{rules: asset.Rules{Zone: time.UTC}}
 	changed, _, err := r.rules.ChangePart(published, asset.PartChange{
-		Part: documents, Verb: asset.Add, Fields: fields, Caller: owner, Now: now, NewID: r.newID,
+		Part: partOf("documents"), Verb: asset.Add, Fields: fields, Caller: owner, Now: now, NewID: r.newID,
 	})
 	if err != nil {
 		return faultsOf(err)

@@ -62,3 +62,31 @@ func compare(t *testing.T, got []Fault, want []string) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+// TestAChangeOfAStoredAsset changes an asset as the registry shows it, and its decision. Dates must get the zone of the
+// registry's own dates.
+func TestAChangeOfAStoredAsset(t *testing.T) {
+	stored := strings.NewReplacer(`{"assetType"`, `{"id":"0","status":"pending","date":"2026-11-20T10:00:00+03:00","dateModified":"x","assetType"`,
+		`"decisions":[{`, `"decisions":[{"id":"d1",`).Replace(whole)
+	for _, c := range []struct {
+		name, status, part, id, change string
+		want                           []string
+		has                            string // text of the asset afterwards
+	}{
+		{"a field", "pending", "", "", `{"title":"Гараж"}`, nil, `"title":"Гараж"`},
+		{"a wrong value", "pending", "", "", `{"title":null}`, []string{"title: This field is required"}, `"title":"Склад"`},
+		{"a field that never changes", "pending", "", "", `{"mode":"test"}`, []string{"mode: The registry ignores"}, `Склад`},
+		{"a decision", "pending", "decisions", "d1", `{"decisionDate":"2026-12-01"}`, nil, `2026-12-01T00:00:00.000000+03:00`},
+		{"a new decision", "pending", "decisions", "", `{"decisionDate":"2026-12-01","decisionID":"8"}`, nil, `"decisionID":"8"`},
+		{"another state", "verification", "", "", `{"title":"Гараж"}`, []string{"data: Can't update asset in current (verification)"}, `Склад`},
+		{"no asset", "", "", "", `{}`, []string{"data: "}, ``},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			after, faults := Change([]byte(strings.Replace(stored, "pending", c.status, 1)), c.part, c.id, []byte(c.change))
+			compare(t, faults, c.want)
+			if !strings.Contains(string(after), c.has) {
+				t.Errorf("got %s, want %q in it", after, c.has)
+			}
+		})
+	}
+}

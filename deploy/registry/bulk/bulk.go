@@ -24,16 +24,7 @@ type Fault struct {
 }
 
 // String returns the fault in one line.
-func (f Fault) String() string {
-	text := f.Text
-	if f.Column != "" {
-		text = f.Column + ": " + text
-	}
-	if f.Row > 0 {
-		text = fmt.Sprintf("row %d, %s", f.Row, text)
-	}
-	return text
-}
+func (f Fault) String() string { return Finding{Fault: f}.String() }
 
 // Level says what a finding means for an import.
 type Level string
@@ -44,21 +35,18 @@ const (
 	Warning Level = "warning" // a value that was perhaps misread: nothing is sent unless the user accepts it
 	Note    Level = "note"    // how the file is read
 	Skipped Level = "skipped" // a row that the mapping skips
+	Changes Level = "change"  // a value of an asset that the import replaces
 )
 
 // Finding is what a check tells about a file.
 type Finding struct {
 	Fault
-	Level Level `json:"level,omitempty"`
+	Level Level    `json:"level,omitempty"`
+	Cells []string `json:"-"` // the cells of the row of a table
 }
 
 // String returns the finding in one line.
-func (f Finding) String() string {
-	if f.Level == Refusal {
-		return f.Fault.String()
-	}
-	return string(f.Level) + ": " + f.Fault.String()
-}
+func (f Finding) String() string { return f.In("en") }
 
 // Row is one row of a file: an asset and its documents.
 type Row struct {
@@ -71,6 +59,11 @@ type Row struct {
 	found  []Finding       // findings in the cells of the row, and in the file up to it
 	dates  string          // form of dates in the file; "": that of the API
 	column func(path string) string
+
+	cells   []string            // texts of the row of a table
+	cleared []string            // paths of fields that empty cells clear
+	lists   map[string][]string // paths of lists -> the numbers in the mapping of the elements that the row fills
+	left    bool                // the row has left the table
 }
 
 // Document is a document in a row, which will become a document of the asset.
@@ -101,7 +94,11 @@ func (r Row) sums() (sums, error) {
 
 // MarshalJSON encodes the row without its number, so that the rows of a file may be sorted anew.
 func (r Row) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]any{r.Reference, r.Asset, r.Documents})
+	parts := []any{r.Reference, r.Asset, r.Documents}
+	if len(r.cleared) > 0 {
+		parts = append(parts, r.cleared)
+	}
+	return json.Marshal(parts)
 }
 
 // Limits of a file, and of the requests that are made from it.
@@ -124,7 +121,8 @@ type Source struct {
 		io.ReadSeeker
 		io.ReaderAt
 	}
-	Mapping *Mapping // mapping of a table; nil: the file has lines of JSON
+	Mapping *Mapping                    // mapping of a table; nil: the file has lines of JSON
+	Known   func(reference string) bool // an import has made the asset before; nil: no row is known
 	files   *Folder
 }
 
@@ -136,7 +134,7 @@ func (s Source) open() (reader, []Fault, error) {
 	if s.Mapping == nil {
 		return newLines(s.File), nil, nil
 	}
-	t := &table{mapping: *s.Mapping, files: s.files, told: map[Finding]bool{}, values: map[string]named{}}
+	t := &table{mapping: *s.Mapping, files: s.files, told: map[Fault]bool{}, values: map[string]named{}, isKnown: s.Known}
 	if faults, err := t.open(s); len(faults) > 0 || err != nil {
 		return nil, faults, err
 	}

@@ -72,6 +72,9 @@ func check(t testing.TB, s Source, files *Folder) (Checked, []string) {
 	faults := 0
 	checked, ok, err := Check(s, files, func(f Finding) {
 		got = append(got, f.String())
+		if f.Level != Skipped && In("uk", f.Text) == f.Text {
+			t.Errorf("got %q in Ukrainian too", f.Text)
+		}
 		if f.Level == Refusal {
 			faults++
 		}
@@ -551,4 +554,51 @@ func FuzzCheck(f *testing.F) {
 			t.Error("got neither rows nor faults, want one of both")
 		}
 	})
+}
+
+func TestMessagesInUkrainian(t *testing.T) {
+	for said, want := range map[string]string{
+		"row 7":                             "рядок 7",
+		`"a: b" becomes "c becomes d"`:      `"a: b" стане "c becomes d"`,
+		"This field is required. (asset A)": "Це поле обов'язкове. (об'єкт A)",
+		"3 rows are not done":               "не виконано рядків: 3",
+		"unheard of":                        "unheard of",
+		"file \"а.pdf\": there is no such file in the folder": "файл \"а.pdf\": у папці немає такого файлу",
+	} {
+		if got := In("uk", said); got != want {
+			t.Errorf("%s: got %q, want %q", said, got, want)
+		}
+		expect.Equal(t, In("en", said), said, "English")
+	}
+	for _, p := range phrases() {
+		if p.form.NumSubexp() < strings.Count(p.text, "{}") {
+			t.Errorf("%v: got more values in %q", p.form, p.text)
+		}
+	}
+}
+
+// TestABaseKnowsWhatWasSent reads rows of lists. A list is the one of before if the elements that the row fills begin
+// alike.
+func TestABaseKnowsWhatWasSent(t *testing.T) {
+	row := func(names ...string) Row {
+		return Row{asset: []byte(`{"items":[{"quantity":"5"}],"title":"a"}`), cleared: []string{"description"},
+			lists: map[string][]string{"items": names}}
+	}
+	sent := row("1", "2").base()
+	if !sent.has("items.0.quantity", "5") || !sent.has("description", nil) || sent.has("title", "b") || sent.has("items.0", "5") {
+		t.Error("got other values, want those that were sent")
+	}
+	for _, c := range []struct {
+		of    base
+		names []string
+		want  bool
+	}{
+		{sent, []string{"1", "2"}, true}, {sent, []string{"1", "2", "4"}, true}, {sent, []string{"1"}, true},
+		{sent, []string{"0", "1"}, false}, {sent, []string{"2"}, false},
+		{"", []string{"0", "1"}, true}, {"", []string{"1"}, false},
+	} {
+		if got := c.of.aligns("items", c.names); got != c.want {
+			t.Errorf("%v: got %t, want %t", c.names, got, c.want)
+		}
+	}
 }

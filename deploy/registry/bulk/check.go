@@ -20,6 +20,7 @@ type Checked struct {
 	Documents int
 	Warnings  int
 	Skipped   int               // rows that the mapping skips
+	Header    []string          // names of the columns of a table
 	sums      map[string]string // hash of each row, by its reference
 }
 
@@ -27,10 +28,11 @@ type Checked struct {
 // if there is a fault.
 func Check(s Source, files *Folder, tell func(Finding)) (c Checked, ok bool, err error) {
 	ok = true
+	var row Row
 	report := func(faults ...Fault) {
 		for _, f := range faults {
 			ok = false
-			tell(Finding{Fault: f})
+			tell(Finding{f, Refusal, row.cells})
 		}
 	}
 	s.files = files
@@ -39,11 +41,19 @@ func Check(s Source, files *Folder, tell func(Finding)) (c Checked, ok bool, err
 	if err != nil && !errors.Is(err, errBroken) || rows == nil || !ok {
 		return c, ok, ignoreBroken(err)
 	}
+	if t, isTable := rows.(*table); isTable {
+		c.Header = t.header
+	}
 	c.sums = map[string]string{}
 	seen := map[string]int{}
 	for {
-		row, faults, err := rows.next()
+		var faults []Fault
+		var err error
+		row, faults, err = rows.next()
 		for _, f := range row.found {
+			if f.Row == row.Number {
+				f.Cells = row.cells
+			}
 			switch f.Level {
 			case Warning:
 				c.Warnings++
@@ -65,7 +75,7 @@ func Check(s Source, files *Folder, tell func(Finding)) (c Checked, ok bool, err
 			continue
 		}
 		report(row.referenceFaults(seen)...)
-		report(row.faults()...)
+		report(row.faults(s.Known != nil && s.Known(row.Reference))...)
 		report(row.documentFaults()...)
 		report(row.fileFaults(files)...)
 		c.Documents += len(row.Documents)
@@ -118,16 +128,30 @@ func (r Row) referenceFaults(seen map[string]int) []Fault {
 // noDate begins the registry's text about a date that it cannot read.
 const noDate = "Could not parse "
 
+// fault returns a fault of the registry, in the words of the table.
+func (r Row) fault(path, says string) Fault {
+	if sent, ok := strings.CutPrefix(says, noDate); ok && r.dates != "" {
+		sent, _, _ = strings.Cut(sent, ". Should be ISO8601")
+		says = sent + " is no date of the form " + r.dates
+	}
+	return Fault{r.Number, r.column(path), says}
+}
+
+// isMissing are the registry's texts about an asset that lacks fields (docs/contract.md, "Change").
+func isMissing(says string) bool {
+	return says == "This field is required." || strings.HasPrefix(says, "You cannot switch the asset status")
+}
+
 // faults checks the asset of the row by the rules of the registry. A cell that has a fault already gets no other one.
-func (r Row) faults() (faults []Fault) {
+// A row that is known may lack fields: its asset has them.
+func (r Row) faults(isKnown bool) (faults []Fault) {
 	for _, f := range rehearse.Asset(r.asset) {
-		if sent, ok := strings.CutPrefix(f.Text, noDate); ok && r.dates != "" {
-			sent, _, _ = strings.Cut(sent, ". Should be ISO8601")
-			f.Text = sent + " is no date of the form " + r.dates
+		if isKnown && isMissing(f.Text) {
+			continue
 		}
-		column := r.column(f.Name)
-		if !slices.ContainsFunc(r.found, func(o Finding) bool { return o.Level == Refusal && o.Column == column }) {
-			faults = append(faults, Fault{r.Number, column, f.Text})
+		told := r.fault(f.Name, f.Text)
+		if !slices.ContainsFunc(r.found, func(o Finding) bool { return o.Level == Refusal && o.Column == told.Column }) {
+			faults = append(faults, told)
 		}
 	}
 	if size := len(r.asset) + len(`{"data":}`); size > maxBody {

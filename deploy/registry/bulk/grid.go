@@ -121,7 +121,7 @@ func (x *xlsxFile) otherSheets() []Finding {
 	}
 	others := slices.Delete(slices.Clone(x.sheets), x.read, x.read+1)
 	says := fmt.Sprintf("the sheet %s is read, and not %s", quoted(x.sheets[x.read].Name), sheetNames(others))
-	return []Finding{{Fault{Text: says}, Note}}
+	return []Finding{{Fault{Text: says}, Note, nil}}
 }
 
 // sheetNames returns the names of sheets for a message.

@@ -3,6 +3,7 @@ package bulk
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -36,11 +38,12 @@ type entry struct {
 	Data   *assetID       `json:"data,omitempty"`
 	Access *client.Access `json:"access,omitempty"`
 
-	Published bool               `json:"published,omitempty"`
-	Document  int                `json:"document,omitempty"` // number of a document in the row, counted from 1
-	File      *client.StoredFile `json:"file,omitempty"`     // the document's file, which was uploaded
-	At        time.Time          `json:"at,omitzero"`        // time of the upload
-	Added     bool               `json:"added,omitempty"`    // the document was added to the asset
+	Base     base               `json:"base,omitempty"`     // the values that were sent
+	Gone     bool               `json:"gone,omitempty"`     // the asset was withdrawn
+	Name     string             `json:"name,omitempty"`     // key of a document in the row
+	Document int                `json:"document,omitempty"` // its number from 1, as the program before this one writes it
+	File     *client.StoredFile `json:"file,omitempty"`     // the document's file, which was uploaded
+	At       time.Time          `json:"at,omitzero"`        // time of the upload
 }
 
 type assetID struct {
@@ -51,15 +54,15 @@ type assetID struct {
 type progress struct {
 	id        string
 	sums      sums
-	access    client.Access // the tokens of the asset; if Token is "", the journal does not have them
-	published bool
-	documents map[int]documentProgress // by number
+	base      base
+	gone      bool
+	access    client.Access               // the tokens of the asset; if Token is "", the journal does not have them
+	documents map[string]documentProgress // by key, or by number
 }
 
 type documentProgress struct {
-	file  client.StoredFile
-	at    time.Time
-	added bool
+	file client.StoredFile
+	at   time.Time
 }
 
 // Journal is the file that keeps tokens and progress. Its mode is 0600. Only one process can have it open.
@@ -183,7 +186,7 @@ func (j *Journal) take(number int, line []byte, ids map[string]*progress) error 
 		row = ids[e.Data.ID]
 	}
 	if row == nil && e.Data != nil && e.Reference != "" {
-		row = &progress{id: e.Data.ID, sums: e.sums, documents: map[int]documentProgress{}}
+		row = &progress{id: e.Data.ID, sums: e.sums, documents: map[string]documentProgress{}}
 		j.rows[e.Reference], ids[row.id] = row, row
 	}
 	if row == nil {
@@ -192,20 +195,37 @@ func (j *Journal) take(number int, line []byte, ids map[string]*progress) error 
 	if e.Access != nil {
 		row.access = *e.Access
 	}
-	row.published = row.published || e.Published
-	if e.Document > 0 {
-		d := row.documents[e.Document]
-		if e.File != nil {
-			d.file, d.at = *e.File, e.At
-		}
-		d.added = d.added || e.Added
-		row.documents[e.Document] = d
+	row.gone = row.gone || e.Gone
+	if e.Same != "" {
+		row.sums, row.base = e.sums, e.Base
+	}
+	if e.File != nil {
+		row.documents[cmp.Or(e.Name, strconv.Itoa(e.Document))] = documentProgress{*e.File, e.At}
 	}
 	return nil
 }
 
 // known returns the progress of a row in former runs, or nil if there is none.
 func (j *Journal) known(reference string) *progress { return j.rows[reference] }
+
+// NewJournal returns an empty journal that is no file, for a plan.
+func NewJournal() *Journal { return &Journal{rows: map[string]*progress{}} }
+
+// Knows reports whether an earlier run has made the asset of a row.
+func (j *Journal) Knows(reference string) bool { return j.rows[reference] != nil }
+
+// IsEmpty reports whether no earlier run has made an asset.
+func (j *Journal) IsEmpty() bool { return len(j.rows) == 0 }
+
+// Left returns the references of the journal's assets whose rows a file does not have, in order.
+func (j *Journal) Left(c Checked) (references []string) {
+	for _, reference := range sortedKeys(j.rows) {
+		if _, isThere := c.sums[reference]; !isThere && !j.rows[reference].gone {
+			references = append(references, reference)
+		}
+	}
+	return references
+}
 
 // add writes an entry, and returns when it is durable. Entries from concurrent calls are written together.
 func (j *Journal) add(e entry) error {
@@ -259,4 +279,9 @@ func (j *Journal) write(lines []byte) error {
 var errNotKept = errors.New("the tokens cannot be kept")
 
 // Close closes the journal.
-func (j *Journal) Close() error { return j.file.Close() }
+func (j *Journal) Close() error {
+	if j.file == nil {
+		return nil
+	}
+	return j.file.Close()
+}

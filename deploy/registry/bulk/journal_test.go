@@ -29,8 +29,8 @@ func TestAJournalThatBreaksOff(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")
 	j := journal(t, name)
 	for _, e := range []entry{
-		created("a", "1", "t1"), {Reference: "a", Published: true}, created("b", "2", "t2"),
-		{Reference: "a", Document: 1, File: &client.StoredFile{URL: "u"}}, {Reference: "a", Document: 1, Added: true},
+		created("a", "1", "t1"), {Reference: "a", Gone: true}, created("b", "2", "t2"),
+		{Reference: "a", Name: "d", File: &client.StoredFile{URL: "u"}}, {Reference: "a", sums: sums{Same: "new"}, Base: "b"},
 	} {
 		expect.OK(t, j.add(e))
 	}
@@ -53,8 +53,8 @@ func TestAJournalThatBreaksOff(t *testing.T) {
 		if got, want := len(j.rows), max(0, min(lines-1, 1))+max(0, min(lines-3, 1)); got != want {
 			t.Fatalf("after %d bytes, %d lines: got %d rows, want %d", cut, lines, got, want)
 		}
-		if a := j.known("a"); a != nil && (a.published != (lines > 2) || (a.documents[1].file.URL == "u") != (lines > 4) ||
-			a.documents[1].added != (lines > 5) || a.access.Token != "t1") {
+		if a := j.known("a"); a != nil && (a.gone != (lines > 2) || (a.documents["d"].file.URL == "u") != (lines > 4) ||
+			(a.sums.Same == "new" && a.base == "b") != (lines > 5) || a.access.Token != "t1") {
 			t.Fatalf("after %d lines: got %+v, want the steps of these lines", lines, a)
 		}
 		expect.OK(t, errors.Join(j.add(created("c", "3", "t3")), j.Close()))
@@ -80,7 +80,7 @@ func TestAJournalTakesTokensOfARecovery(t *testing.T) {
 		if a := j.known("a"); a == nil || a.access.Token != "new" || a.sums.Bytes != "s" {
 			t.Errorf("got %+v, want the row with the new token", a)
 		}
-		expect.OK(t, errors.Join(j.add(entry{Reference: "a", Published: true}), j.Close()))
+		expect.OK(t, errors.Join(j.add(entry{Reference: "a", Gone: true}), j.Close()))
 	}
 }
 
@@ -96,7 +96,7 @@ func TestAJournalIsRefused(t *testing.T) {
 		{"another file", "Лот;Назва\n", "line 1: this is not the journal", 0o600},
 		{"another version", `{"import":2,"registry":"http://registry","broker":"broker"}` + "\n", "line 1: this is not the journal", 0o600},
 		{"others can read it", "", "other users can access it", 0o640},
-		{"a line of a stranger", `{"import":1,"registry":"http://registry","broker":"broker"}` + "\n{\"published\":true}\n", "line 2", 0o600},
+		{"a line of a stranger", `{"import":1,"registry":"http://registry","broker":"broker"}` + "\n{\"gone\":true}\n", "line 2", 0o600},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "journal")

@@ -25,11 +25,19 @@ type Load struct {
 	Files    *Folder        // nil: the rows have no files
 	Journal  *Journal
 	Workers  int               // number of rows that are loaded at the same time
-	Tell     func(Result)      // called with the result of each row, from several goroutines
+	Tell     func(Result)      // called with the result of each row, in their order
 	Waiting  func(text string) // called with the reason when the load has to wait
 
+	Order *Folder           // folder with the order of a withdrawal
+	Paper string            // name of the order; "": nothing is withdrawn
+	Taken map[string]string // ids of assets that stand under references which the journal does not have
+
 	calls    *calls
+	planning bool
 	mu       sync.Mutex
+	plans    map[string]plan // by reference
+	waiting  map[int]Result  // results whose turn has not come, by the order of the rows
+	told     int             // number of results that were told
 	done     Counts
 	stopping error
 }
@@ -39,49 +47,83 @@ type State string
 
 // The states of a row.
 const (
-	Done    State = "done"     // the asset is public, with its documents, and the journal has its tokens
-	NoToken State = "no-token" // the asset exists, but its tokens were not kept
-	Refused State = "refused"  // the registry refuses the row
-	Failed  State = "failed"   // the load ended before the row was done
+	Done      State = "done"      // the asset is public, as the row says, and the journal has its tokens
+	NoToken   State = "no-token"  // the asset exists, but its tokens were not kept
+	Refused   State = "refused"   // the registry refuses the row
+	Failed    State = "failed"    // the load ended before the row was done
+	Withdrawn State = "withdrawn" // the asset was deleted, because its row has left the table
+	New       State = "new"       // the row will make an asset
 )
 
-// Result is what a load has done with a row. It never contains a token.
+// Result is what a load has done with a row, or will do. It never contains a token.
 type Result struct {
 	Row       int     `json:"row"`
 	Reference string  `json:"reference"`
 	ID        string  `json:"id,omitempty"`
+	Number    string  `json:"number,omitempty"` // assetID
+	Page      string  `json:"page,omitempty"`   // address of its page, for the caller to set
 	State     State   `json:"state"`
+	Changes   []Fault `json:"changes,omitempty"`
 	Faults    []Fault `json:"faults,omitempty"`
+
+	IsPublic bool `json:"-"`
+	Told     bool `json:"-"` // the plan had the faults
+	Files    int  `json:"-"`
 }
 
-// Counts has the number of rows in each state.
+// Counts has the number of rows in each state, and of those that were changed.
 type Counts struct {
-	Done    int `json:"done"`
-	NoToken int `json:"no_token"`
-	Refused int `json:"refused"`
-	Failed  int `json:"failed"`
+	Done      int `json:"done"`
+	NoToken   int `json:"no_token"`
+	Refused   int `json:"refused"`
+	Failed    int `json:"failed"`
+	Withdrawn int `json:"withdrawn"`
+	New       int `json:"new,omitempty"`
+	Changed   int `json:"changed"`
 }
 
 // maxRefused is the number of refused rows after which a load ends.
 const maxRefused = 100
+
+// Plan finds out what Run will do. It calls the function Tell with the changes, and the faults, of each row.
+func (l *Load) Plan(ctx context.Context, s Source, checked Checked) (Counts, error) {
+	l.planning, l.plans = true, map[string]plan{}
+	defer func() { l.planning = false }()
+	return l.Run(ctx, s, checked)
+}
 
 // Run loads the rows. If it ends before the last row, it returns an error.
 func (l *Load) Run(ctx context.Context, s Source, checked Checked) (Counts, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	l.calls = newCalls(l.Waiting)
-	rows := make(chan Row)
+	l.done, l.stopping, l.told, l.waiting = Counts{}, nil, 0, map[int]Result{}
+	type turn struct {
+		row Row
+		at  int
+	}
+	turns := make(chan turn)
 	var workers sync.WaitGroup
 	for range l.Workers {
 		workers.Go(func() {
-			for row := range rows {
-				result, err := l.row(ctx, row)
-				l.finish(result, err, stop)
+			for t := range turns {
+				result, err := l.row(ctx, t.row)
+				result.Files = len(t.row.Documents)
+				l.finish(t.at, result, err, stop)
 			}
 		})
 	}
-	err := l.read(ctx, s, checked, rows)
-	close(rows)
+	sent := 0
+	err := l.read(ctx, s, checked, func(row Row) error {
+		select {
+		case turns <- turn{row, sent}:
+			sent++
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	close(turns)
 	workers.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,8 +136,8 @@ func (l *Load) Run(ctx context.Context, s Source, checked Checked) (Counts, erro
 // errChanged is the error for a file that has changed since it was checked.
 var errChanged = errors.New("the file has changed since it was checked: run the command again")
 
-// read sends the rows to the workers.
-func (l *Load) read(ctx context.Context, s Source, checked Checked, to chan<- Row) error {
+// read sends the rows to the workers, and then the rows that have left the table.
+func (l *Load) read(ctx context.Context, s Source, checked Checked, send func(Row) error) error {
 	s.files = l.Files
 	rows, faults, err := s.open()
 	if err != nil {
@@ -115,36 +157,48 @@ func (l *Load) read(ctx context.Context, s Source, checked Checked, to chan<- Ro
 		if sums, err := row.sums(); err != nil || sums.Same != checked.sums[row.Reference] {
 			return errors.Join(err, errChanged)
 		}
-		select {
-		case to <- row:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := send(row); err != nil {
+			return err
+		}
+	}
+	if l.Paper == "" {
+		return nil
+	}
+	for _, reference := range l.Journal.Left(checked) {
+		order := Document{l.Paper, client.Fields{"documentType": client.CancellationDetails}}
+		row := Row{Reference: reference, Documents: []Document{order}, left: true, column: func(string) string { return "" }}
+		if err := send(row); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// finish counts the result of a row and reports it. If err is not nil, the load ends.
-func (l *Load) finish(result Result, err error, stop func()) {
+// finish counts the result of a row, and tells the results whose turn has come. If err is not nil, the load ends.
+func (l *Load) finish(at int, result Result, err error, stop func()) {
 	l.mu.Lock()
-	switch result.State {
-	case Done:
-		l.done.Done++
-	case NoToken:
-		l.done.NoToken++
-	case Refused:
-		l.done.Refused++
-		if l.done.Refused == maxRefused {
-			err = fmt.Errorf("the registry has refused %d rows", maxRefused)
-		}
-	case Failed:
-		l.done.Failed++
+	defer l.mu.Unlock()
+	(*map[State]*int{
+		Done: &l.done.Done, NoToken: &l.done.NoToken, Refused: &l.done.Refused, Failed: &l.done.Failed,
+		Withdrawn: &l.done.Withdrawn, New: &l.done.New,
+	}[result.State])++
+	if result.State == Refused && l.done.Refused == maxRefused && !result.Told && !l.planning {
+		err = fmt.Errorf("the registry has refused %d rows", maxRefused)
+	}
+	if len(result.Changes) > 0 && result.State == Done {
+		l.done.Changed++
 	}
 	if err != nil {
 		l.end(err, stop)
 	}
-	l.mu.Unlock()
-	l.Tell(result)
+	for l.waiting[at] = result; ; l.told++ {
+		next, ok := l.waiting[l.told]
+		if !ok {
+			return
+		}
+		delete(l.waiting, l.told)
+		l.Tell(next)
+	}
 }
 
 // end ends the load with an error. The caller holds the lock.

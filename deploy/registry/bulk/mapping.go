@@ -36,6 +36,7 @@ type Mapping struct {
 	Dates     string            `yaml:"dates"`     // "DD.MM.YYYY"; "": dates are in the form of the API
 	Sheet     string            `yaml:"sheet"`     // name or number of the sheet; "": the first visible one
 	Header    string            `yaml:"header"`    // number of the row with the names of the columns; "": 1
+	Empty     string            `yaml:"empty"`     // "clear": an empty cell clears its field; "": the field stays
 	Digits    string            `yaml:"digits"`    // "8": codes of EDRPOU get their leading zeros; "": they stay
 	Skip      []string          `yaml:"skip"`      // beginnings of rows that are skipped; "*": rows without data
 	Reference string            `yaml:"reference"` // name of the column with the broker's reference for the row
@@ -67,6 +68,7 @@ func ReadMapping(in io.Reader) (Mapping, []Fault) {
 		{"decimal", m.Decimal, []string{".", ","}},
 		{"dates", m.Dates, []string{"", dayFirst}},
 		{"digits", m.Digits, []string{"", "8"}},
+		{"empty", m.Empty, []string{"", "clear"}},
 	} {
 		if !slices.Contains(c.accepted, c.value) {
 			says := fmt.Sprintf("mapping: %s must be one of %q, got %q", c.name, c.accepted, c.value)
@@ -182,6 +184,20 @@ func (n *node) add(path string, l leaf) string {
 	}
 	n.leaf = &l
 	return ""
+}
+
+// lists collects, for the lists under the node, the names of the elements that a row takes, by their paths.
+func (n *node) lists(path string, taken map[*node][]string, found map[string][]string) {
+	if names := taken[n]; len(names) > 0 && path != documents {
+		found[path] = names
+	}
+	for _, c := range n.children {
+		at := c.name
+		if i := slices.Index(taken[n], at); n.list {
+			at = strconv.Itoa(i)
+		}
+		c.lists(join(path, at), taken, found)
+	}
 }
 
 // dense sorts the elements of each list by index. It returns a fault for each list in which an index is

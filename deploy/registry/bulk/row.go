@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
-	"time"
 
 	"asset-registry.example/client"
 )
@@ -27,26 +26,51 @@ var errDead = errors.New("its tokens are no longer good, after a recovery or a c
 // errDeleted is the error for a row whose asset was withdrawn.
 var errDeleted = errors.New("the asset was deleted, so its tokens change nothing any more")
 
-// errOther is the error for a row that was loaded before under the same reference, but with other fields.
-var errOther = errors.New("the row was imported with other fields under this reference: " +
-	"change the asset itself, or give the row another reference")
-
 // work is the state of a worker while it loads one row.
 type work struct {
 	*Load
-	row  Row
-	at   progress
-	held client.Asset // the asset when it was last read; the zero value: it was not read yet
-	tag  client.Tag   // tag of the asset; "": unknown
+	row     Row
+	files   *Folder
+	at      progress
+	held    client.Asset // the asset when it was last read
+	tag     client.Tag   // tag of the asset; "": unknown
+	fresh   bool         // the asset was just created
+	plan    plan
+	refused refusals
 }
 
-// row creates and publishes the asset of a row, and adds its documents. If it returns an error, the load ends.
+// row does for a row what there is to do, or plans it. If it returns an error, the load ends.
 func (l *Load) row(ctx context.Context, row Row) (Result, error) {
-	w := &work{Load: l, row: row}
-	err := w.do(ctx)
-	result := Result{Row: row.Number, Reference: ReadReference(row.Reference), ID: w.at.id, State: Done}
+	w := &work{Load: l, row: row, files: l.Files}
+	if row.left {
+		w.files = l.Order
+	}
+	result := Result{Row: row.Number, Reference: ReadReference(row.Reference), State: Done}
+	if row.left {
+		result.State = Withdrawn
+	}
+	l.mu.Lock()
+	planned, isPlanned := l.plans[row.Reference]
+	l.mu.Unlock()
+	var err error
+	if l.planning {
+		err = w.foresee(ctx, &result)
+		w.plan.err = err
+		l.mu.Lock()
+		if w.at.id != "" && result.State != New {
+			l.plans[row.Reference] = w.plan
+		}
+		l.mu.Unlock()
+	} else {
+		w.plan = planned
+		result.Changes = w.plan.changes
+		err = w.do(ctx, isPlanned)
+	}
+	result.ID, result.Number = w.at.id, cmp.Or(w.held.AssetID, planned.number)
+	result.IsPublic = planned.isPublic || w.held.Status != client.Draft && w.held.Status != ""
 	status := client.StatusOf(err)
 	_, isLocal := errors.AsType[*fs.PathError](err)
+	refused, isRefused := errors.AsType[refusals](err)
 	switch {
 	case err == nil:
 		return result, nil
@@ -54,12 +78,16 @@ func (l *Load) row(ctx context.Context, row Row) (Result, error) {
 		result.State = NoToken
 	case errors.Is(err, errNotKept):
 		return failed(result, err)
-	case errors.Is(err, errOther), isLocal, status >= 400 && status != http.StatusUnauthorized && !isAway(err):
+	case isRefused, errors.Is(err, errOvertaken), isLocal,
+		status >= 400 && status != http.StatusUnauthorized && !isAway(err):
 		result.State = Refused
 	default:
 		return failed(result, err)
 	}
-	result.Faults = row.refusal(err)
+	result.Changes, result.Faults, result.Told = nil, refused, planned.err != nil
+	if !isRefused {
+		result.Faults = row.refusal(err)
+	}
 	return result, nil
 }
 
@@ -68,6 +96,29 @@ func failed(result Result, err error) (Result, error) {
 	result.State = Failed
 	result.Faults = []Fault{{Row: result.Row, Text: err.Error()}}
 	return result, err
+}
+
+// foresee plans what is to be done for the row.
+func (w *work) foresee(ctx context.Context, result *Result) error {
+	known := w.Journal.known(w.row.Reference)
+	if known == nil {
+		result.State = New
+		if id := w.Taken[w.row.Reference]; id != "" {
+			w.at.id = id
+			return errNoToken
+		}
+		return nil
+	}
+	w.at = *known
+	if known.access.Token == "" {
+		return errNoToken
+	}
+	err := w.look(ctx)
+	result.Changes = w.plan.changes
+	if w.row.left && errors.Is(err, errDeleted) {
+		return w.Journal.add(entry{Reference: w.row.Reference, Gone: true})
+	}
+	return err
 }
 
 // documentError is an error about one document of a row.
@@ -99,7 +150,8 @@ func (r Row) refusal(err error) (faults []Fault) {
 	return faults
 }
 
-func (w *work) do(ctx context.Context) error {
+// do does what is planned for the row, and creates its asset first if no run has done so.
+func (w *work) do(ctx context.Context, isPlanned bool) error {
 	sums, err := w.row.sums()
 	if err != nil {
 		return err
@@ -111,25 +163,29 @@ func (w *work) do(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case w.at.sums.Same != sums.Same && w.at.sums.Bytes != sums.Bytes:
-		return errOther
+	case w.plan.err != nil:
+		return w.plan.err
 	case w.at.access.Token == "":
 		return errNoToken
-	}
-	if known != nil {
-		if err := w.prove(ctx); err != nil {
+	case known == nil:
+		w.fresh = true
+		if err := errors.Join(w.publish(ctx), w.planDocuments(false)); err != nil {
+			return err
+		}
+		w.fresh, w.plan.tag = false, w.tag
+	case !isPlanned:
+		if err := w.look(ctx); err != nil {
 			return err
 		}
 	}
-	if !w.at.published {
-		if err := w.publish(ctx); err != nil {
-			return err
-		}
+	if err := w.act(ctx); err != nil {
+		return err
 	}
-	for i, d := range w.row.Documents {
-		if err := w.document(ctx, i+1, d); err != nil {
-			return &documentError{i, err}
-		}
+	switch base := w.row.base(); {
+	case w.row.left:
+		return w.Journal.add(entry{Reference: w.row.Reference, Gone: true})
+	case w.at.sums != sums || w.at.base == "":
+		return w.Journal.add(entry{Reference: w.row.Reference, sums: sums, Base: base})
 	}
 	return nil
 }
@@ -149,8 +205,9 @@ func (w *work) create(ctx context.Context, sums sums) error {
 			break
 		}
 	}
-	w.at = progress{id: created.Asset.ID, sums: sums, access: created.Access}
-	e := entry{Reference: w.row.Reference, sums: sums, Data: &assetID{w.at.id}}
+	base := w.row.base()
+	w.at = progress{created.Asset.ID, sums, base, false, created.Access, map[string]documentProgress{}}
+	e := entry{Reference: w.row.Reference, sums: sums, Base: base, Data: &assetID{w.at.id}}
 	if created.Access.Token != "" {
 		e.Access = &created.Access
 	}
@@ -165,7 +222,11 @@ func (w *work) prove(ctx context.Context) error {
 		}
 		return nil
 	})
-	switch client.StatusOf(err) {
+	status := client.StatusOf(err)
+	if w.row.left && status == http.StatusNotFound {
+		return errDeleted // a draft, which was removed
+	}
+	switch status {
 	case http.StatusForbidden, http.StatusNotFound, http.StatusGone:
 		none := entry{Reference: w.row.Reference, Data: &assetID{w.at.id}, Access: &client.Access{}}
 		return cmp.Or(w.Journal.add(none), errDead)
@@ -197,10 +258,7 @@ func (w *work) publish(ctx context.Context) error {
 			err = nil
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return w.Journal.add(entry{Reference: w.row.Reference, Published: true})
+	return err
 }
 
 // read reads the asset and its tag.
@@ -211,80 +269,6 @@ func (w *work) read(ctx context.Context) error {
 	})
 	w.tag = w.held.Tag
 	return err
-}
-
-// keepFile is the greatest age at which a later run still uses an upload. Older uploads may be gone, because the
-// registry keeps an upload without a document only for a day.
-const keepFile = 12 * time.Hour
-
-// document adds a document with its file. If the asset already has the document, it does nothing.
-func (w *work) document(ctx context.Context, number int, d Document) error {
-	known := w.at.documents[number]
-	if known.added {
-		return nil
-	}
-	if w.held.ID == "" {
-		if err := w.read(ctx); err != nil {
-			return err
-		}
-	}
-	document, err := d.with(known.file)
-	if err != nil {
-		return err
-	}
-	if d.File != "" && !holds(w.held, document) && (known.file.URL == "" || time.Since(known.at) > keepFile) {
-		if known.file, err = w.upload(ctx, number, d.File); err != nil {
-			return err
-		}
-		if document, err = d.with(known.file); err != nil {
-			return err
-		}
-	}
-	if err := w.add(ctx, document); err != nil {
-		return err
-	}
-	return w.Journal.add(entry{Reference: w.row.Reference, Document: number, Added: true})
-}
-
-// upload uploads a file. It makes sure that the file's address is durable in the journal before a document refers to
-// the file.
-func (w *work) upload(ctx context.Context, number int, name string) (stored client.StoredFile, err error) {
-	if err := w.Files.check(name); err != nil {
-		return stored, &fs.PathError{Op: "upload", Path: name, Err: err}
-	}
-	err = w.calls.do(ctx, func() (err error) {
-		stored, err = w.Registry.StoreFile(ctx, w.Files, name)
-		return err
-	})
-	if err != nil {
-		return stored, err
-	}
-	return stored, w.Journal.add(entry{
-		Reference: w.row.Reference, Document: number, File: &stored, At: time.Now().UTC().Truncate(time.Second),
-	})
-}
-
-// add adds a document to the asset exactly once. Each try sends the tag that the asset had before,
-// and fails if the asset has a different tag now. So only one try can succeed.
-func (w *work) add(ctx context.Context, d client.Document) error {
-	for !holds(w.held, d) {
-		var added client.Document
-		err := w.calls.do(ctx, func() (err error) {
-			added, err = w.Registry.Documents(w.at.id).Add(ctx, d, w.write())
-			return err
-		})
-		if err == nil {
-			w.tag = added.Tag
-			return nil
-		}
-		if !client.IsChanged(err) {
-			return err
-		}
-		if err := w.read(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // The method `with` returns the document in the form that the registry takes. If the document has a file, the result
@@ -302,16 +286,6 @@ func (d Document) with(file client.StoredFile) (document client.Document, err er
 		document.Title, document.Format = cmp.Or(document.Title, file.Title), cmp.Or(document.Format, file.Format)
 	}
 	return document, nil
-}
-
-// holds reports whether an asset has a document with the same address, title and type as the given document.
-func holds(a client.Asset, d client.Document) bool {
-	for _, has := range a.Documents {
-		if address(has.URL) == address(d.URL) && has.Title == d.Title && has.DocumentType == d.DocumentType {
-			return true
-		}
-	}
-	return false
 }
 
 // address returns a url without its query, because the registry stores the address of a file without the

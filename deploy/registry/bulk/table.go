@@ -41,10 +41,11 @@ type table struct {
 	reference int   // index of the column with the reference
 	data      []int // indexes of the columns that make a row more than a heading
 	row       int
-	hidden    []int            // numbers of the rows that a spreadsheet hides
-	pending   []Finding        // findings in the file that go with the next row
-	told      map[Finding]bool // warnings about constants
-	values    map[string]named // rows by the hashes of their values
+	hidden    []int             // numbers of the rows that a spreadsheet hides
+	pending   []Finding         // findings in the file that go with the next row
+	told      map[Fault]bool    // warnings about constants
+	values    map[string]named  // rows by the hashes of their values
+	isKnown   func(string) bool // nil: no row is known
 }
 
 // open opens a file and reads its header. It returns why the file is none that can be read.
@@ -164,7 +165,12 @@ func (t *table) headerFaults() []Fault {
 	}
 	for _, name := range sortedKeys(m.Columns) {
 		if !seen[name] {
-			faults = append(faults, Fault{m.headerRow(), name, "the mapping names this column, and the file has no such column"})
+			const says = "the mapping names this column, and the file has no such column"
+			if t.isKnown != nil {
+				t.pending = append(t.pending, Finding{Fault{m.headerRow(), name, says + ": it changes nothing"}, Note, nil})
+				continue
+			}
+			faults = append(faults, Fault{m.headerRow(), name, says})
 		}
 	}
 	if _, mapped := m.Columns[m.Reference]; !seen[m.Reference] && !mapped {
@@ -192,7 +198,7 @@ func (t *table) unknownFields() (faults []Fault) {
 	row := t.make(cells)
 	clear(t.told)
 	found := map[string]bool{}
-	for _, f := range append(row.faults(), row.documentFaults()...) {
+	for _, f := range append(row.faults(false), row.documentFaults()...) {
 		if strings.HasPrefix(f.Text, rogue) && !found[f.Column] {
 			found[f.Column] = true
 			faults = append(faults, Fault{0, f.Column, "the mapping names a field that does not exist. " + f.Text})
@@ -210,7 +216,7 @@ func (t *table) next() (row Row, faults []Fault, err error) {
 	}
 	if errors.Is(err, io.EOF) && len(t.hidden) > 0 {
 		says := fmt.Sprintf("%d hidden rows are read; the first is row %d", len(t.hidden), t.hidden[0])
-		t.pending = append(t.pending, Finding{Fault{Text: says}, Note})
+		t.pending = append(t.pending, Finding{Fault{Text: says}, Note, nil})
 	}
 	switch {
 	case err != nil || len(faults) > 0:
@@ -218,8 +224,11 @@ func (t *table) next() (row Row, faults []Fault, err error) {
 		row = t.make(read.Cells)
 		if former := t.same(read.Cells, row.Reference); former > 0 {
 			says := fmt.Sprintf("row %d has the same values under another reference", former)
-			row.found = append(row.found, Finding{Fault{Row: t.row, Text: says}, Warning})
+			row.found = append(row.found, Finding{Fault{Row: t.row, Text: says}, Warning, nil})
 		}
+	}
+	for _, c := range read.Cells {
+		row.cells = append(row.cells, c.Text)
 	}
 	row.found, t.pending = append(t.pending, row.found...), nil
 	return row, faults, err
@@ -248,7 +257,7 @@ func (t *table) lot() (sheet.Row, []Fault, error) {
 			return row, faults, nil
 		}
 		if words != "" {
-			t.pending = append(t.pending, Finding{Fault{Row: t.row, Text: quoted(words)}, Skipped})
+			t.pending = append(t.pending, Finding{Fault{Row: t.row, Text: quoted(words)}, Skipped, nil})
 		}
 	}
 }
@@ -266,14 +275,16 @@ func (t *table) make(cells []sheet.Cell) Row {
 	}
 	for _, n := range t.root.children {
 		value, _, _ := m.value(n)
-		switch {
-		case value == nil:
-		case n.name == documents:
-			row.Documents, m.taken[n] = m.documents(value, m.taken[n], t.files)
-		default:
+		if n.name == documents {
+			if value = (&Row{}).withoutCleared("", value); value != nil {
+				row.Documents, m.taken[n] = m.documents(value, m.taken[n], t.files)
+			}
+		} else if value = row.withoutCleared(n.name, value); value != nil {
 			row.Asset[n.name] = value
 		}
 	}
+	row.lists = map[string][]string{}
+	t.root.lists("", m.taken, row.lists)
 	row.asset, _ = json.Marshal(row.Asset) // cannot fail, because the values are texts and numbers
 	return *row
 }

@@ -91,9 +91,13 @@ func WriteTemplate(to io.Writer, language string, asXLSX bool) error {
 		headings, example = append(headings, c.names[at]), append(example, text)
 	}
 	example[0] = examples[at]
-	rows := [][]string{headings, example}
+	return WriteTable(to, headings[0], [][]string{headings, example}, asXLSX)
+}
+
+// WriteTable writes a table of texts: XLSX with one sheet of this name, or else CSV for Excel.
+func WriteTable(to io.Writer, name string, rows [][]string, asXLSX bool) error {
 	if asXLSX {
-		return sheet.Write(to, headings[0], rows)
+		return sheet.Write(to, name, rows)
 	}
 	if _, err := to.Write(utf8Mark); err != nil {
 		return err

@@ -19,7 +19,7 @@ type maker struct {
 	header []string
 	cells  []sheet.Cell
 	row    Row
-	told   map[Finding]bool // warnings about constants
+	told   map[Fault]bool // warnings about constants
 
 	// taken has the names of the elements that the row gives to a list: an element without a value is left out.
 	taken map[*node][]string
@@ -28,12 +28,12 @@ type maker struct {
 // find notes a finding in the row.
 // A warning about constants alone is noted once.
 func (m *maker) find(level Level, column, says string) {
-	f := Finding{Fault{m.row.Number, column, says}, level}
+	f := Finding{Fault{m.row.Number, column, says}, level, nil}
 	if level == Warning && strings.HasPrefix(column, constantSource) {
-		if f.Row = 0; m.told[f] {
+		if f.Row = 0; m.told[f.Fault] {
 			return
 		}
-		m.told[f] = true
+		m.told[f.Fault] = true
 	}
 	m.row.found = append(m.row.found, f)
 }
@@ -58,6 +58,9 @@ func (m *maker) value(n *node) (v any, filled, mapped bool) {
 			m.find(Warning, n.leaf.source, fmt.Sprintf("got %s: %s", quoted(cell.Text), says))
 		} else if says := doubtValue(n.name, text); says != "" {
 			m.find(Warning, n.leaf.source, says)
+		}
+		if text == "" && m.Empty != "" {
+			return cleared{}, false, true
 		}
 		if text == "" {
 			return nil, false, true
@@ -84,6 +87,32 @@ func (m *maker) value(n *node) (v any, filled, mapped bool) {
 	}
 	m.examine(n, object)
 	return object, filled, mapped
+}
+
+// cleared is the value of an empty cell that clears its field.
+type cleared struct{}
+
+// withoutCleared returns a value without cleared fields, or nil if nothing is left. It notes their paths in the row.
+func (r *Row) withoutCleared(path string, value any) any {
+	switch v := value.(type) {
+	case cleared:
+		r.cleared = append(r.cleared, path)
+		return nil
+	case map[string]any:
+		for _, name := range sortedKeys(v) {
+			if v[name] = r.withoutCleared(join(path, name), v[name]); v[name] == nil {
+				delete(v, name)
+			}
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	case []any:
+		for i := range v {
+			v[i] = r.withoutCleared(join(path, strconv.Itoa(i)), v[i])
+		}
+	}
+	return value
 }
 
 // decimals are the fields whose values may have a decimal comma.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"asset-registry.example/client"
+	"asset-registry/deploy/registry/bulk"
 )
 
 type assetCommands struct {
@@ -55,13 +56,53 @@ type listAssets struct {
 	Offset     string `help:"Start of the page, as printed after the previous page."`
 	Mode       string `complete:"test,_all_" help:"${mode}"`
 	Descending bool   `help:"List the newest change first."`
+	Own        bool   `help:"List all own assets, with references and pages."`
 }
 
 // listed has the fields of an asset that tables and lines show.
 var listed = []string{"status", "title", "owner", "assetID"}
 
+// own prints all assets of the key's broker. References stand as the office writes them.
+func (l listAssets) own(ctx context.Context, p *program) error {
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	type ownAsset struct {
+		ID        string        `json:"id"`
+		Number    string        `json:"assetID"`
+		Status    client.Status `json:"status"`
+		Title     string        `json:"title"`
+		Reference string        `json:"reference,omitempty"`
+		Page      string        `json:"page,omitempty"`
+	}
+	own := client.Own{
+		Limit: 1000, Mode: client.Mode(l.Mode), Descending: l.Descending, Fields: append([]string{"reference"}, listed...),
+	}
+	all := []ownAsset{}
+	var rows []row
+	for page, err := range c.OwnPages(ctx, own) {
+		if err != nil {
+			return err
+		}
+		for _, a := range page.Assets {
+			address := ""
+			if a.Asset.Status != client.Draft {
+				address = p.page(a.Asset.ID)
+			}
+			one := ownAsset{a.Asset.ID, a.Asset.AssetID, a.Asset.Status, a.Asset.Title, bulk.ReadReference(a.Reference), address}
+			all = append(all, one)
+			rows = append(rows, row{one.Reference, one.Number, string(one.Status), one.Title, one.Page, one.ID})
+		}
+	}
+	return p.print(map[string]any{"data": all}, row{"REFERENCE", "NUMBER", "STATUS", "TITLE", "PAGE", "ID"}, rows...)
+}
+
 // Run lists one page of the feed, and prints the offset of the next page.
 func (l listAssets) Run(ctx context.Context, p *program, c *client.Client) error {
+	if l.Own {
+		return l.own(ctx, p)
+	}
 	page, err := c.Page(ctx, client.Feed{
 		Position: client.Position{Offset: client.Timestamp(l.Offset)}, Limit: l.Limit, Mode: client.Mode(l.Mode),
 		Descending: l.Descending, Fields: listed,

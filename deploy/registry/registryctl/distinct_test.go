@@ -21,7 +21,7 @@ var filesOfCommands = map[string]string{
 	"assets accept":    "--config, writes --access",
 	"assets create":    "--config, --file, writes --access",
 	"assets follow":    "--config, writes --state",
-	"assets import":    "--config, --mapping, writes --access, writes --report, writes FILE",
+	"assets import":    "--config, --mapping, writes --access, writes --report, --withdraw, writes FILE",
 	"assets patch":     "--config, --access, --file",
 	"assets publish":   "--config, --access",
 	"assets recover":   "--config, writes --access",

@@ -4,20 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"asset-registry.example/client"
 	"asset-registry/deploy/registry/bulk"
-	"asset-registry/shared/durable"
 )
 
 type importAssets struct {
@@ -26,12 +22,14 @@ type importAssets struct {
 	Mapping string `placeholder:"FILE" in:"" help:"YAML file: which column is which field. Templates need none."`
 	Folder  string `placeholder:"DIR" help:"Folder with the files of documents."`
 	Access  string `placeholder:"FILE" out:"" help:"File for tokens and progress. By default FILE.access beside the file."`
-	Report  string `placeholder:"FILE" out:"" help:"Report: a line of JSON for each row, without tokens."`
-	Check   bool   `help:"Check all rows, and send nothing."`
+	Report  string `placeholder:"FILE" out:"" help:"Report without tokens: .xlsx, .csv, else lines of JSON."`
+	Check   bool   `help:"Check all rows, and change nothing."`
+	Yes     bool   `help:"Change assets without asking."`
+	Order   string `name:"withdraw" placeholder:"FILE" in:"" help:"Delete assets whose rows have left, by this order."`
 	Accept  int    `name:"accept-warnings" placeholder:"N" least:"0" help:"Send rows with N warnings, all of them."`
 
 	Template bool   `help:"Write FILE, a table to fill in (.xlsx or .csv), and its mapping FILE.yaml."`
-	Lang     string `enum:"uk,en" default:"uk" help:"Language of the template: uk or en."`
+	Lang     string `env:"LC_ALL,LC_MESSAGES,LANG" default:"uk" help:"Language of messages and templates: uk or en."`
 
 	Rows int `default:"16" least:"1" most:"256" help:"Rows that are sent at the same time, at most 256."`
 }
@@ -43,24 +41,33 @@ a fault names its row and column, and nothing is sent then. So does a warning, w
 misread, unless you accept all of them. The command may be interrupted or killed at any moment:
 the same command goes on, and no row makes a second asset. It waits as the registry's limits say.
 
+Import a corrected table again, with the same file of tokens: the command shows what would change, and asks.
+
 The file of tokens has the tokens of all assets. Only you may access it; keep it. Other commands take it as
 --access. The format of mappings and of lines of JSON is in docs/import.md.`
 }
 
-// AfterApply sets the file of tokens before the files of the command are compared.
+// AfterApply sets the file of tokens before the files of the command are compared, and the language.
 func (a *importAssets) AfterApply() error {
 	if a.Access == "" && a.File != "" {
 		a.Access = a.File + ".access"
 	}
+	if a.Lang = strings.ToLower(a.Lang); !strings.HasPrefix(a.Lang, "uk") {
+		a.Lang = "en"
+	}
+	a.Lang = a.Lang[:len("uk")]
 	return nil
 }
 
 // Run checks a file, and then imports its rows.
 func (a *importAssets) Run(ctx context.Context, p *program) (err error) {
+	p.lang = a.Lang
+	defer func() { err = p.translated(err) }()
 	if a.Template {
 		return a.writeTemplate(p)
 	}
-	if err := mayReplace(a.Report); err != nil {
+	told, err := newImportReport(p, a.Report)
+	if err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}
 	source, closeFile, err := a.open(p)
@@ -75,11 +82,49 @@ func (a *importAssets) Run(ctx context.Context, p *program) (err error) {
 		}
 		defer func() { err = errors.Join(err, files.Close()) }()
 	}
-	checked, err := a.check(p, source, files)
-	if err != nil || a.Check {
+	load := &bulk.Load{
+		Files: files, Workers: a.Rows, Tell: told.tell,
+		Waiting: func(text string) { _ = p.say("%s", text) }, // an error only means that the terminal is gone
+	}
+	defer func() {
+		if load.Journal != nil {
+			err = errors.Join(err, load.Journal.Close())
+		}
+	}()
+	if a.Order != "" {
+		if load.Order, err = bulk.OpenFolder(filepath.Dir(a.Order)); err != nil {
+			return err
+		}
+		load.Paper = filepath.Base(a.Order)
+		defer func() { err = errors.Join(err, load.Order.Close()) }()
+	}
+	_, missing := os.Stat(a.Access)
+	if missing == nil && !(a.Check && p.Key == "") { // rows that were imported before may lack columns
+		if err := a.begin(ctx, p, load); err != nil {
+			return err
+		}
+		if !load.Journal.IsEmpty() {
+			source.Known = load.Journal.Knows
+		}
+	}
+	checked, err := a.check(p, source, files, told)
+	if err != nil || a.Check && p.Key == "" {
 		return err
 	}
-	return a.load(ctx, p, source, files, checked)
+	if load.Journal == nil {
+		if err := a.begin(ctx, p, load); err != nil {
+			return err
+		}
+	}
+	if err := a.plan(ctx, p, load, source, checked, told); err != nil || a.Check {
+		return err
+	}
+	told.begin(checked)
+	counts, err := load.Run(ctx, source, checked)
+	if err != nil {
+		err = fmt.Errorf("%w; the same command goes on from here", err)
+	}
+	return errors.Join(err, told.finish(counts, a.Access))
 }
 
 // writeTemplate writes a template and its mapping as new files.
@@ -166,8 +211,37 @@ func (p *program) finding(f bulk.Finding) error {
 	if p.output == asJSON {
 		return p.printJSON(f, "")
 	}
-	_, err := fmt.Fprintln(p.out, plain(f.String()))
+	_, err := fmt.Fprintln(p.out, plain(f.In(p.lang)))
 	return err
+}
+
+// inWords returns a message in the language of the command, line by line.
+func (p *program) inWords(text string) string {
+	told := strings.Split(text, "\n")
+	for i := range told {
+		told[i] = bulk.In(p.lang, told[i])
+	}
+	return strings.Join(told, "\n")
+}
+
+// translatedError is an error in another language.
+type translatedError struct {
+	error
+	text string
+}
+
+// Error implements error.
+func (e translatedError) Error() string { return e.text }
+
+// Unwrap returns the error itself.
+func (e translatedError) Unwrap() error { return e.error }
+
+// translated returns an error in the language of the command.
+func (p *program) translated(err error) error {
+	if err == nil {
+		return nil
+	}
+	return translatedError{err, p.inWords(err.Error())}
 }
 
 // cut returns the beginning of a text that is too long to be printed.
@@ -179,15 +253,21 @@ func cut(text string) string {
 }
 
 // check prints the faults of the file, and returns an error if there are any.
-func (a *importAssets) check(p *program, source bulk.Source, files *bulk.Folder) (bulk.Checked, error) {
+func (a *importAssets) check(
+	p *program, source bulk.Source, files *bulk.Folder, told *importReport,
+) (bulk.Checked, error) {
 	found := 0
 	var printing error
 	checked, ok, err := bulk.Check(source, files, func(f bulk.Finding) {
 		if f.Level == bulk.Refusal {
 			found++
 		}
+		told.found(f)
 		printing = errors.Join(printing, p.finding(f))
 	})
+	if isRefused := !ok || checked.Warnings != a.Accept; err == nil && isRefused {
+		printing = errors.Join(printing, told.write(checked.Header))
+	}
 	switch {
 	case err != nil || printing != nil:
 		return checked, errors.Join(err, printing)
@@ -209,10 +289,8 @@ func withWarnings(c bulk.Checked) string {
 	return fmt.Sprintf(", and %d warnings", c.Warnings)
 }
 
-// load loads the checked rows into the registry.
-func (a *importAssets) load(
-	ctx context.Context, p *program, source bulk.Source, files *bulk.Folder, checked bulk.Checked,
-) (err error) {
+// begin opens the file of tokens, and a client of the registry. A check makes no file.
+func (a *importAssets) begin(ctx context.Context, p *program, load *bulk.Load) error {
 	asking, err := p.public(true)
 	if err != nil {
 		return err
@@ -226,144 +304,70 @@ func (a *importAssets) load(
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = a.Rows, a.Rows
-	registry, err := client.New(client.Config{
+	load.Registry, err = client.New(client.Config{
 		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout, Transport: transport,
 		Retry: client.Retry{Tries: 1},
 	})
 	if err != nil {
 		return err
 	}
-	journal, err := bulk.OpenJournal(a.Access, strings.TrimSuffix(p.URL, "/"), me.Broker)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, journal.Close()) }()
-	told, err := newImportReport(p, a.Report, checked)
-	if err != nil {
-		return err
-	}
-	load := bulk.Load{
-		Registry: registry, Files: files, Journal: journal, Workers: a.Rows, Tell: told.tell,
-		Waiting: func(text string) { _ = p.say("%s", text) }, // an error only means that the terminal is gone
-	}
-	counts, err := load.Run(ctx, source, checked)
-	if err != nil {
-		err = fmt.Errorf("%w; the same command goes on from here", err)
-	}
-	return errors.Join(err, told.end(counts, a.Access))
-}
-
-// importReport prints the rows that are not done, and writes the results of all rows to a file.
-type importReport struct {
-	p       *program
-	name    string
-	rows    int
-	skipped int
-	started time.Time
-
-	mu    sync.Mutex
-	done  int
-	shown time.Time
-	file  *os.File // nil: no file was asked for
-	out   *bufio.Writer
-	err   error // the first error
-}
-
-// mayReplace returns an error unless a report may have the name: no file has it, or only an empty one or a former
-// report. So a mistake in the command replaces no other file.
-func mayReplace(name string) error {
-	info, err := os.Stat(name)
-	if name == "" || errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+	if _, missing := os.Stat(a.Access); a.Check && missing != nil {
+		load.Journal = bulk.NewJournal()
 		return nil
 	}
-	if err == nil && info.Mode().IsRegular() {
-		var file *os.File
-		if file, err = os.Open(name); err == nil {
-			defer file.Close()
-			var former bulk.Result
-			if json.NewDecoder(file).Decode(&former) == nil && former.Row > 0 && former.State != "" {
-				return nil
+	load.Journal, err = bulk.OpenJournal(a.Access, strings.TrimSuffix(p.URL, "/"), me.Broker)
+	return err
+}
+
+// plan shows what the import will do with the assets of former imports, and asks whether it may.
+func (a *importAssets) plan(
+	ctx context.Context, p *program, load *bulk.Load, source bulk.Source, checked bulk.Checked, told *importReport,
+) error {
+	if load.Journal.IsEmpty() && !a.Check {
+		return nil
+	}
+	if a.Check {
+		load.Taken = map[string]string{}
+		for page, err := range load.Registry.OwnPages(ctx, client.Own{Limit: 1000, Fields: []string{"reference"}}) {
+			if err != nil {
+				return err
+			}
+			for _, own := range page.Assets {
+				load.Taken[own.Reference] = own.Asset.ID
 			}
 		}
 	}
-	return errors.Join(fmt.Errorf("%s is there already, and is no report: name another file", name), err)
-}
-
-func newImportReport(p *program, name string, of bulk.Checked) (*importReport, error) {
-	r := &importReport{p: p, name: name, rows: of.Rows, skipped: of.Skipped, started: time.Now(), shown: time.Now()}
-	if name == "" {
-		return r, nil
-	}
-	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+durable.Unfinished) // with mode 0600
-	if err != nil {
-		return nil, fmt.Errorf("write the report: %w", err)
-	}
-	r.file, r.out = file, bufio.NewWriter(file)
-	return r, nil
-}
-
-// progressEvery is the time between two lines that show the progress.
-const progressEvery = 10 * time.Second
-
-// tell processes the result of a row.
-func (r *importReport) tell(result bulk.Result) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.done++
-	if time.Since(r.shown) >= progressEvery {
-		r.shown = time.Now()
-		r.note(r.p.say("%d of %d rows after %v", r.done, r.rows, time.Since(r.started).Round(time.Second)))
-	}
-	if r.file != nil {
-		r.note(json.NewEncoder(r.out).Encode(result))
-	}
-	if result.State == bulk.Failed { // not printed here: the error that the command returns has the reason
-		return
-	}
-	for _, f := range result.Faults {
-		f.Text += ofAsset(result.ID)
-		r.note(r.p.fault(f))
-	}
-}
-
-// ofAsset returns the part of a message that names the asset, or "" without an id.
-func ofAsset(id string) string {
-	if id == "" {
-		return ""
-	}
-	return " (asset " + id + ")"
-}
-
-// note remembers the first error.
-func (r *importReport) note(err error) {
-	if r.err == nil {
-		r.err = err
-	}
-}
-
-// end completes the report, and prints how many rows are in each state. It returns an error if a row is not
-// done.
-func (r *importReport) end(c bulk.Counts, access string) error {
-	if r.file != nil {
-		r.note(errors.Join(r.out.Flush(), r.file.Sync(), r.file.Close()))
-		r.note(durable.Rename(r.file.Name(), r.name))
-	}
-	if r.err != nil {
-		return fmt.Errorf("write the report: %w", r.err)
-	}
-	took := time.Since(r.started).Round(time.Millisecond)
-	const says = "%d of %d rows are done, after %v. %d have no tokens, %d were refused, %d were skipped.\n" +
-		"The tokens are in %s."
-	if err := r.p.note(says, c.Done, r.rows, took, c.NoToken, c.Refused, r.skipped, plain(access)); err != nil {
+	left := load.Journal.Left(checked)
+	counts, err := load.Plan(ctx, source, checked)
+	if err := errors.Join(err, told.err); err != nil {
 		return err
 	}
-	if r.p.output == asJSON {
-		if err := r.p.printJSON(c, ""); err != nil {
-			return err
+	for _, reference := range left {
+		if a.Order == "" {
+			says := fmt.Sprintf("%q is not in the table any more: its asset stays as it is", bulk.ReadReference(reference))
+			if err := p.finding(bulk.Finding{Fault: bulk.Fault{Text: says}, Level: bulk.Note}); err != nil {
+				return err
+			}
 		}
 	}
-	if c.NoToken+c.Refused > 0 {
-		return fmt.Errorf("%d rows are not done", c.NoToken+c.Refused)
+	refused := counts.Refused + counts.NoToken
+	const says = "%d rows make new assets, %d change theirs, %d stay as they are, %d would be refused. " +
+		"%d assets are deleted."
+	err = p.say(says, counts.New, counts.Changed, counts.Done-counts.Changed, refused, counts.Withdrawn)
+	switch {
+	case err != nil:
+		return err
+	case a.Check && refused > 0:
+		return errors.Join(fmt.Errorf("%d rows would be refused", refused), told.write(checked.Header))
+	case a.Check || a.Yes || counts.Changed+counts.Withdrawn == 0:
+		return nil
+	}
+	if err := p.say("Send these changes? yes or no:"); err != nil {
+		return err
+	}
+	answer, _ := bufio.NewReader(p.in).ReadString('\n') // the end of the input is no answer
+	if !slices.Contains([]string{"y", "yes", "т", "так"}, strings.ToLower(strings.TrimSpace(answer))) {
+		return errors.New("nothing was sent: answer yes, or run the command with --yes")
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func TestAnImportWithFaultsSendsNothing(t *testing.T) {
 			}
 		})
 	}
-	_ = expect.Get(run(t, append(api.flags, "assets", "import", at("odd.csv"), "--mapping", at("odd.yaml"), "--accept-warnings", "2", "--check")...))(t)
+	_ = expect.Get(run(t, "assets", "import", at("odd.csv"), "--mapping", at("odd.yaml"), "--accept-warnings", "2", "--check"))(t)
 	if _, err := os.Stat(at("rows.csv.access")); !os.IsNotExist(err) {
 		t.Errorf("got %v, want no file of tokens", err)
 	}
@@ -95,6 +95,38 @@ func TestATemplateIsANewFile(t *testing.T) {
 		}
 		_, err = run(t, args...)
 		expect.Says(t, err, "write the template", "at the second time")
+	}
+}
+
+// TestAReportForPeople checks tables with faults in both languages. The report must have the faults beside the cells of
+// their rows, and replace a former report.
+func TestAReportForPeople(t *testing.T) {
+	dir := files(t, map[string]string{
+		"rows.csv": "Лот,Назва\n1,=1+1\n1,Склад\n", "map.yaml": "version: 1\nreference: Лот\ncolumns: {Назва: title}\n",
+	})
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, c := range []struct {
+		report, lang string
+		has          []string
+	}{
+		{"report.csv", "uk_UA.UTF-8", []string{"\ufeffregistryctl;Стовпець;Зауваження;Лот;Назва\r\n",
+			"3;посилання;\"таке саме посилання в рядку 2: \"\"1\"\"\";1;Склад\r\n", "Це поле обов'язкове.", ";1;'=1+1\r\n"}},
+		{"report.csv", "en", []string{"registryctl;column;fault;"}},
+		{"report.xlsx", "uk", []string{"PK"}},
+		{"report.XLSX", "en", []string{"PK"}},
+	} {
+		for range 2 {
+			args := []string{"assets", "import", at("rows.csv"), "--mapping", at("map.yaml"), "--report", at(c.report), "--lang", c.lang}
+			if got, err := run(t, args...); err == nil || c.lang == "uk" && !strings.Contains(got+err.Error(), "рядок 3, посилання: ") {
+				t.Errorf("%s: got %q, %v, want faults", c.report, got, err)
+			}
+		}
+		got := string(expect.Get(os.ReadFile(at(c.report)))(t))
+		for _, text := range c.has {
+			if !strings.Contains(got, text) {
+				t.Errorf("%s: got %q, want %q in it", c.report, got, text)
+			}
+		}
 	}
 }
 
@@ -169,4 +201,10 @@ func TestTokensOfAnImport(t *testing.T) {
 		t.Errorf("got %+v, %v, want the last tokens of a1", held, err)
 	}
 	expect.FailsOf(t, "an asset without tokens")(readAccess(name, "a3"))
+}
+
+// TestMain asks for English, whatever the language of the machine is.
+func TestMain(m *testing.M) {
+	os.Setenv("LC_ALL", "C")
+	os.Exit(m.Run())
 }

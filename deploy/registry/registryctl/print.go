@@ -71,7 +71,7 @@ func (p *program) note(format string, args ...any) error {
 	if p.output == asJSON {
 		return nil
 	}
-	_, err := fmt.Fprintln(p.out, strings.Join(lines(fmt.Sprintf(format, args...)), "\n"))
+	_, err := fmt.Fprintln(p.out, strings.Join(lines(p.inWords(fmt.Sprintf(format, args...))), "\n"))
 	return err
 }
 

@@ -31,8 +31,9 @@ type program struct {
 	config string
 	output string
 	settings
-	urlGiven bool // URL was set, so it is not the default
-	faults   int  // number of faults that were printed or left out
+	lang     string // language of an import's messages; "": English
+	urlGiven bool   // URL was set, so it is not the default
+	faults   int    // number of faults that were printed or left out
 }
 
 // The output formats.

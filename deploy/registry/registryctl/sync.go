@@ -110,7 +110,7 @@ func (s syncCopy) Run(ctx context.Context, p *program) error {
 
 // say prints a message to the standard error.
 func (p *program) say(format string, args ...any) error {
-	_, err := fmt.Fprintln(p.errOut, strings.Join(lines(fmt.Sprintf(format, args...)), "\n"))
+	_, err := fmt.Fprintln(p.errOut, strings.Join(lines(p.inWords(fmt.Sprintf(format, args...))), "\n"))
 	return err
 }
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -166,16 +167,29 @@ func (s *stopping) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errStopped
 }
 
-// load runs an import in this process.
+// load runs an import in this process. A file .csv has its mapping beside it.
 func (a api) load(t *testing.T, ctx context.Context, file, folder, access string, transport http.RoundTripper) (
 	bulk.Counts, error,
 ) {
+	t.Helper()
+	return a.planned(t, ctx, file, folder, access, transport, nil)
+}
+
+// planned plans an import in this process, if the function `between` is not nil, calls it, and runs the import.
+func (a api) planned(t *testing.T, ctx context.Context, file, folder, access string, transport http.RoundTripper,
+	between func(),
+) (bulk.Counts, error) {
 	t.Helper()
 	rows := expect.Get(os.Open(file))(t)
 	defer rows.Close()
 	files := expect.Get(bulk.OpenFolder(folder))(t)
 	defer files.Close()
 	source := bulk.Source{File: rows}
+	if name := strings.TrimSuffix(file, ".csv") + ".yaml"; name != file+".yaml" {
+		m, faults := bulk.ReadMapping(bytes.NewReader(expect.Get(os.ReadFile(name))(t)))
+		equal(t, "faults of the mapping", len(faults), 0)
+		source.Mapping = &m
+	}
 	checked, ok, err := bulk.Check(source, files, func(f bulk.Finding) { t.Error(f) })
 	if err != nil || !ok {
 		t.Fatalf("got %t, %v, want a file without faults", ok, err)
@@ -187,6 +201,12 @@ func (a api) load(t *testing.T, ctx context.Context, file, folder, access string
 	defer journal.Close()
 	l := bulk.Load{
 		Registry: c, Files: files, Journal: journal, Workers: 1, Tell: func(bulk.Result) {}, Waiting: func(string) {},
+	}
+	if between != nil {
+		if got, err := l.Plan(ctx, source, checked); err != nil {
+			return got, err
+		}
+		between()
 	}
 	return l.Run(ctx, source, checked)
 }
@@ -260,7 +280,7 @@ func importing(a api, file, folder, access string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(bin, "registryctl"), append([]string{
 		"--url", a.base, "--key", "broker", "assets", "import", file, "--folder", folder, "--access", access,
 	}, args...)...)
-	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+folder, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+folder, "GORACE=atexit_sleep_ms=0", "LC_ALL=C")
 	return cmd
 }
 
