@@ -30,7 +30,8 @@ var renamedPlaces, sharedNames = func() (byName, byWord map[string][]renamed) {
 		former, present, _ := strings.Cut(names, " = ")
 		r := renamed{former, present, region, false}
 		if r.former, r.isShared = strings.CutPrefix(former, "!"); r.isShared {
-			for _, key := range keys(Place(r.former)) {
+			word, _, _ := strings.Cut(Place(r.former), " ")
+			for _, key := range keys(word) {
 				byWord[key] = append(byWord[key], r)
 			}
 		}
@@ -40,6 +41,15 @@ var renamedPlaces, sharedNames = func() (byName, byWord map[string][]renamed) {
 	}
 	return byName, byWord
 }()
+
+func (r renamed) isDistrict() bool { return strings.HasSuffix(r.former, districtWord) }
+
+const districtWord = " район"
+
+// isDistrictWord reports whether a word of a question stands behind the name of a district.
+func isDistrictWord(w Asked) bool {
+	return w.Text == "р" || strings.HasPrefix(w.Text, districtWord[1:])
+}
 
 // besideRegion returns the key by which a question that names the region finds a place with a shared former name. No
 // word and no beginning of a word has such a key.
@@ -51,6 +61,9 @@ func Renamed(locality, region string) (names, beside []string) {
 	region = Region(region)
 	for part := range strings.SplitSeq(locality, ",") {
 		place := Place(part)
+		if name, ok := strings.CutSuffix(place, " р н"); ok {
+			place = name + districtWord
+		}
 		for _, r := range renamedPlaces[place] {
 			switch isFormer := place == Place(r.former); {
 			case region != r.region && (region != "" || r.isShared):
@@ -75,6 +88,9 @@ func Former(words []Asked, regions []string) map[int]string {
 	for i, w := range words {
 		for _, key := range w.Keys {
 			for _, r := range sharedNames[key] {
+				if r.isDistrict() && (i+1 == len(words) || !isDistrictWord(words[i+1])) {
+					continue
+				}
 				isRegion := func(other Asked) bool { return slices.ContainsFunc(other.Keys, regionWords(r.region)) }
 				if slices.ContainsFunc(regions, func(name string) bool { return Region(name) == r.region }) ||
 					slices.ContainsFunc(words, isRegion) {

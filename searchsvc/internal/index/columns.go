@@ -395,6 +395,17 @@ func (p postings) addTo(set *roaring.Bitmap) {
 	}
 }
 
+// countIn returns how many of the assets are in a set.
+func (p postings) countIn(set *roaring.Bitmap) uint64 {
+	switch {
+	case p.many != nil:
+		return p.many.AndCardinality(set)
+	case p.isOne && set.Contains(p.one):
+		return 1
+	}
+	return 0
+}
+
 // reader reads the postings of the terms of a field. It re-uses its memory: postings are valid until the next
 // call.
 type reader struct {

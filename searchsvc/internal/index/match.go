@@ -17,6 +17,7 @@ type condition struct {
 	terms []string
 	begin bool             // each element of `terms` is the beginning of terms, and stands for at most mostEndings
 	of    search.FacetName // the property whose filter this condition is; "": the condition is no filter
+	in    *roaring.Bitmap  // only these assets may meet the condition; nil: all assets may
 }
 
 // mostEndings is the largest number of terms that a beginning stands for in one segment.
@@ -316,6 +317,9 @@ func (p *part) having(c condition) (*roaring.Bitmap, error) {
 		found, err := r.postings(term)
 		if err != nil {
 			return nil, err
+		}
+		if c.in != nil && found.many != nil {
+			found.many = roaring.And(found.many, c.in)
 		}
 		found.addTo(set)
 	}

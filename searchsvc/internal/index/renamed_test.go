@@ -22,6 +22,7 @@ func TestRenamedPlacesAreFoundByBothNames(t *testing.T) {
 		{"м. Димитров", "Донецька область", "вул. Миру"}, {"м. Мирноград", "Донецька область", "вул. Миру"},
 		{"с. Мирноград", "Сумська область", "вул. Димитрова"}, {"м. Торецьк", "Донецька область", ""},
 		{"смт Дзержинськ", "Житомирська область", ""}, {"м. Самар", "Дніпропетровська область", ""},
+		{"с. Визирка, Лиманський р-н", "Одеська область", ""}, {"Лиманський район", "Донецька область", ""},
 	} {
 		text := expect.Get(json.Marshal(map[string]any{
 			"id": idOf(n + 1), "dateModified": stamp(1e15 + int64(n)), "status": "active", "title": "гараж",
@@ -36,6 +37,8 @@ func TestRenamedPlacesAreFoundByBothNames(t *testing.T) {
 		"q=Дзержинськ": {5}, "q=Дзержинськ Донецька": {4}, "q=Дзержинськ&region=Донецька": {4}, "q=у Дзержинську Донецької обл": {4},
 		"q=Дзержинськ Житомирська": {5}, "q=Торецьк": {4}, "locality=Дзержинськ": {5}, "locality=Торецьк": {4},
 		"q=Новомосковск": {6}, "q=купити гараж Новомосковську": {6}, "q=Дніпропетровськ Донецька": nil,
+		"q=Комінтернівський район Одеська": {7}, "q=гараж Комінтернівський р-н Одеська обл": {7}, "q=Комінтернівський район": nil,
+		"q=Краснолиманський район": {8}, "locality=Краснолиманський район": {8},
 	} {
 		q := expect.Get(search.Parse(expect.Get(url.ParseQuery(query))(t), nil))(t)
 		var got []string
@@ -51,7 +54,7 @@ func TestRenamedPlacesAreFoundByBothNames(t *testing.T) {
 		}
 	}
 	q := search.Query{Facets: []search.FacetName{search.ByLocality}}
-	if r := mustSearch(t, x, q); len(r.Facets[0].Values) != 5 {
-		t.Errorf("got the localities %+v, want the 5 of the records", r.Facets[0].Values)
+	if r := mustSearch(t, x, q); len(r.Facets[0].Values) != 7 {
+		t.Errorf("got the localities %+v, want the 7 of the records", r.Facets[0].Values)
 	}
 }

@@ -150,15 +150,13 @@ func (v *view) others(
 			all = append(all, free)
 		}
 	}
+	s := v.suggester(q, words)
+	filtered, err := s.before(ctx, "")
 	texts := strings.Fields(q.Text)
-	for i := range min(len(texts), mostOthers) {
-		without := q
+	for i := 0; i < min(len(texts), mostOthers) && len(texts) > 1 && filtered != nil && err == nil; i++ {
+		without, isGood := q, false
 		without.Text = strings.Join(slices.Delete(slices.Clone(texts), i, i+1), " ")
-		p, isGood := newPlan(without, search.Reading{}), false
-		if isGood, err = v.finds(ctx, &p, words); err != nil {
-			break
-		}
-		if isGood && without.Text != "" {
+		if isGood, err = s.finds(ctx, without.Text, filtered); isGood {
 			all = append(all, without)
 		}
 	}

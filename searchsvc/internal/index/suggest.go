@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,19 +18,41 @@ import (
 
 // Limits of one list of suggestions.
 const (
-	leastAsked = 2  // least letters of the last word
-	mostBegun  = 64 // terms of a field that are kept in a segment
-	nameWords  = 12 // words of a name that are compared with a question
-	fromWords  = 4  // first words of a name with which a suggestion may begin, and last words that may begin a place
+	leastAsked = 2   // least letters of the last word
+	mostBegun  = 64  // terms of a field that are kept in a segment, at most
+	inAll      = 256 // terms of a field that are kept in all segments together
+	nameWords  = 12  // words of a name that are compared with a question
+	fromWords  = 4   // first words of a name with which a suggestion may begin, and last words that may begin a place
+	manyTested = 512 // assets whose columns are compared with ranges at a time
 
 	suggestWork = mostWork / 12 // the largest work of one list
+	testWork    = 100           // comparing the columns of manyTested assets
+	shareOfWork = 8             // a text is tested with one of so many parts of the work that is left
 )
 
-// suggestion is a text, and the number of assets that have it.
+// suggestion is a text, and the number of assets that have it. The numbers do not regard ranges.
 type suggestion struct {
 	text  string
 	count uint64
 	word  string // the last word of the text, if it comes from a title
+	after *found // the assets that the text before the beginning finds
+}
+
+// found has the assets that a question finds, ranges aside.
+type found struct {
+	plan
+	sets  []match // for each segment
+	isAll []bool  // for each segment: it finds all assets
+}
+
+// suggester makes one list of suggestions.
+type suggester struct {
+	*view
+	*vocabulary
+	q       search.Query
+	byText  map[string]*found // for texts before a beginning
+	matched map[[2]string]int // for the field and the text of a suggestion: its index in `all`
+	all     []suggestion
 }
 
 // Suggest returns texts that continue the last words of a question, the most frequent first: words of titles,
@@ -51,56 +74,136 @@ func (x *Index) Suggest(ctx context.Context, q search.Query) (all []string, err 
 	return all, orLate(cmp.Or(err, words.err))
 }
 
+func (v *view) suggester(q search.Query, words *vocabulary) *suggester {
+	return &suggester{view: v, vocabulary: words, q: q, byText: map[string]*found{}, matched: map[[2]string]int{}}
+}
+
 // suggest returns the suggestions for a question, which is read in one layout.
 func (v *view) suggest(ctx context.Context, q search.Query, words *vocabulary) (all []string, err error) {
-	found, err := v.completions(ctx, q, words)
-	slices.SortFunc(found, func(a, b suggestion) int {
+	s := v.suggester(q, words)
+	if err := s.complete(ctx); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(s.all, func(a, b suggestion) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.text, b.text))
 	})
 	var forms []string // keys of the words that are suggested
-	for _, s := range found {
-		keys := slices.Concat(ukrainian.Words(s.word)...)
+	for _, one := range s.all {
+		keys := slices.Concat(ukrainian.Words(one.word)...)
 		isForm := slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(forms, key) })
-		if err != nil || len(all) == search.MaxSuggestions || isForm || slices.Contains(all, s.text) {
+		if isForm || slices.Contains(all, one.text) {
 			continue
 		}
-		q.Text = s.text
-		p, isGood := newPlan(q, search.Reading{}), false
-		if isGood, err = v.finds(ctx, &p, words); isGood {
-			all, forms = append(all, s.text), append(forms, keys...)
+		isGood, err := s.finds(ctx, one.text, one.after)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return all, err
-}
-
-// finds reports whether a plan finds an asset. It finds nothing if too little work is left.
-func (v *view) finds(ctx context.Context, p *plan, words *vocabulary) (bool, error) {
-	for i := range v.parts {
-		if !words.spend(v.cost(p) / int64(len(v.parts))) {
+		if isGood {
+			all, forms = append(all, one.text), append(forms, keys...)
+		}
+		if len(all) == search.MaxSuggestions {
 			break
 		}
-		if m, err := v.parts[i].match(ctx, p); err != nil || !m.found.IsEmpty() {
-			return err == nil, err
+	}
+	return all, nil
+}
+
+// planOf returns the plan of a text with the filters, and the ranges, which the plan does not have.
+func (s *suggester) planOf(text string) (p plan, ranges []search.Filters) {
+	q := s.q
+	q.Text = text
+	p = newPlan(q, search.Reading{})
+	ranges = []search.Filters{q.Filters, {Quantity: p.within.Quantities}}
+	p.within, p.Filters = search.Range{}, search.Filters{}
+	return p, ranges
+}
+
+// before returns the assets that a text before a beginning finds. It returns nil if too little work is left.
+func (s *suggester) before(ctx context.Context, text string) (*found, error) {
+	if f, ok := s.byText[text]; ok {
+		return f, nil
+	}
+	p, _ := s.planOf(text)
+	if !s.spend(s.cost(&p)) {
+		return nil, nil
+	}
+	f := &found{plan: p}
+	var err error
+	f.sets, _, err = s.match(ctx, &p)
+	for _, m := range f.sets {
+		f.isAll = append(f.isAll, m.found.GetCardinality() == uint64(m.count))
+	}
+	s.byText[text] = f
+	return f, err
+}
+
+// finds reports whether a text finds an asset. It shares the assets that the beginning of the text finds. It reports
+// false if too little work is left.
+func (s *suggester) finds(ctx context.Context, text string, after *found) (bool, error) {
+	p, ranges := s.planOf(text)
+	n := len(after.words)
+	if len(p.words) < n || !reflect.DeepEqual(p.words[:n], after.words) { // the last words are read otherwise than before
+		var err error
+		if after, err = s.before(ctx, ""); after == nil || err != nil {
+			return false, err
+		}
+		n = 0
+	}
+	p.words = p.words[n:]
+	for i := range s.parts {
+		if !s.spend(s.cost(&p) / int64(len(s.parts))) {
+			break
+		}
+		m := match{part: &s.parts[i], found: after.sets[i].found}
+		for _, w := range p.words {
+			if w.isRange {
+				continue
+			}
+			for _, made := range w.phrases {
+				for i := range made {
+					made[i].in = m.found
+				}
+			}
+			set, err := m.meeting(w, wordField)
+			if err != nil {
+				return false, err
+			}
+			set.And(m.found)
+			m.found = set
+		}
+		if is, err := s.hasOneIn(ctx, m, ranges); is || err != nil {
+			return is, err
 		}
 	}
 	return false, nil
 }
 
-// completions returns all texts that may be suggested, in no particular order.
-func (v *view) completions(ctx context.Context, q search.Query, words *vocabulary) (found []suggestion, err error) {
-	text := q.Text
+// hasOneIn reports whether one of the found assets is in all ranges. It compares some of them at a time, until its
+// share of the work is done.
+func (s *suggester) hasOneIn(ctx context.Context, m match, ranges []search.Filters) (bool, error) {
+	numbers, all := make([]uint32, manyTested), m.found.ManyIterator()
+	for least := s.left - s.left/shareOfWork; s.left > least && s.spend(testWork); {
+		some := match{part: m.part, found: roaring.New()}
+		n := all.NextMany(numbers)
+		some.found.AddMany(numbers[:n])
+		for _, in := range ranges {
+			if err := some.ranges(ctx, in); err != nil {
+				return false, err
+			}
+		}
+		if n == 0 || !some.found.IsEmpty() {
+			return n > 0, nil
+		}
+	}
+	return false, nil
+}
+
+// complete finds all texts that may be suggested, in no particular order.
+func (s *suggester) complete(ctx context.Context) (err error) {
+	text := s.q.Text
 	add := func(at int, field, beginning string, write func(term string) string) {
-		if err != nil || utf8.RuneCountInString(beginning) < leastAsked || len(words.begins(field, beginning, 1)) == 0 {
-			return
-		}
-		q.Text = text[:at]
-		p := newPlan(q, search.Reading{})
-		if !words.spend(v.cost(&p)) {
-			return
-		}
-		within, _, failed := v.match(ctx, &p)
-		if err = failed; err == nil {
-			err = words.begun(&found, within, field, beginning, func(term string) string { return text[:at] + write(term) })
+		if err == nil && utf8.RuneCountInString(beginning) >= leastAsked {
+			err = s.begun(ctx, text[:at], field, beginning, write)
 		}
 	}
 	add(0, custodianField, normalForm(text), nameIn)
@@ -113,18 +216,18 @@ func (v *view) completions(ctx context.Context, q search.Query, words *vocabular
 	}
 	asked := ukrainian.Ask(text[last:])
 	if len(asked) != 1 || utf8.RuneCountInString(asked[0].Text) < leastAsked {
-		return found, err
+		return err
 	}
 	if property := search.PropertyOf(search.ByClassification); last == 0 {
 		add(0, property.Field, assetfilter.WholeCode+asked[0].Text, func(term string) string {
 			code := strings.TrimPrefix(term, assetfilter.WholeCode)
-			name, failed := v.saidName(property.Names, code) // searches do not find the names in the operator's lists
+			name, failed := s.saidName(property.Names, code) // searches do not find the names in the operator's lists
 			err = cmp.Or(err, failed)
 			return strings.TrimSpace(code + " " + name)
 		})
 	}
 	add(last, exactField, asked[0].Text, func(term string) string { return term })
-	return found, err
+	return err
 }
 
 // nameTerms returns the terms from which suggestions take a name. Each term begins with the normal form of the name,
@@ -159,42 +262,47 @@ func nameIn(term string) string {
 	return name
 }
 
-// begun adds the texts of a field's terms that begin with a text, and that assets of the given matches have. Each
-// segment gets an equal share of the work that is left.
-func (v *vocabulary) begun(
-	found *[]suggestion, within []match, field, beginning string, write func(term string) string,
-) error {
+// begun adds the texts of a field's terms that have a beginning, and that assets with the words `before` have. Each
+// segment gets an equal share of half of the work that is left: the other half is for the tests of the texts.
+func (s *suggester) begun(ctx context.Context, before, field, beginning string, write func(string) string) error {
+	var after *found
 	from, until := beginningOf(cut(beginning, maxTerm))
-	first := len(*found)
-	for i, r := range v.readers(field) {
+	for i, r := range s.readers(field) {
 		terms, kept := r.dictionary.AutomatonIterator(anything{}, from, until), 0
-		for least := v.left - v.left/int64(len(within)-i); kept < mostBegun && v.left > least; {
+		for least := s.left - s.left/2/int64(len(s.parts)-i); kept < min(mostBegun, 1+inAll/len(s.parts)) && s.left > least; {
 			entry, err := terms.Next()
-			if err != nil || entry == nil || !v.spend(lookupWork+int64(entry.Count)/assetsAMove) {
-				v.err = cmp.Or(v.err, err)
+			if err != nil || entry == nil || !s.spend(lookupWork+int64(entry.Count)/assetsAMove) {
+				s.err = cmp.Or(s.err, err)
 				break
 			}
-			having, err := r.postings(entry.Term)
-			if err != nil {
-				return err
+			if after == nil {
+				if after, err = s.before(ctx, before); after == nil || err != nil {
+					return err
+				}
 			}
-			living := roaring.New()
-			having.addTo(living)
-			count := living.AndCardinality(within[i].found)
+			count := entry.Count
+			if !after.isAll[i] {
+				having, err := r.postings(entry.Term)
+				if err != nil {
+					return err
+				}
+				count = having.countIn(after.sets[i].found)
+			}
 			if count == 0 {
 				continue
 			}
 			kept++
-			s := suggestion{text: write(entry.Term), count: count}
-			if field == exactField {
-				s.word = entry.Term
+			text := before + write(entry.Term)
+			key := [2]string{field, text}
+			at, isKnown := s.matched[key]
+			if !isKnown {
+				at = len(s.all)
+				s.matched[key], s.all = at, append(s.all, suggestion{text: text, after: after})
 			}
-			if at := slices.IndexFunc((*found)[first:], func(f suggestion) bool { return f.text == s.text }); at >= 0 {
-				(*found)[first+at].count += count
-			} else {
-				*found = append(*found, s)
+			if s.all[at].count += count; field == exactField {
+				s.all[at].word = entry.Term
 			}
 		}
 	}
-	return v.err
+	return s.err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
@@ -110,6 +111,79 @@ func TestSuggestionsReadTheWholeQuestion(t *testing.T) {
 		if err != nil || len(got) > 0 && words.IsSpent() || work < 100 && len(got) > 0 || work > suggestWork/2 && len(got) == 0 {
 			t.Errorf("with the work %d: got %q, %v, spent %t; want suggestions only if the work suffices", work, got, err, words.IsSpent())
 		}
+	}
+}
+
+// TestSuggestionsAreInTheRanges asks with ranges of areas and of times, as filters and in words. A text is suggested only
+// if one of its assets is in each range.
+// Promises: suggestions
+func TestSuggestionsAreInTheRanges(t *testing.T) {
+	x := openIndex(t, t.TempDir())
+	t.Cleanup(func() { _ = x.Close() })
+	var all []simple
+	for n, title := range slices.Repeat([]string{"склад цегляний", "склад цементний", "склад центральний"}, 400) {
+		all = append(all, simple{n: n + 1, position: 1e15 + int64(n), published: int64(1+n%3) * 86400e6, status: client.Active, title: title,
+			regions: []string{"Київ"}, units: []string{"MTK"}, quantities: []int{10 + 100*(n%3)}, custodian: fmt.Sprint(n % 3)})
+	}
+	all[1199].quantities[0] = 900 // one asset, behind more than are compared at a time
+	apply(t, x, stateAt(2e15), all...)
+	from, times := 150.0, search.Times{Until: time.UnixMicro(2 * 86400e6)}
+	for _, c := range []struct {
+		text    string
+		filters search.Filters
+		want    []string
+	}{
+		{"склад це", search.Filters{}, []string{"склад цегляний", "склад цементний", "склад центральний"}},
+		{"склад це", search.Filters{Quantity: search.Quantities{From: &from}}, []string{"склад центральний"}},
+		{"це", search.Filters{Published: times}, []string{"цегляний"}},
+		{"склад до 50 м2 це", search.Filters{}, []string{"склад до 50 м2 цегляний"}},
+		{"склад від 600 до 1000 м2 це", search.Filters{}, []string{"склад від 600 до 1000 м2 центральний"}},
+		{"склад понад 1 га це", search.Filters{}, nil},
+		{"склад понад 1 га", search.Filters{}, nil},
+	} {
+		got := suggest(t, x, search.Query{Text: c.text, Filters: c.filters})
+		if slices.Sort(got); !slices.Equal(got, c.want) {
+			t.Errorf("%q with %+v: got %q, want %q", c.text, c.filters, got, c.want)
+		}
+	}
+}
+
+// TestSuggestionsHaveABound asks for the dearest beginnings: of thousands of words that no asset has beside the words
+// before, of assets that are in no range, and of a question with as many words as it may have. The work stays within its
+// bound, and half of it remains to test what was found.
+// Promises: suggestions
+func TestSuggestionsHaveABound(t *testing.T) {
+	x := openIndex(t, t.TempDir())
+	t.Cleanup(func() { _ = x.Close() })
+	all := []simple{{n: 1, position: 1e15, status: client.Active, title: "рідкісний скаал"}}
+	for n := range 500 {
+		var words []string
+		for i := range 16 {
+			words = append(words, fmt.Sprintf("ска%c%c%c", 'б'+n/25, 'а'+n%25, 'а'+i))
+		}
+		all = append(all, simple{n: n + 2, position: 1e15 + 1 + int64(n), status: client.Active, title: strings.Join(words, " "),
+			regions: []string{"Київ"}, units: []string{"MTK"}, quantities: []int{1}, custodian: "1"})
+	}
+	apply(t, x, stateAt(2e15), all...)
+	v := x.acquire()
+	defer v.release()
+	from := 1e6
+	for _, c := range []struct {
+		name, text string
+		filters    search.Filters
+		want       []string
+	}{
+		{"words of other assets", "рідкісний ска", search.Filters{}, []string{"рідкісний скаал"}},
+		{"a range without assets", "ска", search.Filters{Quantity: search.Quantities{From: &from}}, nil},
+		{"many words", strings.Repeat("скала ", 63) + "ска", search.Filters{}, nil},
+		{"many names", strings.Repeat("ск ", 60) + "ки", search.Filters{}, nil},
+	} {
+		words := &vocabulary{view: v, left: suggestWork}
+		got, err := v.suggest(t.Context(), search.Query{Text: c.text, Filters: c.filters}, words)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, %v; want %q", c.name, got, err, c.want)
+		}
+		t.Logf("%s: the work %d of %d", c.name, suggestWork-words.left, suggestWork)
 	}
 }
 

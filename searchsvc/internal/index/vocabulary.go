@@ -28,7 +28,7 @@ const (
 	automatonWork = 4_000 // making an automaton for a letter of a word
 	setWork       = 20    // joining two sets of assets of a segment
 	assetsAMove   = 2_000 // assets of a segment whose numbers two sets join as fast as an automaton moves
-	hitWork       = 2_000 // reading the texts of a hit
+	hitWork       = 3_000 // reading the texts of a hit
 
 	leastNear    = 4   // letters that a word needs to be compared
 	mostCompared = 500 // terms that one comparison reads in a segment
@@ -181,7 +181,7 @@ func (v *vocabulary) Said(key, like string) (best string) {
 			for all := living.Iterator(); all.HasNext() && left > 0 && v.err == nil && v.spend(hitWork); left-- {
 				hit, err := place{part: &v.view.parts[i], number: all.Next()}.hit()
 				v.err = err
-				best = nearestForm(best, hit.Asset, key, like)
+				best = v.nearestForm(best, hit.Asset, key, like)
 			}
 		}
 	}
@@ -189,8 +189,8 @@ func (v *vocabulary) Said(key, like string) (best string) {
 }
 
 // nearestForm returns the word with a key in the texts of a JSON object, or the argument `best` if that word is nearer
-// to the text `like`.
-func nearestForm(best string, object []byte, key, like string) string {
+// to the text `like`. It makes the keys of those words only that begin as the key does.
+func (v *vocabulary) nearestForm(best string, object []byte, key, like string) string {
 	hasKey := func(keys []string) bool { return slices.Contains(keys, key) }
 	texts := jsontext.NewDecoder(bytes.NewReader(object))
 	for {
@@ -203,12 +203,19 @@ func nearestForm(best string, object []byte, key, like string) string {
 			continue
 		}
 		for f := range ukrainian.Written(token.String(), maxShown) {
-			if slices.ContainsFunc(ukrainian.Words(f.Text), hasKey) &&
+			if beginsAlike(f.Text, key) && v.spend(wordWork) && slices.ContainsFunc(ukrainian.Words(f.Text), hasKey) &&
 				(best == "" || nearest.Distance(f.Text, like) < nearest.Distance(best, like)) {
 				best = f.Text
 			}
 		}
 	}
+}
+
+// beginsAlike reports whether a word may have a key: both begin with the same letter, or one of them is not Cyrillic.
+func beginsAlike(word, key string) bool {
+	a, _ := utf8.DecodeRuneInString(word)
+	b, _ := utf8.DecodeRuneInString(key)
+	return a == b || a < 'а' || b < 'а' || a == 'ґ'
 }
 
 // nearTerm is a term that differs from a key in few letters.

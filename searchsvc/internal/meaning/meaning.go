@@ -202,12 +202,12 @@ func (q *question) isPlaceOrValue(a ukrainian.Asked) bool {
 	return isTown(a) || q.v.IsValue(a.Text) || q.v.IsPlace(a.Keys)
 }
 
-// fixNames sets isFixed for the words of towns whose names have two words.
+// fixNames sets isFixed for the words of places whose names have two words. The word for a district is small.
 func (q *question) fixNames() {
 	for i := range len(q.words) - 1 {
 		a, b := &q.words[i], &q.words[i+1]
 		if isTownOfTwo(a.keys, b.keys) {
-			a.isFixed, b.isFixed = true, true
+			a.isFixed, b.isFixed = true, b.isFixed || !b.isSmall
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"asset-registry/shared/ukrainian"
 )
@@ -32,11 +33,13 @@ const hectare = 10_000
 // The parts of a range in words.
 const (
 	square = `(?:кв\.?\s*|квадратн\pL+\s+|sq\.?\s*|square\s+)`
-	amount = `(\d+(?:[.,'’ \x{a0}\x{202f}\x{2009}]\d+)*)\s*` // a number, of which ukrainian.Ask makes one word
+	// amount is a number, of which ukrainian.Ask makes one word, or a number of thousands.
+	amount = `(\d+(?:[.,'’ \x{a0}\x{202f}\x{2009}]\d+)*(?:\s*т[иы]с(?:\.|\pL*))?)\s*`
 	unit   = `(` + square + `(?:[кk]?[мm][2²]?|(?:к[иі]ло)?метр\pL*|(?:kilo)?met\pL+)|[кk]?[мm]\.?\s?[2²]|[мm]\.?\s?кв|` +
 		`метр\pL*\s+квадратн\pL+|квадрат(?:[иа]|[іо]в)?|га|гектар\pL*|ha|hectares?|сот(?:к\pL*|ок)|ар(?:и|ы|[іо]в)?|ares)`
 	begin = `(?i)(?:^|[\s,;(])((?:(?:(?:загальн|общ|total)\pL*\s+)?(?:площ\pL+|area(?:\s+of)?|пл\.?)\s*[:=]?\s*)?(?:`
-	end   = `\s*` + amount + unit + `\.?)(?:$|[\s.,;:)!?])`
+	last  = unit + `\.?)(?:$|[\s.,;:)!?])`
+	end   = `\s*` + amount + last
 	dash  = `[-–—‑]`
 )
 
@@ -48,6 +51,8 @@ var (
 	bound = regexp.MustCompile(begin + `(не\s+|not?\s+)?(?:(менше|менш|меньше|менее|less)|більше|більш|больше|` +
 		`более|more)(?:\s+(?:ніж|за|як|чем|than))?|(до|максимум|макс\.?|не\s+перевищує|up\s+to|under|below|at\s+most|` +
 		`max\.?|<=?|≤)|від|понад|мінімум|мін\.?|щонайменше|от|свыше|минимум|over|above|from|at\s+least|min\.?|>=?|≥)` + end)
+	// more has groups for the words, and the number and its unit.
+	more = regexp.MustCompile(begin + `)` + amount + `\+\s*` + last)
 )
 
 // quotes matches the parts of a question in quotes.
@@ -66,6 +71,9 @@ func (q Query) Range() (r Range, ok bool) {
 		first, second := g[2]+g[4]+g[6], g[3]+g[5]+g[7]
 		if second == "" {
 			second = g[9]
+			if at := strings.IndexFunc(g[8], unicode.IsLetter); at > 0 {
+				first += g[8][at:] // "3-4 thousand" are both thousands
+			}
 		}
 		from, until, ok = at[2], at[3], r.set(areaOf(first, second), areaOf(g[8], g[9]))
 	} else if at := bound.FindStringSubmatchIndex(text); at != nil {
@@ -76,6 +84,9 @@ func (q Query) Range() (r Range, ok bool) {
 		} else {
 			ok = r.set(areaOf(g[5], g[6]), math.Inf(1))
 		}
+	} else if at := more.FindStringSubmatchIndex(text); at != nil {
+		g := groups(text, at)
+		from, until, ok = at[2], at[3], r.set(areaOf(g[2], g[3]), math.Inf(1))
 	}
 	if !ok {
 		return Range{}, false
@@ -110,11 +121,16 @@ func (r *Range) set(from, to float64) bool {
 
 // areaOf returns a number with a unit in square metres, or NaN if the text is no number.
 func areaOf(text, unit string) float64 {
+	times := 1.0
+	if at := strings.IndexFunc(text, unicode.IsLetter); at > 0 {
+		text, times = text[:at], 1000
+	}
 	words := ukrainian.Ask(text)
 	if len(words) != 1 || len(words[0].Keys) == 0 {
 		return math.NaN()
 	}
 	value, err := strconv.ParseFloat(words[0].Keys[0], 64)
+	value *= times
 	if err != nil || value > MaxAmount/perUnit {
 		return math.NaN()
 	}
