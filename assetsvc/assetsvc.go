@@ -245,9 +245,7 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 	}
 	held := httpapi.NewMemory(c.Memory)
 	held.Places = c.Places
-	if err := s.measure(c.Telemetry.Meter(), assets, held); err != nil {
-		return err
-	}
+	s.measure(c.Telemetry.Meter(), assets, held)
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name:      "assetsvc",
 		Log:       c.Log,
@@ -288,16 +286,12 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 }
 
 // measure registers the metrics of the registry and of the memory.
-func (s *Server) measure(meter metric.Meter, assets *registry.Registry, held httpapi.Memory) error {
-	if err := assets.Measure(meter); err != nil {
-		return err
-	}
-	silence, err := memory.Measure(meter, map[string]memory.Limiter{"answers": held.Answers, "work": held.Work})
-	if err != nil {
-		return err
-	}
-	s.closers.Add(silence)
-	return nil
+func (s *Server) measure(meter metric.Meter, assets *registry.Registry, held httpapi.Memory) {
+	assets.Measure(
+		telemetry.Counter(meter, "registry.assets.created", "{asset}", "Assets that this process has created, by broker."),
+		telemetry.Counter(meter, "registry.assets.published", "{asset}",
+			"Assets that this process has taken from draft into the feed, by the broker who owns them."))
+	s.closers.Do(memory.Measure(meter, map[string]memory.Limiter{"answers": held.Answers, "work": held.Work}))
 }
 
 // connectAuth returns the transport to the auth service.

@@ -20,7 +20,7 @@ func TestCosignaturesAreCountedByWitness(t *testing.T) {
 		policy.Witnesses = append(policy.Witnesses, translog.PolicyWitness{Name: name, Key: key.Public(), URL: url})
 	}
 	meter := metrictest.New()
-	c := expect.Get(newCosignatures(meter, policy))(t)
+	c := newCosignatures(meter, policy)
 	const count = "registry.log.cosignatures"
 	want := map[string]float64{
 		count + "{given,w1}": 0, count + "{missing,w1}": 0, count + "{given,w2}": 0, count + "{missing,w2}": 0,

@@ -118,20 +118,14 @@ func startLog(store store, c Config, closers *closing.List) (w *logWriter, err e
 		return nil, err
 	}
 	w.patrol = publiclog.NewPatrol(store, policy, patrolEvery)
-	silence, err := w.measure(c.Telemetry.Meter(), store)
-	if err != nil {
-		return nil, err
-	}
-	closers.Add(silence)
+	closers.Do(w.measure(c.Telemetry.Meter(), store))
 	o := publiclog.Options{Keys: c.LogKeys}
 	if c.LogPolicy != nil {
 		if w.witnesses, err = logclient.NewWitnesses(c.LogPolicy, nil, cosignWithin); err != nil {
 			return nil, err
 		}
 		closers.Do(w.witnesses.Close)
-		if w.witnessed, err = newCosignatures(c.Telemetry.Meter(), c.LogPolicy); err != nil {
-			return nil, err
-		}
+		w.witnessed = newCosignatures(c.Telemetry.Meter(), c.LogPolicy)
 		w.missing = failurelog.NewState(c.Log, "witnesses do not cosign the public log")
 		o.Cosign = w.cosign(publiclog.NewReader(store))
 	}
@@ -199,7 +193,7 @@ func (w *logWriter) behind() time.Duration {
 
 // measure registers metrics of the log: the age of the oldest change that may lack a checkpoint, the size of the
 // log, and whether the log is damaged.
-func (w *logWriter) measure(meter metric.Meter, store store) (silence func() error, err error) {
+func (w *logWriter) measure(meter metric.Meter, store store) (silence func()) {
 	observed := telemetry.Observe(meter)
 	behind := observed.Seconds("registry.log.behind",
 		"Age of the oldest change that may lack a checkpoint of the public log.")
@@ -224,12 +218,9 @@ type cosignatures struct {
 }
 
 // newCosignatures returns counts of 0 for each witness in the policy, if the witness has an address.
-func newCosignatures(meter metric.Meter, policy *translog.Policy) (*cosignatures, error) {
-	count, err := meter.Int64Counter("registry.log.cosignatures", metric.WithUnit("{cosignature}"),
-		metric.WithDescription("Cosignatures of checkpoints of the public log that witnesses were asked for."))
-	if err != nil {
-		return nil, fmt.Errorf("create metrics: %w", err)
-	}
+func newCosignatures(meter metric.Meter, policy *translog.Policy) *cosignatures {
+	count := telemetry.Counter(meter, "registry.log.cosignatures", "{cosignature}",
+		"Cosignatures of checkpoints of the public log that witnesses were asked for.")
 	c := &cosignatures{count, map[string]metric.AddOption{}, map[string]metric.AddOption{}}
 	for _, w := range policy.Witnesses {
 		if w.URL == "" {
@@ -239,7 +230,7 @@ func newCosignatures(meter metric.Meter, policy *translog.Policy) (*cosignatures
 		count.Add(context.Background(), 0, c.given[w.Name])
 		count.Add(context.Background(), 0, c.missing[w.Name])
 	}
-	return c, nil
+	return c
 }
 
 func labels(witness, result string) metric.AddOption {

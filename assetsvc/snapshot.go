@@ -67,11 +67,8 @@ func startSnapshots(store store, c Config, closers *closing.List) (*snapshot.Kee
 	if err != nil {
 		return nil, err
 	}
-	failures, silence, err := measureSnapshots(c.Telemetry.Meter(), c, keeper)
-	if err != nil {
-		return nil, err
-	}
-	closers.Add(silence)
+	failures, silence := measureSnapshots(c.Telemetry.Meter(), c, keeper)
+	closers.Do(silence)
 	closers.Go(context.Background(), func(ctx context.Context) {
 		keeper.Run(ctx, func(error) { failures.Add(ctx, 1) })
 	})
@@ -81,11 +78,11 @@ func startSnapshots(store store, c Config, closers *closing.List) (*snapshot.Kee
 // measureSnapshots registers metrics: the age of the newest snapshot, and the bytes of all snapshots. It returns the
 // counter of failures.
 func measureSnapshots(meter metric.Meter, c Config, keeper *snapshot.Keeper) (
-	failures metric.Int64Counter, silence func() error, err error,
+	failures metric.Int64Counter, silence func(),
 ) {
 	begun := time.Now()
-	failures, err = meter.Int64Counter("registry.snapshot.failures", metric.WithUnit("{failure}"),
-		metric.WithDescription("Snapshots that this process could not make."))
+	failures = telemetry.Counter(meter, "registry.snapshot.failures", "{failure}",
+		"Snapshots that this process could not make.")
 	observed := telemetry.Observe(meter)
 	age := observed.Seconds("registry.snapshot.age",
 		"Time since the newest snapshot was begun; without one, since this process began.")
@@ -93,11 +90,8 @@ func measureSnapshots(meter metric.Meter, c Config, keeper *snapshot.Keeper) (
 		"Time between two snapshots; 0: they are made on demand only.")
 	disk := observed.Gauge("registry.snapshot.disk", "By",
 		"Bytes of all snapshots in the directory; the same at every asset service.")
-	if err != nil {
-		return nil, nil, fmt.Errorf("create metrics: %w", err)
-	}
 	failures.Add(context.Background(), 0) // start the counter at zero: otherwise a rate misses the first event
-	silence, err = observed.Read(func(_ context.Context, o metric.Observer) {
+	return failures, observed.Read(func(_ context.Context, o metric.Observer) {
 		since := time.Since(begun)
 		if newest, err := keeper.Newest(); err == nil {
 			if old := c.Now().Sub(newest.Time()); old >= 0 { // a time in the future comes from a wrong clock
@@ -110,7 +104,6 @@ func measureSnapshots(meter metric.Meter, c Config, keeper *snapshot.Keeper) (
 			o.ObserveInt64(disk, bytes)
 		}
 	})
-	return failures, silence, err
 }
 
 // MakeSnapshot makes a snapshot immediately.

@@ -1,7 +1,6 @@
 package assetsvc
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
 
@@ -45,7 +44,7 @@ func (s *Server) startWebhooks(api *httpapi.API, assets *registry.Registry, c Co
 		CheckURL: func(url string) error { return webhook.CheckURL(url, c.Webhooks.policy()) },
 		Now:      c.Now,
 	}))
-	s.webhooks, err = webhook.New(webhook.Config{
+	s.webhooks = webhook.New(webhook.Config{
 		Store:  store,
 		Feed:   httpapi.NewWebhookFeed(assets, s.live, c.Zone, c.hidden()),
 		Seals:  seals,
@@ -54,10 +53,7 @@ func (s *Server) startWebhooks(api *httpapi.API, assets *registry.Registry, c Co
 		Log:    c.Log,
 		Meter:  c.Telemetry.Meter(),
 	})
-	if err != nil {
-		return fmt.Errorf("start the sender of webhooks: %w", err)
-	}
-	s.closers.Add(s.webhooks.Close)
+	s.closers.Do(s.webhooks.Close)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package authsvc
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -20,6 +19,7 @@ import (
 	"asset-registry/authsvc/internal/httpapi"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/clientaddr"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/sleep"
 )
@@ -39,14 +39,9 @@ func (c Config) administer(s store, verifier *apikey.Verifier) (administration, 
 		return administration{}, err
 	}
 	checker := audit.NewChecker(s.audit, admin.Records(s.admin), sealer, c.Now)
-	if err := checker.Measure(c.Telemetry.Meter()); err != nil {
-		return administration{}, err
-	}
+	checker.Measure(c.Telemetry.Meter())
 	service := admin.NewService(s.admin, sealer, c.Log, c.Now)
-	guard, err := ending.New(s.told, service, c.Log, c.Telemetry.Meter())
-	if err != nil {
-		return administration{}, err
-	}
+	guard := ending.New(s.told, service, c.Log, c.Telemetry.Meter())
 	verifier = verifier.WithGuard(guard)
 	return administration{
 		Service: service.WithSecond(guard), Checker: checker,
@@ -212,8 +207,5 @@ func adminKey(ctx context.Context, service *admin.Service, name string) (string,
 	defer cancel()
 	settings := adminapi.KeySettings{Name: name, Role: string(apikey.Operator)}
 	_, secret, err := service.CreateKey(ctx, admin.OfCommand("admin-key"), adminapi.NewKey{KeySettings: settings})
-	if err != nil {
-		return "", fmt.Errorf("create a key of the admin API: %w", err)
-	}
-	return secret, nil
+	return secret, errs.In(err, "create a key of the admin API")
 }

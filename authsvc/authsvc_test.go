@@ -170,18 +170,6 @@ func TestAServiceThatIsDownIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestAddKeyRefusesAnIDThatNoReportCouldName(t *testing.T) {
-	store := "file:" + filepath.Join(t.TempDir(), "tokens.db")
-	for id, valid := range map[string]bool{
-		"acme-1": true, "Ключ": true, "": false, "{x}": false, "a\x00b": false, strings.Repeat("x", 201): false,
-	} {
-		holder := identity.Identity{KeyID: id, Broker: "b", Role: identity.Broker}
-		if err := AddKey(t.Context(), store, authapi.Hash(id), holder); (err == nil) != valid {
-			t.Errorf("%.20q: got %v, want valid: %t", id, err, valid)
-		}
-	}
-}
-
 func TestValidateTellsEveryFault(t *testing.T) {
 	for _, store := range []string{
 		"redis://:hunter2@a/x", "redis+sentinel://:hunter2@a,b", "redis+sentinel://:hunter2@a,b/name/x",
@@ -219,36 +207,6 @@ func call(t *testing.T, url string) *upstream.Pool {
 	expect.OK(t, err)
 	t.Cleanup(pool.Close)
 	return pool
-}
-
-func TestRevokeKeyRefusesTheKeysOfOperators(t *testing.T) {
-	c := Config{
-		Store:   "file:" + filepath.Join(t.TempDir(), "tokens.db"),
-		Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler),
-	}
-	expect.Get(AdminKey(t.Context(), c, "n"))(t)
-	holder := identity.Identity{KeyID: "acme-1", Broker: "b", Role: identity.Broker}
-	expect.OK(t, AddKey(t.Context(), c.Store, authapi.Hash("x"), holder))
-	var operators string
-	err := c.withStore(func(s store) error {
-		keys, err := s.admin.Keys(t.Context(), "acme-1", 10) // ids of operators' keys start with "key-"
-		if err == nil {
-			operators = keys[0].ID
-		}
-		return err
-	})
-	expect.OK(t, err)
-	for _, r := range []struct{ id, says string }{
-		{operators, "operators administer this key"},
-		{"none", "there is no such key"},
-		{"acme-1", ""},
-		{"acme-1", "there is no such key"},
-	} {
-		err := RevokeKey(t.Context(), c.Store, r.id)
-		if (err == nil) != (r.says == "") || err != nil && !strings.Contains(err.Error(), r.says) {
-			t.Errorf("%s: got %v, want %q", r.id, err, r.says)
-		}
-	}
 }
 
 // TestARemovalOfAFileIsInTheAuditLog tells the service that a file was taken down. The audit log must get an entry

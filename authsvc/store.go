@@ -23,35 +23,26 @@ import (
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/redisclient"
 )
 
 // store is an open store, with one field for each part of the service that uses it.
 type store struct {
-	tokens    token.Store
-	finder    apikey.Finder
-	recorder  apikey.Recorder
-	admin     admin.Store
-	audit     audit.Log
-	told      ending.Store
-	unaudited unaudited
-	sessions  console.Sessions
+	tokens   token.Store
+	finder   apikey.Finder
+	recorder apikey.Recorder
+	admin    admin.Store
+	audit    audit.Log
+	told     ending.Store
+	sessions console.Sessions
 
 	ready    func(context.Context) error
 	warnings func(context.Context) []string                     // what an operator should change; nil: nothing
 	watch    func(context.Context, *slog.Logger) (stop func())  // finds out whether it takes writes; nil: ready does
 	snapshot func(to func(size int64) (io.Writer, error)) error // nil: the store is not a file
 	close    func() error
-}
-
-// unaudited stores keys for commands that do not know the registry's secret.
-type unaudited interface {
-	// AddKey durably stores an unaudited key, or returns apikey.ErrExists.
-	AddKey(ctx context.Context, k apikey.Key) error
-	// RemoveKey durably removes an unaudited key, or returns apikey.ErrNotFound or
-	// apikey.ErrAudited.
-	RemoveKey(ctx context.Context, id string) error
 }
 
 // kind is a kind of store. To add one, write a package that passes storetest, and add a row to kinds.
@@ -86,10 +77,7 @@ func (c Config) checkStore() error {
 	if err != nil {
 		return err
 	}
-	if err := k.check(c.Store); err != nil {
-		return fmt.Errorf("--store: %w", err)
-	}
-	return nil
+	return errs.In(k.check(c.Store), "--store")
 }
 
 func (c Config) open() (store, error) {
@@ -108,18 +96,14 @@ func checkFile(address string) error {
 }
 
 func openFile(c Config) (store, error) {
-	// AddKey and RevokeKey open the store without secrets. Then nothing checks that the file belongs to the
-	// registry's secret.
 	options := boltstore.Options{Secrets: c.Secrets, Log: c.Log}
 	s, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 	if err != nil {
 		return store{}, err
 	}
-	if err := s.Measure(c.Telemetry.Meter()); err != nil {
-		return store{}, errors.Join(err, s.Close())
-	}
+	s.Measure(c.Telemetry.Meter())
 	return store{
-		tokens: s, finder: s, recorder: s, admin: s, audit: s, told: s, unaudited: s, sessions: s,
+		tokens: s, finder: s, recorder: s, admin: s, audit: s, told: s, sessions: s,
 		ready: s.Ready, snapshot: s.Snapshot, close: s.Close,
 	}, nil
 }
@@ -130,7 +114,7 @@ func openRedis(c Config) (store, error) {
 		return store{}, err
 	}
 	return store{
-		tokens: s, finder: s, recorder: s, admin: s, audit: s, told: s, unaudited: s, sessions: s,
+		tokens: s, finder: s, recorder: s, admin: s, audit: s, told: s, sessions: s,
 		ready: s.Ready, warnings: s.Warnings, watch: s.WatchWrites, close: s.Close,
 	}, nil
 }
@@ -146,40 +130,14 @@ func (c Config) withStore(do func(store) error) (err error) {
 }
 
 // NewKey returns a new API key and its hash. Show the key to its holder only. To make it valid, list the hash
-// in a keys file, or store it with AddKey.
+// in a keys file.
 func NewKey() (key, hash string) {
 	key = apikey.New()
 	return key, authapi.Hash(key)
 }
 
-// AddKey adds a key, given by its hash, to the store at an address. Services on the store accept the key
-// immediately. AddKey does not know the registry's secret, so the audit log does not mention the key until an
-// operator changes it.
-func AddKey(ctx context.Context, address, hash string, holder identity.Identity) error {
-	if err := CheckKey(hash, holder); err != nil {
-		return err
-	}
-	return Config{Store: address}.withStore(func(s store) error {
-		return s.unaudited.AddKey(ctx, apikey.NewUnaudited(hash, holder, time.Now().UTC().Truncate(time.Microsecond)))
-	})
-}
-
-// CheckKey returns all faults of a key that is meant for AddKey or for a keys file. It returns nil if the key
-// has no fault.
+// CheckKey returns all faults of a key that is meant for a keys file. It returns nil if the key has no fault.
 func CheckKey(hash string, holder identity.Identity) error { return apikey.CheckEntry(hash, holder) }
-
-// RevokeKey removes a key that AddKey has stored, from the store at an address. Gateways may accept the key for less
-// than a second longer. If an operator created or changed the key, RevokeKey returns an error: such a key must be
-// revoked with the admin API.
-func RevokeKey(ctx context.Context, address, keyID string) error {
-	return Config{Store: address}.withStore(func(s store) error {
-		err := s.unaudited.RemoveKey(ctx, keyID)
-		if errors.Is(err, apikey.ErrNotFound) {
-			return fmt.Errorf("there is no such key: %q", keyID)
-		}
-		return err
-	})
-}
 
 // Check returns the number of token records and keys in the file of an embedded store, and all faults of the
 // file. No service may have the file open. Check does not change the file.

@@ -167,7 +167,7 @@ func (c *Copies) documents(_ context.Context, _, asset string) ([]byte, error) {
 }
 
 // Measure registers the metrics of the copies. The function `silence` unregisters them.
-func (c *Copies) Measure(meter metric.Meter) (silence func() error, err error) {
+func (c *Copies) Measure(meter metric.Meter) (silence func()) {
 	observed := telemetry.Observe(meter)
 	copied := observed.Counter("registry.mirror.files.copied", "{file}", "Files that a mirror has copied.")
 	bytes := observed.Counter("registry.mirror.files.bytes", "By", "Bytes of the files that a mirror has copied.")

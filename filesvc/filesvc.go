@@ -245,7 +245,8 @@ func (s *Server) start(ctx context.Context, assets feed) error {
 		draws := s.note("pictures of illustrations are missing; it is tried again")
 		s.closers.Go(ctx, func(ctx context.Context) { s.files.Draw(ctx, picture.Drawer{Command: s.config.Draw}, draws) })
 	}
-	return s.measure(s.config.Telemetry.Meter())
+	s.measure(s.config.Telemetry.Meter())
+	return nil
 }
 
 // note returns a function that logs failures of one kind of work. It also logs when the work succeeds after failures.
@@ -297,7 +298,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 func (s *Server) Close() error { return s.closers.Close() }
 
 // measure registers the metrics of the service. Close unregisters them.
-func (s *Server) measure(meter metric.Meter) error {
+func (s *Server) measure(meter metric.Meter) {
 	observed := telemetry.Observe(meter)
 	behind := observed.Seconds("registry.files.behind",
 		"Time since the file service last read the feed of assets to its end.")
@@ -313,7 +314,7 @@ func (s *Server) measure(meter metric.Meter) error {
 	pictures := observed.Counter("registry.files.pictures", "{file}",
 		"Files of illustrations by result: made, none (no picture, or too much), or given-up.")
 	counts := &s.files.Counts
-	silence, err := observed.Read(func(_ context.Context, o metric.Observer) {
+	s.closers.Do(observed.Read(func(_ context.Context, o metric.Observer) {
 		o.ObserveFloat64(behind, s.config.Now().Sub(*s.followed.Load()).Seconds())
 		o.ObserveInt64(collected, counts.Collected.Load())
 		o.ObserveInt64(removed, counts.Removed.Load())
@@ -332,22 +333,13 @@ func (s *Server) measure(meter metric.Meter) error {
 		} {
 			o.ObserveInt64(uploads, n, metric.WithAttributes(attribute.String("result", result)))
 		}
-	})
-	if err != nil {
-		return fmt.Errorf("create metrics: %w", err)
-	}
-	s.closers.Add(silence)
-	silence, err = telemetry.MeasureStore(meter, "files", func(context.Context) telemetry.StoreUse {
+	}))
+	s.closers.Do(telemetry.MeasureStore(meter, "files", func(context.Context) telemetry.StoreUse {
 		use := telemetry.StoreUse{Size: s.kept.Load()}
 		var disk syscall.Statfs_t
 		if err := syscall.Statfs(s.config.Bytes, &disk); err == nil && !IsBucket(s.config.Bytes) {
 			use.DiskFree, use.DiskSize = int64(disk.Bavail)*int64(disk.Bsize), int64(disk.Blocks)*int64(disk.Bsize)
 		}
 		return use
-	})
-	if err != nil {
-		return err
-	}
-	s.closers.Add(silence)
-	return nil
+	}))
 }

@@ -120,7 +120,7 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 	if s.api, err = httpapi.New(s.apiConfig()); err != nil {
 		return err
 	}
-	s.closers.Add(s.api.Close)
+	s.closers.Do(s.api.Close)
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, TimeoutOf: s.api.TimeoutOf,
 		Ready: s.clocks.Ready(s.ready, nil), Warnings: s.clocks.Warnings(s.warnings), Telemetry: c.Telemetry, Edge: true,
@@ -139,7 +139,8 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.measure(encoders)
+	s.measure(encoders)
+	return nil
 }
 
 // apiConfig returns the configuration of the API.
@@ -155,28 +156,15 @@ func (s *Server) apiConfig() httpapi.Config {
 }
 
 // measure registers the gateway's own metrics.
-func (s *Server) measure(encoders *memory.Budget) (err error) {
+func (s *Server) measure(encoders *memory.Budget) {
 	meter := s.config.Telemetry.Meter()
 	if s.config.Mirror == nil {
-		keys, err := s.keys.Measure(meter)
-		if err != nil {
-			return err
-		}
-		s.closers.Add(keys)
+		s.closers.Do(s.keys.Measure(meter))
 	}
 	if s.config.Answers != nil {
-		kept, err := s.config.Answers.Measure(meter)
-		if err != nil {
-			return err
-		}
-		s.closers.Add(kept)
+		s.closers.Do(s.config.Answers.Measure(meter))
 	}
-	budgets, err := memory.Measure(meter, map[string]memory.Limiter{"bodies": s.bodies, "encoders": encoders})
-	if err != nil {
-		return err
-	}
-	s.closers.Add(budgets)
-	return nil
+	s.closers.Do(memory.Measure(meter, map[string]memory.Limiter{"bodies": s.bodies, "encoders": encoders}))
 }
 
 // service returns a service that runs in this process or in others. It returns nil if the gateway has none.

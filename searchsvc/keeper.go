@@ -18,6 +18,7 @@ import (
 	"asset-registry/searchsvc/internal/index"
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpclient"
@@ -88,10 +89,7 @@ func readSynonyms(file string) (*meaning.Synonyms, error) {
 		return nil, fmt.Errorf("--synonyms: %w", err)
 	}
 	synonyms, err := meaning.NewSynonyms(string(further))
-	if err != nil {
-		return nil, fmt.Errorf("--synonyms %s: %w", file, err)
-	}
-	return synonyms, nil
+	return synonyms, errs.In(err, "--synonyms %s", file)
 }
 
 func (k *keeper) say(sentence string) { k.doing.Store(sentence) }

@@ -76,10 +76,9 @@ type Server struct {
 	reads   metric.Int64Counter
 	handler http.Handler
 
-	end        context.CancelFunc
-	running    sync.WaitGroup
-	unregister func() error
-	silence    func() error // unregisters the metrics of answers
+	end     context.CancelFunc
+	running sync.WaitGroup
+	silence func() // unregisters the metrics
 }
 
 // New starts a service. It answers 503 until the index has reached the end of the feed for the first time.
@@ -102,11 +101,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if s.keeper, err = newKeeper(c); err != nil {
 		return nil, err
 	}
-	if err := s.measure(c.Telemetry.Meter()); err != nil {
-		return nil, err
-	}
+	s.measure(c.Telemetry.Meter())
 	if err := s.route(); err != nil {
-		return nil, errors.Join(err, s.unregister(), s.silence())
+		s.silence()
+		return nil, err
 	}
 	ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.running.Go(func() { s.keeper.run(ctx) })
@@ -126,24 +124,17 @@ func (c Config) Validate() error {
 }
 
 // measure registers the metrics of the service.
-func (s *Server) measure(meter metric.Meter) (err error) {
-	s.timings, err = meter.Float64Histogram("registry.search.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time of a search in the index, without waiting for others."),
-		metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5))
-	if err != nil {
-		return fmt.Errorf("create metrics: %w", err)
-	}
-	s.reads, err = meter.Int64Counter("registry.search.read", metric.WithUnit("{search}"),
-		metric.WithDescription("First pages of searches for words, by the last second try that was needed."))
-	if err != nil {
-		return fmt.Errorf("create metrics: %w", err)
-	}
+func (s *Server) measure(meter metric.Meter) {
+	s.timings = telemetry.Durations(meter, "registry.search.duration",
+		"Time of a search in the index, without waiting for others.", .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5)
+	s.reads = telemetry.Counter(meter, "registry.search.read", "{search}",
+		"First pages of searches for words, by the last second try that was needed.")
 	observed := telemetry.Observe(meter)
 	behind := observed.Seconds("registry.search.behind", "Time since the index was last as new as the registry.")
 	assets := observed.Gauge("registry.search.assets", "{asset}", "Assets that can be found.")
 	refused := observed.Counter("registry.search.refused", "{search}", "Searches refused because too many were under way.")
 	rebuilt := observed.Counter("registry.search.rebuilt", "{index}", "Indexes that were removed to be built anew.")
-	s.unregister, err = observed.Read(func(_ context.Context, o metric.Observer) {
+	own := observed.Read(func(_ context.Context, o metric.Observer) {
 		state := s.State()
 		o.ObserveFloat64(behind, state.Behind.Seconds())
 		if state.Ready {
@@ -152,11 +143,8 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 		o.ObserveInt64(refused, s.refused.Load())
 		o.ObserveInt64(rebuilt, s.keeper.rebuilt.Load())
 	})
-	if err != nil {
-		return err
-	}
-	s.silence, err = memory.Measure(meter, map[string]memory.Limiter{"search": s.answers})
-	return err
+	answers := memory.Measure(meter, map[string]memory.Limiter{"search": s.answers})
+	s.silence = func() { own(); answers() }
 }
 
 // route makes the handler of all requests.
@@ -221,7 +209,8 @@ func (s *Server) Handler() http.Handler { return s.handler }
 func (s *Server) Close() error {
 	s.end()
 	s.running.Wait()
-	return errors.Join(s.unregister(), s.silence())
+	s.silence()
+	return nil
 }
 
 // State implements search.Searcher.

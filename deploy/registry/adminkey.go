@@ -3,14 +3,10 @@ package registry
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"asset-registry/authsvc"
 	"asset-registry/shared/durable"
@@ -20,40 +16,14 @@ import (
 // log.
 type adminKeyMaker func(ctx context.Context, name string) (secret string, err error)
 
-const maxKeyAnswer = 4 << 10 // bytes
-
-// answerAdminKey creates a key for each request. It needs no authentication, because a caller who can open the
-// socket can also read the registry's secret in the data directory.
-func answerAdminKey(create adminKeyMaker) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		secret, err := create(r.Context(), r.URL.Query().Get("name"))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		fmt.Fprint(w, secret)
-	}
-}
-
 // AdminKey creates a key for the admin API of the registry in a data directory, and returns the key. The
 // registry may be running or stopped. It stores only a hash of the key.
 func AdminKey(ctx context.Context, dir, name string) (string, error) {
-	resp, err := ask(ctx, dir, http.MethodPost, adminKeyPath+"?name="+url.QueryEscape(name))
+	key, err := order(ctx, dir, adminKeyPath+"?name="+url.QueryEscape(name), "key")
 	if errors.Is(err, errNoneRuns) {
 		return adminKeyOfStopped(ctx, dir, name)
 	}
-	if err != nil {
-		return "", fmt.Errorf("ask the registry for a key: %w", err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxKeyAnswer))
-	if err != nil {
-		return "", fmt.Errorf("ask the registry for a key: %w", err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("the registry refuses to create a key: %s", strings.TrimSpace(string(text)))
-	}
-	return string(text), nil
+	return key, err
 }
 
 // adminKeyOfStopped creates the key in the files of a registry that does not run. It does not create a data

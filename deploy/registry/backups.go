@@ -16,6 +16,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
+	"asset-registry/shared/telemetry"
 )
 
 // Keep says how many backups a directory keeps. Only days and weeks that have a backup count. So a machine that was
@@ -223,10 +225,7 @@ func readBackup(dir string) (last LastBackup, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &last)
 	}
-	if err != nil {
-		return LastBackup{}, fmt.Errorf("read when the last backup was made: %w", err)
-	}
-	return last, nil
+	return last, errs.In(err, "read when the last backup was made")
 }
 
 // noteBackup records a backup in the data directory.
@@ -259,15 +258,12 @@ func writeBackup(dir string, last LastBackup) error {
 	if err == nil {
 		err = durable.WriteLike(filepath.Join(dir, backupFile), append(text, '\n'), filepath.Join(dir, formatFile))
 	}
-	if err != nil {
-		return fmt.Errorf("note the backup: %w", err)
-	}
-	return nil
+	return errs.In(err, "note the backup")
 }
 
 // measureBackup adds a metric to meter: the time when the last backup ended.
-func measureBackup(meter metric.Meter, dir string) error {
-	_, err := meter.Float64ObservableGauge("registry.backup.finished.timestamp", metric.WithUnit("s"),
+func measureBackup(meter metric.Meter, dir string) {
+	telemetry.Must(meter.Float64ObservableGauge("registry.backup.finished.timestamp", metric.WithUnit("s"),
 		metric.WithDescription("End of the last complete backup, since the Unix epoch; 0: there is none."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			last, err := readBackup(dir)
@@ -280,9 +276,5 @@ func measureBackup(meter metric.Meter, dir string) error {
 			}
 			o.Observe(finished)
 			return nil
-		}))
-	if err != nil {
-		return fmt.Errorf("make metric: %w", err)
-	}
-	return nil
+		})))
 }

@@ -19,6 +19,7 @@ import (
 
 	"asset-registry/assetsvc"
 	"asset-registry/shared/command"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/httpclient"
 	"asset-registry/shared/httpserver"
 )
@@ -75,8 +76,14 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 		}
 		log.Info("a backup was taken")
 	})
-	mux.HandleFunc("POST "+adminKeyPath, answerAdminKey(c.adminKey))
-	mux.HandleFunc("POST "+snapshotPath, answerSnapshot(c.copyAll, log))
+	// A caller who can open the socket can also read the registry's secret in the data directory, so a key needs no
+	// authentication.
+	mux.HandleFunc("POST "+adminKeyPath, answering(log, func(r *http.Request) (string, error) {
+		return c.adminKey(r.Context(), r.URL.Query().Get("name"))
+	}))
+	mux.HandleFunc("POST "+snapshotPath, answering(log, func(r *http.Request) (assetsvc.Made, error) {
+		return c.copyAll(r.Context())
+	}))
 	mux.HandleFunc("GET "+statusPath, answerStatus(c.status, log))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
@@ -144,15 +151,15 @@ func inControl(socket string, err error) error {
 // snapshotMaker makes a snapshot of all listed assets (assetsvc.Server.MakeSnapshot).
 type snapshotMaker func(context.Context) (assetsvc.Made, error)
 
-const maxSnapshotAnswer = 4 << 10 // bytes
+const maxAnswer = 4 << 10 // bytes of an answer that a command prints
 
-// answerSnapshot makes a snapshot for each request. The request has no time limit.
-func answerSnapshot(makeOne snapshotMaker, log *slog.Logger) http.HandlerFunc {
+// answering answers each request with the result of the function `do`. The request has no time limit.
+func answering[T any](log *slog.Logger, do func(*http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
-			log.Warn("remove the snapshot's deadline", "error", err)
+			log.Warn("remove the deadline of an answer", "error", err)
 		}
-		made, err := makeOne(r.Context())
+		made, err := do(r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -161,23 +168,30 @@ func answerSnapshot(makeOne snapshotMaker, log *slog.Logger) http.HandlerFunc {
 	}
 }
 
+// order lets the registry that runs on a data directory make something, and returns the text of its answer. The
+// argument `made` is a word for it, which errors name.
+func order(ctx context.Context, dir, path, made string) (string, error) {
+	resp, err := ask(ctx, dir, http.MethodPost, path)
+	if errors.Is(err, errNoneRuns) {
+		return "", err
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask the registry for a %s: %w", made, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("the registry makes no %s: %s", made, strings.TrimSpace(string(text)))
+	}
+	return string(text), errs.In(err, "ask the registry for a %s", made)
+}
+
 // MakeSnapshot tells the registry that runs on a data directory to make a snapshot, and returns a sentence
 // about the result.
 func MakeSnapshot(ctx context.Context, dir string) (string, error) {
-	resp, err := ask(ctx, dir, http.MethodPost, snapshotPath)
+	told, err := order(ctx, dir, snapshotPath, "snapshot")
 	if errors.Is(err, errNoneRuns) {
 		return "", errors.New("no registry runs on the data directory, and only a running one makes snapshots")
 	}
-	if err != nil {
-		return "", fmt.Errorf("ask the registry for a snapshot: %w", err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxSnapshotAnswer))
-	if err != nil {
-		return "", fmt.Errorf("ask the registry for a snapshot: %w", err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("the registry makes no snapshot: %s", strings.TrimSpace(string(text)))
-	}
-	return string(text), nil
+	return told, err
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/keyring"
 )
 
@@ -204,10 +205,7 @@ func finishFirstStart(dir string) error {
 			err = os.Remove(first)
 		}
 	}
-	if err := errors.Join(err, durable.SyncDirectory(dir)); err != nil {
-		return fmt.Errorf("write into data directory: %w", err)
-	}
-	return nil
+	return errs.In(errors.Join(err, durable.SyncDirectory(dir)), "write into data directory")
 }
 
 // The function `has` reports whether the directory holds the file.
@@ -259,8 +257,5 @@ func writeFile(dir, name, line string) error {
 
 // replaceFile replaces the lines of a file, completely or not at all, and syncs it.
 func replaceFile(dir, name, text string) error {
-	if err := durable.Replace(filepath.Join(dir, name), []byte(text+"\n")); err != nil {
-		return fmt.Errorf("write into data directory: %w", err)
-	}
-	return nil
+	return errs.In(durable.Replace(filepath.Join(dir, name), []byte(text+"\n")), "write into data directory")
 }

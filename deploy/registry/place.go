@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/filesvc"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/keyring"
 )
 
@@ -29,10 +30,7 @@ func placeOf(dir string) (string, error) {
 	if err == nil {
 		err = checkBucket(place)
 	}
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", filepath.Join(dir, placeFile), err)
-	}
-	return place, nil
+	return place, errs.In(err, "read %s", filepath.Join(dir, placeFile))
 }
 
 // checkBucket returns what is wrong with the address of a bucket, or nil. It sends nothing.

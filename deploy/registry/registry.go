@@ -163,10 +163,8 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	} else if on.plain != nil {
 		opened.Add(c.servePlain(ctx, on.plain, new(certificate.Manager), logger))
 	}
-	err = errors.Join(httpserver.MeasureCertificate(t.Meter(), secure), measureBackup(t.Meter(), c.Data))
-	if err != nil {
-		return err
-	}
+	httpserver.MeasureCertificate(t.Meter(), secure)
+	measureBackup(t.Meter(), c.Data)
 	at := on.public.Addr().String()
 	c.Webhooks.OwnPorts = c.ownPorts(on)
 	p := process{secrets: secrets, log: logger, telemetry: t.Telemetry, places: fair.NewPlaces(),

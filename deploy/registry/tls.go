@@ -38,10 +38,7 @@ func (c Config) keepCertificate(
 	if err != nil {
 		return nil, err
 	}
-	m, err := certificate.Open(c.Authority, host, filepath.Join(c.Data, certificateDirectory), log, meter)
-	if err != nil {
-		return nil, err
-	}
+	m := certificate.Open(c.Authority, host, filepath.Join(c.Data, certificateDirectory), log, meter)
 	opened.Go(context.WithoutCancel(ctx), m.Keep)
 	opened.Add(c.servePlain(ctx, plain, m, log))
 	return m, nil

@@ -197,7 +197,7 @@ const (
 
 // Measure registers metrics of the file and its disk until the function `stop` is called. The
 // name says what the file holds.
-func (f *File) Measure(meter metric.Meter, name string) (stop func() error, err error) {
+func (f *File) Measure(meter metric.Meter, name string) (stop func()) {
 	path := f.db.Path() // read now, because a closed file has no path
 	return telemetry.MeasureStore(meter, name, func(context.Context) (use telemetry.StoreUse) {
 		if info, err := os.Stat(path); err == nil {

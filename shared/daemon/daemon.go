@@ -75,9 +75,7 @@ func Run(
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	if err := httpserver.MeasureCertificate(t.Meter(), config); err != nil {
-		return errors.Join(err, listener.Close())
-	}
+	httpserver.MeasureCertificate(t.Meter(), config)
 	service, err := start(log, t.Telemetry)
 	if err != nil {
 		return errors.Join(err, listener.Close())

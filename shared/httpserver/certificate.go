@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/shared/errs"
+	"asset-registry/shared/telemetry"
 )
 
 // Certificate names the files of a server's certificate. Its tags make flags.
@@ -62,11 +63,11 @@ func (c Certificate) open(log *slog.Logger) (*certReloader, error) {
 // MeasureCertificate registers a metric: the time when the first certificate of a chain expires. The value is 0 as long
 // as there is no certificate. The parameter `config` comes from Certificate.Config, or has a GetCertificate that
 // accepts nil. With a nil config there is no metric.
-func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
+func MeasureCertificate(meter metric.Meter, config *tls.Config) {
 	if config == nil {
-		return nil
+		return
 	}
-	_, err := meter.Float64ObservableGauge("registry.tls.expires.timestamp", metric.WithUnit("s"),
+	telemetry.Must(meter.Float64ObservableGauge("registry.tls.expires.timestamp", metric.WithUnit("s"),
 		metric.WithDescription("Unix time when the first certificate of the process's chain expires; 0: there is none yet."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			shown, err := config.GetCertificate(nil)
@@ -80,8 +81,7 @@ func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
 			}
 			o.Observe(float64(first.Unix()))
 			return nil
-		}))
-	return errs.In(err, "make metric")
+		})))
 }
 
 // firstExpiry returns the time when the first of a chain's certificates expires.

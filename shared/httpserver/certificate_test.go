@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -155,7 +154,8 @@ func TestTheEndOfACertificateIsTold(t *testing.T) {
 	c, _ := certify(t, dir, 1)
 	secure, err := c.Config(slog.New(slog.DiscardHandler))
 	expect.OK(t, err)
-	expect.OK(t, errors.Join(MeasureCertificate(meter, nil), MeasureCertificate(meter, secure)))
+	MeasureCertificate(meter, nil)
+	MeasureCertificate(meter, secure)
 	got := time.Unix(int64(meter.Read(t)["registry.tls.expires.timestamp"]), 0)
 	if left := time.Until(got); left < 50*time.Minute || left > time.Hour {
 		t.Errorf("got a certificate that expires in %v, want an hour", left)

@@ -3,7 +3,6 @@ package httpserver
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"asset-registry/shared/telemetry"
@@ -47,12 +46,8 @@ const slowAfter = 500 * time.Millisecond
 // observe is middleware that measures every request and makes a span for each
 // that is traced.
 func observe(o Options) gin.HandlerFunc {
-	duration, err := o.Telemetry.Meter().Float64Histogram("http.server.request.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of HTTP server requests."),
-		metric.WithExplicitBucketBoundaries(durationBuckets...))
-	if err != nil {
-		panic(fmt.Sprintf("httpserver: %v", err)) // only a wrong name gives an error
-	}
+	duration := telemetry.Durations(o.Telemetry.Meter(), "http.server.request.duration",
+		"Duration of HTTP server requests.", durationBuckets...)
 	fail := counting(o, "registry.http.failures", "Requests for the API of a service that were answered with 5xx.")
 	slow := func(context.Context) {}
 	if o.Edge {
@@ -98,10 +93,7 @@ func observe(o Options) gin.HandlerFunc {
 
 // counting makes a counter of requests. It returns a function that adds a request to the counter.
 func counting(o Options, name, describes string) func(context.Context) {
-	count, err := o.Telemetry.Meter().Int64Counter(name, metric.WithUnit("{request}"), metric.WithDescription(describes))
-	if err != nil {
-		panic(fmt.Sprintf("httpserver: %v", err)) // only a wrong name gives an error
-	}
+	count := telemetry.Counter(o.Telemetry.Meter(), name, "{request}", describes)
 	ours := metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.service", o.Name)))
 	count.Add(context.Background(), 0, ours) // starts at 0, because otherwise a rate misses the first event
 	return func(ctx context.Context) { count.Add(ctx, 1, ours) }

@@ -40,10 +40,7 @@ func Read(file string) ([]translog.Key, error) {
 		return nil, fmt.Errorf("read the log's keys: %w", err)
 	}
 	keys, err := parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("read the log's keys: %s: %w", file, err)
-	}
-	return keys, nil
+	return keys, errs.In(err, "read the log's keys: %s", file)
 }
 
 // parse reads the content of a file of keys.

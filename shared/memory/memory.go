@@ -132,7 +132,7 @@ type Limiter interface {
 }
 
 // Measure registers metrics of limiters, by their names, until the function `stop` is called.
-func Measure(meter metric.Meter, limiters map[string]Limiter) (stop func() error, err error) {
+func Measure(meter metric.Meter, limiters map[string]Limiter) (stop func()) {
 	observed := telemetry.Observe(meter)
 	used := observed.Gauge("registry.memory.used", "By", "Memory that requests hold, by limiter.")
 	size := observed.Gauge("registry.memory.size", "By", "Memory that requests may hold, by limiter.")

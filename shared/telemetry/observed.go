@@ -2,20 +2,37 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 )
 
-// Observed makes metrics whose values are read at each collection. Read returns the errors of the methods before it.
+// Must returns a metric. It panics if the metric could not be made, because only a wrong name or unit gives an error.
+func Must[T any](made T, err error) T {
+	if err != nil {
+		panic(fmt.Sprintf("make a metric: %v", err))
+	}
+	return made
+}
+
+// Counter returns a counter of events. The unit may be "".
+func Counter(meter metric.Meter, name, unit, text string) metric.Int64Counter {
+	return Must(meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(text)))
+}
+
+// Durations returns a histogram of seconds, which buckets with these bounds count.
+func Durations(meter metric.Meter, name, text string, buckets ...float64) metric.Float64Histogram {
+	return Must(meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(text),
+		metric.WithExplicitBucketBoundaries(buckets...)))
+}
+
+// Observed makes metrics whose values are read at each collection.
 type Observed struct {
 	meter   metric.Meter
 	metrics []metric.Observable
-	err     error
 }
 
 // Observe returns an Observed without metrics.
@@ -23,43 +40,31 @@ func Observe(meter metric.Meter) *Observed { return &Observed{meter: meter} }
 
 // Gauge makes a gauge of whole numbers. The unit may be "".
 func (o *Observed) Gauge(name, unit, text string) metric.Int64Observable {
-	made, err := o.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(text))
-	o.add(made, err)
-	return made
+	return observed(o, Must(o.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(text))))
 }
 
 // Seconds makes a gauge of seconds.
 func (o *Observed) Seconds(name, text string) metric.Float64Observable {
-	made, err := o.meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(text))
-	o.add(made, err)
-	return made
+	return observed(o, Must(o.meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(text))))
 }
 
 // Counter makes a counter.
 func (o *Observed) Counter(name, unit, text string) metric.Int64Observable {
-	made, err := o.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
-	o.add(made, err)
+	return observed(o, Must(o.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(text))))
+}
+
+func observed[T metric.Observable](o *Observed, made T) T {
+	o.metrics = append(o.metrics, made)
 	return made
 }
 
-func (o *Observed) add(made metric.Observable, err error) {
-	o.metrics, o.err = append(o.metrics, made), errors.Join(o.err, err)
-}
-
-// Read registers a function that tells the values of the metrics, until the function `stop` is called. If Read returns
-// an error, stop does nothing.
-func (o *Observed) Read(tell func(context.Context, metric.Observer)) (stop func() error, err error) {
-	if err = o.err; err == nil {
-		var registration metric.Registration
-		registration, err = o.meter.RegisterCallback(func(ctx context.Context, to metric.Observer) error {
-			tell(ctx, to)
-			return nil
-		}, o.metrics...)
-		if err == nil {
-			return registration.Unregister, nil
-		}
-	}
-	return func() error { return nil }, fmt.Errorf("make metrics: %w", err)
+// Read registers a function that tells the values of the metrics, until the function `stop` is called.
+func (o *Observed) Read(tell func(context.Context, metric.Observer)) (stop func()) {
+	registration := Must(o.meter.RegisterCallback(func(ctx context.Context, to metric.Observer) error {
+		tell(ctx, to)
+		return nil
+	}, o.metrics...))
+	return func() { _ = registration.Unregister() } // it fails only for callbacks that are not registered
 }
 
 // Flag returns the value of a gauge for a condition: 1 if it is true, otherwise 0.
@@ -80,9 +85,7 @@ type StoreUse struct {
 
 // MeasureStore registers metrics of a store until the function `stop` is called. The argument `name`
 // says what the store holds. The function `use` is called at each collection.
-func MeasureStore(
-	meter metric.Meter, name string, use func(context.Context) StoreUse,
-) (stop func() error, err error) {
+func MeasureStore(meter metric.Meter, name string, use func(context.Context) StoreUse) (stop func()) {
 	observed := Observe(meter)
 	size := observed.Gauge("registry.store.size", "By", "Bytes of a store's data.")
 	diskFree := observed.Gauge("registry.store.disk.free", "By", "Bytes that are free on the disk of a store.")
@@ -119,21 +122,15 @@ type Pool struct {
 
 // MeasurePools registers metrics of the connections to a database until the function `stop` is called (OpenTelemetry
 // semantic conventions, database client metrics). The function `pools` is called at each collection.
-func MeasurePools(
-	meter metric.Meter, system attribute.KeyValue, pools func() []Pool,
-) (stop func() error, err error) {
-	count, err1 := meter.Int64ObservableUpDownCounter("db.client.connection.count", metric.WithUnit("{connection}"),
-		metric.WithDescription("Connections to a database, by state."))
-	most, err2 := meter.Int64ObservableUpDownCounter("db.client.connection.max", metric.WithUnit("{connection}"),
-		metric.WithDescription("Maximum of open connections to a database."))
-	waiting, err3 := meter.Int64ObservableUpDownCounter("db.client.connection.pending_requests",
-		metric.WithUnit("{request}"), metric.WithDescription("Operations that wait for a connection."))
-	timeouts, err4 := meter.Int64ObservableCounter("db.client.connection.timeouts", metric.WithUnit("{timeout}"),
-		metric.WithDescription("Operations that waited for a connection in vain."))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+func MeasurePools(meter metric.Meter, system attribute.KeyValue, pools func() []Pool) (stop func()) {
+	observed := Observe(meter)
+	count := observed.level("db.client.connection.count", "{connection}", "Connections to a database, by state.")
+	most := observed.level("db.client.connection.max", "{connection}", "Maximum of open connections to a database.")
+	waiting := observed.level("db.client.connection.pending_requests", "{request}",
+		"Operations that wait for a connection.")
+	timeouts := observed.Counter("db.client.connection.timeouts", "{timeout}",
+		"Operations that waited for a connection in vain.")
+	return observed.Read(func(_ context.Context, o metric.Observer) {
 		for _, p := range pools() {
 			name := semconv.DBClientConnectionPoolName(p.Name)
 			of := metric.WithAttributes(system, name)
@@ -145,12 +142,13 @@ func MeasurePools(
 				o.ObserveInt64(most, p.Max, of)
 			}
 		}
-		return nil
-	}, count, most, waiting, timeouts)
-	if err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
-	return registration.Unregister, nil
+	})
+}
+
+// level makes a counter that goes up and down.
+func (o *Observed) level(name, unit, text string) metric.Int64Observable {
+	made := o.meter.Int64ObservableUpDownCounter
+	return observed(o, Must(made(name, metric.WithUnit(unit), metric.WithDescription(text))))
 }
 
 // operationBuckets are in seconds (OpenTelemetry semantic conventions, database
@@ -164,14 +162,9 @@ type Operations struct {
 }
 
 // NewOperations registers the metric of a database's operations.
-func NewOperations(meter metric.Meter, system attribute.KeyValue) (*Operations, error) {
-	duration, err := meter.Float64Histogram("db.client.operation.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of operations of a database."),
-		metric.WithExplicitBucketBoundaries(operationBuckets...))
-	if err != nil {
-		return nil, fmt.Errorf("make metric: %w", err)
-	}
-	return &Operations{duration, system}, nil
+func NewOperations(meter metric.Meter, system attribute.KeyValue) *Operations {
+	return &Operations{Durations(meter, "db.client.operation.duration", "Duration of operations of a database.",
+		operationBuckets...), system}
 }
 
 // Took records the duration of an operation. If err is not nil, the operation counts as failed.

@@ -8,12 +8,22 @@ import (
 	"strings"
 	"testing"
 
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"asset-registry/shared/testing/expect"
 )
+
+func TestAWrongNameOfAMetricIsAnErrorOfTheProgram(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("got a metric with a space in its name, want a panic")
+		}
+	}()
+	Counter(sdkmetric.NewMeterProvider().Meter("test"), "a name", "", "")
+}
 
 func TestAboutTheShareIsChosen(t *testing.T) {
 	const asked = 100_000

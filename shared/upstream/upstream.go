@@ -111,7 +111,7 @@ type Pool struct {
 	retries     metric.Int64Counter
 	opened      metric.Int64Counter // counts how often a circuit breaker opened
 	attributes  metric.MeasurementOption
-	stopMetrics func() error
+	stopMetrics func()
 }
 
 // source is a configured URL.
@@ -143,9 +143,7 @@ func New(c Config) (*Pool, error) {
 	}
 	p.servers.Store(&servers)
 	p.budget.tenths.Store(maxBudget)
-	if err := p.measure(c.Meter); err != nil {
-		return nil, fmt.Errorf("measure %s: %w", c.Name, err)
-	}
+	p.measure(c.Meter)
 	ctx, stop := context.WithCancel(context.Background())
 	p.stopWatch = stop
 	p.watching.Go(func() { p.watch(ctx) })
@@ -166,17 +164,11 @@ func parseSource(text string) (source, error) {
 }
 
 // measure registers the pool's metrics until stopMetrics is called.
-func (p *Pool) measure(meter metric.Meter) (err error) {
-	p.retries, err = meter.Int64Counter("registry.upstream.retries",
-		metric.WithDescription("Requests to another service that were retried."))
-	if err != nil {
-		return err
-	}
-	p.opened, err = meter.Int64Counter("registry.upstream.opened",
-		metric.WithDescription("Times that the circuit breaker of another service's server opened."))
-	if err != nil {
-		return err
-	}
+func (p *Pool) measure(meter metric.Meter) {
+	p.retries = telemetry.Counter(meter, "registry.upstream.retries", "",
+		"Requests to another service that were retried.")
+	p.opened = telemetry.Counter(meter, "registry.upstream.opened", "",
+		"Times that the circuit breaker of another service's server opened.")
 	// The counters begin at 0. If a counter appeared only with its first event, Prometheus could not see that
 	// event.
 	p.retries.Add(context.Background(), 0, p.attributes)
@@ -187,12 +179,11 @@ func (p *Pool) measure(meter metric.Meter) (err error) {
 		return metric.WithAttributes(
 			attribute.String("registry.upstream", p.name), attribute.String("registry.upstream.state", name))
 	}
-	p.stopMetrics, err = observed.Read(func(_ context.Context, o metric.Observer) {
+	p.stopMetrics = observed.Read(func(_ context.Context, o metric.Observer) {
 		ready, all := p.Ready()
 		o.ObserveInt64(servers, int64(ready), state("ready"))
 		o.ObserveInt64(servers, int64(all-ready), state("unready"))
 	})
-	return err
 }
 
 // Name returns the name of the service.
@@ -215,7 +206,7 @@ func (p *Pool) Ready() (ready, all int) {
 func (p *Pool) Close() {
 	p.stopWatch()
 	p.watching.Wait()
-	_ = p.stopMetrics() // it fails only for callbacks that are not registered
+	p.stopMetrics()
 	for _, s := range *p.servers.Load() {
 		s.retire()
 	}

@@ -88,8 +88,8 @@ type Store struct {
 
 	indexed bool // brokerBucket has every asset that has an owner
 	numbers numbers
-	sender  sender       // of webhooks
-	silence func() error // ends the metrics
+	sender  sender // of webhooks
+	silence func() // ends the metrics
 }
 
 func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
@@ -120,9 +120,7 @@ func Open(path string, o Options) (*Store, error) {
 	if s.indexed, err = s.indexOwners(o); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	if s.silence, err = s.measure(o.Meter); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
+	s.silence = s.measure(o.Meter)
 	go s.run()
 	return s, nil
 }
@@ -195,7 +193,8 @@ func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closed)
 		<-s.done
-		s.err = errors.Join(s.silence(), s.file.Close())
+		s.silence()
+		s.err = s.file.Close()
 	})
 	return s.err
 }
@@ -236,19 +235,12 @@ func (s *Store) census(context.Context) registry.Census {
 
 // measure reports the census and the size of the file to meter until the caller calls silence. If meter is nil,
 // it reports nothing.
-func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
+func (s *Store) measure(meter metric.Meter) (silence func()) {
 	if meter == nil {
 		meter = noop.NewMeterProvider().Meter("")
 	}
-	assets, err := registry.MeasureCensus(meter, s.census)
-	if err != nil {
-		return nil, err
-	}
-	file, err := s.file.Measure(meter, "assets")
-	if err != nil {
-		return nil, errors.Join(err, assets())
-	}
-	return func() error { return errors.Join(assets(), file()) }, nil
+	assets, file := registry.MeasureCensus(meter, s.census), s.file.Measure(meter, "assets")
+	return func() { assets(); file() }
 }
 
 // numbers gives out the numbers of assets, which count from 1 on each day. A number becomes durable with the next

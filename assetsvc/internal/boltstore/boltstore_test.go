@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"errors"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
@@ -123,16 +122,6 @@ func TestCloseWaitsForAcceptedWrites(t *testing.T) {
 	expect.Nil(t, <-second, "the write that waits")
 	expect.Try(t, <-closed)
 	expect.FailsOf(t, "a number of a closed store")(s.NextNumber(t.Context(), "2026-11-20"))
-}
-
-// TestEachCloseHasTheSameResult closes a store twice. The first call fails, so both must return the same error.
-func TestEachCloseHasTheSameResult(t *testing.T) {
-	s, _, _, _ := twoAssets(t)
-	broken := errors.New("broken")
-	s.silence = func() error { return broken }
-	for range 2 {
-		expect.Err(t, s.Close(), broken, "")
-	}
 }
 
 func TestEndingsAreKept(t *testing.T) { storetest.RunEndings(t, opener(t)) }

@@ -24,7 +24,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 
 	"asset-registry/shared/dataformat"
 	"asset-registry/shared/errs"
@@ -321,14 +321,14 @@ func (c *connections) poolStates() []telemetry.Pool {
 }
 
 // measure reports the connections and the primary to meter until the caller calls the function `silence`.
-func (c *connections) measure(meter metric.Meter) (silence func() error, err error) {
+func (c *connections) measure(meter metric.Meter) (silence func()) {
 	observed := telemetry.Observe(meter)
 	away := observed.Gauge("registry.store.away", "", "1 while no server of the store is known that takes writes.")
 	failovers := observed.Counter("registry.store.failovers", "{failover}",
 		"Times that another server of the store took over.")
 	lag := observed.Seconds("registry.store.replication.lag",
 		"How far a server of the store is behind the one that takes writes, which has 0.")
-	own, err := observed.Read(func(_ context.Context, o metric.Observer) {
+	own := observed.Read(func(_ context.Context, o metric.Observer) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		o.ObserveInt64(away, telemetry.Flag(c.primary == ""))
@@ -337,12 +337,6 @@ func (c *connections) measure(meter metric.Meter) (silence func() error, err err
 			o.ObserveFloat64(lag, behind.Seconds(), metric.WithAttributes(attribute.String("server", server)))
 		}
 	})
-	if err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
-	pools, err := telemetry.MeasurePools(meter, semconv.DBSystemNameMongoDB, c.poolStates)
-	if err != nil {
-		return nil, errors.Join(err, own())
-	}
-	return func() error { return errors.Join(own(), pools()) }, nil
+	pools := telemetry.MeasurePools(meter, semconv.DBSystemNameMongoDB, c.poolStates)
+	return func() { own(); pools() }
 }

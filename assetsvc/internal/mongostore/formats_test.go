@@ -48,7 +48,7 @@ func TestDatabasesOfOtherFormatsAreRefused(t *testing.T) {
 		// A store that could not reach the database when it started must still refuse to read it later.
 		s := expect.Get(newStore(uri, o.withDefaults()))(t)
 		expect.ErrOf(t, errNoClock, "a page of %q", c.name)(s.Page(t.Context(), registry.Query{Limit: 1}))
-		expect.Try(t, s.release())
+		expect.Try(t, s.closers.Close())
 	}
 }
 

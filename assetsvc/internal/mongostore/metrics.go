@@ -3,14 +3,13 @@ package mongostore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"asset-registry/assetsvc/internal/feed"
@@ -29,38 +28,35 @@ type metrics struct {
 
 	operations  *telemetry.Operations
 	connections *connections
-	silence     func() error // ends the metrics of the connections
+	silence     func() // ends the metrics of the connections
 }
 
 // barrierBuckets are in seconds. A barrier waits for a majority of the replica set.
 var barrierBuckets = []float64{0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 2}
 
-func newMetrics(meter metric.Meter) (*metrics, error) {
-	m := &metrics{connections: newConnections()}
-	var errs [8]error
-	m.batch, errs[0] = meter.Int64Histogram("registry.feed.batch.size", metric.WithUnit("{change}"),
-		metric.WithDescription("Changes written together."),
-		metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256))
-	m.open, errs[1] = meter.Int64Gauge("registry.feed.batches.open", metric.WithUnit("{batch}"),
-		metric.WithDescription("Batches in flight, of all asset services."))
-	m.lag, errs[2] = meter.Float64Gauge("registry.feed.horizon.lag", metric.WithUnit("s"),
-		metric.WithDescription("Time from the last change that readers see to the newest one."))
-	m.fences, errs[3] = meter.Int64Counter("registry.feed.fences", metric.WithUnit("{batch}"),
-		metric.WithDescription("Stalled batches that this process has fenced."))
-	m.lead, errs[4] = meter.Float64Gauge("registry.store.clock.lead", metric.WithUnit("s"),
-		metric.WithDescription("How far this machine's clock is ahead of the store's."))
-	m.waits, errs[5] = meter.Float64Histogram("registry.store.barrier.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time of a barrier, for which fresh reads wait."),
-		metric.WithExplicitBucketBoundaries(barrierBuckets...))
-	m.operations, errs[6] = telemetry.NewOperations(meter, semconv.DBSystemNameMongoDB)
-	m.refused, errs[7] = meter.Int64Counter("registry.feed.opens.refused", metric.WithUnit("{open}"),
-		metric.WithDescription("Openings of batches of this process that had to be repeated, as another process was ahead."))
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
+func newMetrics(meter metric.Meter) *metrics {
+	seconds := func(name, text string) metric.Float64Gauge {
+		return telemetry.Must(meter.Float64Gauge(name, metric.WithUnit("s"), metric.WithDescription(text)))
 	}
-	var err error
-	m.silence, err = m.connections.measure(meter)
-	return m, err
+	m := &metrics{
+		batch: telemetry.Must(meter.Int64Histogram("registry.feed.batch.size", metric.WithUnit("{change}"),
+			metric.WithDescription("Changes written together."),
+			metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256))),
+		open: telemetry.Must(meter.Int64Gauge("registry.feed.batches.open", metric.WithUnit("{batch}"),
+			metric.WithDescription("Batches in flight, of all asset services."))),
+		lag: seconds("registry.feed.horizon.lag", "Time from the last change that readers see to the newest one."),
+		fences: telemetry.Counter(meter, "registry.feed.fences", "{batch}",
+			"Stalled batches that this process has fenced."),
+		lead: seconds("registry.store.clock.lead", "How far this machine's clock is ahead of the store's."),
+		waits: telemetry.Durations(meter, "registry.store.barrier.duration",
+			"Time of a barrier, for which fresh reads wait.", barrierBuckets...),
+		operations: telemetry.NewOperations(meter, semconv.DBSystemNameMongoDB),
+		refused: telemetry.Counter(meter, "registry.feed.opens.refused", "{open}",
+			"Openings of batches of this process that had to be repeated, as another process was ahead."),
+		connections: newConnections(),
+	}
+	m.silence = m.connections.measure(meter)
+	return m
 }
 
 // recordClock records a look of the watcher: the clock and the fenced batches.

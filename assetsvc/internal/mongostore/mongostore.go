@@ -42,7 +42,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,6 +52,7 @@ import (
 
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/failurelog"
 )
 
@@ -125,7 +125,7 @@ type Store struct {
 
 	stop    context.CancelFunc // ends the background work below
 	running sync.WaitGroup     // the background work
-	closers []func() error     // functions that release what newStore opened; called from last to first
+	closers closing.List       // functions that release what newStore opened; called from last to first
 	once    sync.Once
 	err     error // result of the first Close
 
@@ -171,30 +171,24 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 		// A stalled batch is fenced within its lease. Then the horizon moves on, and the page need not wait
 		// longer.
 		patience: 2 * o.Lease,
-		closers:  []func() error{func() error { failures.Close(); return nil }},
 	}
+	s.closers.Do(failures.Close)
 	s.now = registry.Held(s.time.now)
 	s.unready.Store(&errUnasked)
 	s.filled.Store(o.Owner == nil)
-	if s.metrics, err = newMetrics(o.Meter); err != nil {
-		return nil, err
-	}
-	s.closers = append(s.closers, s.metrics.silence)
+	s.metrics = newMetrics(o.Meter)
+	s.closers.Do(s.metrics.silence)
 	if s.db, err = connect(uri, o.Timeout, s.metrics.monitors(o.Monitor)); err != nil {
-		return nil, errors.Join(err, s.release())
+		return nil, errors.Join(err, s.closers.Close())
 	}
-	s.closers = append(s.closers, s.db.disconnect)
+	s.closers.Add(s.db.disconnect)
 	if o.FreshReads {
 		s.db.barrier = newBarrier(s.metrics.timed(s.db.sendBarrier))
-		s.closers = append(s.closers, s.db.barrier.close)
+		s.closers.Add(s.db.barrier.close)
 	}
 	s.numbers = newNumbers(s.db.takeNumbers)
 	s.census = newCensus(s.db, s.time.own, s.log)
-	silence, err := s.census.measure(o.Meter)
-	if err != nil {
-		return nil, errors.Join(err, s.release())
-	}
-	s.closers = append(s.closers, silence)
+	s.closers.Do(s.census.measure(o.Meter))
 	s.writer = feed.NewWriter(feedStore{s.db}, feed.Options{
 		Name:     "w" + rand.Text(),
 		Now:      s.now,
@@ -313,17 +307,9 @@ func (s *Store) Close() error {
 		s.mu.Unlock()
 		s.stop()
 		s.running.Wait()
-		s.err = s.release()
+		s.err = s.closers.Close()
 	})
 	return s.err
-}
-
-func (s *Store) release() error {
-	var errs []error
-	for _, release := range slices.Backward(s.closers) {
-		errs = append(errs, release())
-	}
-	return errors.Join(errs...)
 }
 
 // watch fences stalled batches and compares this machine's clock with the

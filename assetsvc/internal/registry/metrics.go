@@ -25,17 +25,9 @@ type events struct {
 	named map[string]bool // brokers that have a label
 }
 
-// Measure reports creations and publications to the argument `meter`. Call it before the first request.
-func (r *Registry) Measure(meter metric.Meter) error {
-	created, err1 := meter.Int64Counter("registry.assets.created", metric.WithUnit("{asset}"),
-		metric.WithDescription("Assets that this process has created, by broker."))
-	published, err2 := meter.Int64Counter("registry.assets.published", metric.WithUnit("{asset}"),
-		metric.WithDescription("Assets that this process has taken from draft into the feed, by the broker who owns them."))
-	if err := errors.Join(err1, err2); err != nil {
-		return fmt.Errorf("create metrics: %w", err)
-	}
+// Measure lets the registry count creations and publications. Call it before the first request.
+func (r *Registry) Measure(created, published metric.Int64Counter) {
 	r.events = &events{created: created, published: published, named: map[string]bool{}}
-	return nil
 }
 
 // creation counts a new asset.
@@ -74,24 +66,19 @@ type Census map[asset.Status]int64
 
 // MeasureCensus reports the census of a store to the argument `meter`, until the caller calls the function
 // `silence`. If the function `census` returns nil, nothing is reported.
-func MeasureCensus(meter metric.Meter, census func(context.Context) Census) (silence func() error, err error) {
-	stored, err := meter.Int64ObservableGauge("registry.assets.stored", metric.WithUnit("{asset}"),
+func MeasureCensus(meter metric.Meter, census func(context.Context) Census) (silence func()) {
+	stored, wrong := meter.Int64ObservableGauge("registry.assets.stored", metric.WithUnit("{asset}"),
 		metric.WithDescription("Assets in the store, by state; the same at every asset service."))
-	if err != nil {
-		return nil, fmt.Errorf("create metrics: %w", err)
-	}
 	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		counted := census(ctx)
-		if counted == nil {
-			return nil
-		}
-		for _, state := range asset.Statuses {
-			o.ObserveInt64(stored, counted[state], metric.WithAttributes(attribute.String("state", string(state))))
+		if counted := census(ctx); counted != nil {
+			for _, state := range asset.Statuses {
+				o.ObserveInt64(stored, counted[state], metric.WithAttributes(attribute.String("state", string(state))))
+			}
 		}
 		return nil
 	}, stored)
-	if err != nil {
-		return nil, fmt.Errorf("create metrics: %w", err)
+	if err := errors.Join(wrong, err); err != nil {
+		panic(fmt.Sprintf("make a metric: %v", err)) // only a wrong name gives an error
 	}
-	return registration.Unregister, nil
+	return func() { _ = registration.Unregister() } // it fails only for callbacks that are not registered
 }

@@ -7,13 +7,15 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/metrictest"
+	"asset-registry/shared/telemetry"
 	"asset-registry/shared/testing/expect"
 )
 
 func TestCreationsAndPublicationsAreCountedByBroker(t *testing.T) {
 	r, _, _, id := open(t)
 	meter := metrictest.New()
-	expect.OK(t, r.Measure(meter))
+	r.Measure(telemetry.Counter(meter, "registry.assets.created", "", ""),
+		telemetry.Counter(meter, "registry.assets.published", "", ""))
 	expect.Get(r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)}))(t)
 	expect.FailsOf(t, "create from an empty body")(r.Create(t.Context(), owner, registry.Input{Fields: parse(t, `{}`)}))
 	for _, change := range []string{`{"title":"x"}`, `{"status":"pending"}`, `{"title":"y"}`} {
@@ -28,7 +30,8 @@ func TestCreationsAndPublicationsAreCountedByBroker(t *testing.T) {
 func TestTheNumberOfBrokerLabelsIsBounded(t *testing.T) {
 	r, _, _, _ := open(t)
 	meter := metrictest.New()
-	expect.OK(t, r.Measure(meter))
+	r.Measure(telemetry.Counter(meter, "registry.assets.created", "", ""),
+		telemetry.Counter(meter, "registry.assets.published", "", ""))
 	for range 2 {
 		for n := range 60 {
 			by := identity.Identity{Broker: fmt.Sprint("broker ", n), Role: identity.Broker, Levels: "3"}

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"asset-registry/shared/testing/expect"
@@ -145,61 +143,6 @@ func TestAFailingReceiverIsNotBehind(t *testing.T) {
 	})
 }
 
-// refusing is a meter that returns an error for one of the calls of its methods.
-type refusing struct {
-	noop.Meter
-	left *int // number of calls that succeed before one fails
-}
-
-var errRefused = errors.New("the meter refuses this")
-
-func (m refusing) refuses() error {
-	if *m.left--; *m.left == -1 {
-		return errRefused
-	}
-	return nil
-}
-
-func (m refusing) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return noop.Int64Counter{}, m.refuses()
-}
-
-func (m refusing) Float64Histogram(string, ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
-	return noop.Float64Histogram{}, m.refuses()
-}
-
-func (m refusing) Int64ObservableGauge(
-	string, ...metric.Int64ObservableGaugeOption,
-) (metric.Int64ObservableGauge, error) {
-	return noop.Int64ObservableGauge{}, m.refuses()
-}
-
-func (m refusing) Float64ObservableGauge(
-	string, ...metric.Float64ObservableGaugeOption,
-) (metric.Float64ObservableGauge, error) {
-	return noop.Float64ObservableGauge{}, m.refuses()
-}
-
-func (m refusing) RegisterCallback(metric.Callback, ...metric.Observable) (metric.Registration, error) {
-	return noop.Registration{}, m.refuses()
-}
-
-// TestThereIsNoSenderWithoutItsMetrics makes each call of the meter fail in turn. New must return the error.
-func TestThereIsNoSenderWithoutItsMetrics(t *testing.T) {
-	w := newWorld(t, 5)
-	for call := range 6 {
-		left := call
-		s, err := New(Config{Store: w.store, Feed: w, Seals: w.seals, Log: w.log, Meter: refusing{left: &left}})
-		switch {
-		case call == 5:
-			expect.Must(t, err, "without a refusal")
-			expect.Try(t, s.Close())
-		case !errors.Is(err, errRefused):
-			t.Errorf("call %d is refused: got %v, want %v", call, err, errRefused)
-		}
-	}
-}
-
 // TestASenderSendsAndLeavesNoConnection uses a receiver with a real connection. The receiver must get a message,
 // and Close must close the connection.
 func TestASenderSendsAndLeavesNoConnection(t *testing.T) {
@@ -218,9 +161,9 @@ func TestASenderSendsAndLeavesNoConnection(t *testing.T) {
 	w.add("r", conduct{})
 	w.alter(func(e *Endpoint) { e.URL = s.URL })
 	w.growBy(2)
-	sender := expect.Get(New(Config{
+	sender := New(Config{
 		Store: w.store, Feed: w, Seals: w.seals, Policy: local, Memory: 1 << 20, Log: w.log, Meter: noop.Meter{},
-	}))(t)
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	select {
@@ -231,7 +174,7 @@ func TestASenderSendsAndLeavesNoConnection(t *testing.T) {
 	case <-ctx.Done():
 		t.Error("got no message, want one")
 	}
-	expect.Try(t, sender.Close())
+	sender.Close()
 	select {
 	case <-closed:
 	case <-ctx.Done():

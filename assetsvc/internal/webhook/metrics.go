@@ -2,8 +2,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -16,41 +14,36 @@ import (
 type metrics struct {
 	messages metric.Int64Counter
 	delay    metric.Float64Histogram
-	silence  func() error // stops reporting the gauges
+	silence  func() // stops reporting the gauges
 }
 
 // failing is the state that metrics show for an active endpoint whose last attempt has failed.
 const failing = "failing"
 
-func newMetrics(meter metric.Meter, s *Sender) (m *metrics, err error) {
-	m = &metrics{}
-	var err1, err2 error
-	m.messages, err1 = meter.Int64Counter("registry.webhooks.messages", metric.WithUnit("{message}"),
-		metric.WithDescription("Messages and challenges to webhooks by result: ok, failed, or refused for the address."))
-	m.delay, err2 = meter.Float64Histogram("registry.webhooks.delay", metric.WithUnit("s"),
-		metric.WithDescription("Time from the oldest change of a message to its acknowledgement, "+
-			"by a receiver that was at the end of the feed."),
-		metric.WithExplicitBucketBoundaries(.025, .05, .1, .2, .3, .4, .5, .6, .8, 1, 1.5, 2.5, 5, 10, 20))
+func newMetrics(meter metric.Meter, s *Sender) *metrics {
+	m := &metrics{}
+	m.messages = telemetry.Counter(meter, "registry.webhooks.messages", "{message}",
+		"Messages and challenges to webhooks by result: ok, failed, or refused for the address.")
+	m.delay = telemetry.Durations(meter, "registry.webhooks.delay",
+		"Time from the oldest change of a message to its acknowledgement, by a receiver that was at the end of the feed.",
+		.025, .05, .1, .2, .3, .4, .5, .6, .8, 1, 1.5, 2.5, 5, 10, 20)
 	observed := telemetry.Observe(meter)
 	endpoints := observed.Gauge("registry.webhooks.endpoints", "{webhook}",
 		"Webhooks by state; only the process that sends reports them.")
 	behind := observed.Seconds("registry.webhooks.behind",
 		"Time that the oldest change waits for the sender, at a webhook without failures; or the time since "+
 			"this process could ask who sends.")
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, fmt.Errorf("create metrics: %w", err)
-	}
 	for _, result := range []string{"ok", "failed", "refused"} { // start at 0, so that rates count the first event too
 		m.messages.Add(context.Background(), 0, resultOf(result))
 	}
-	m.silence, err = observed.Read(func(_ context.Context, o metric.Observer) {
+	m.silence = observed.Read(func(_ context.Context, o metric.Observer) {
 		counts, late := s.observe()
 		for state, n := range counts {
 			o.ObserveInt64(endpoints, n, metric.WithAttributes(attribute.String("state", state)))
 		}
 		o.ObserveFloat64(behind, late.Seconds())
 	})
-	return m, err
+	return m
 }
 
 func resultOf(result string) metric.MeasurementOption {

@@ -69,19 +69,16 @@ type Sender struct {
 }
 
 // New returns a Sender, which runs until Close.
-func New(c Config) (*Sender, error) {
+func New(c Config) *Sender {
 	transport := newTransport(c.Policy, nil)
-	s, err := newSender(c, transport)
-	if err != nil {
-		return nil, err
-	}
+	s := newSender(c, transport)
 	s.idle = transport.CloseIdleConnections
 	go s.run()
-	return s, nil
+	return s
 }
 
 // newSender returns a Sender that uses the given transport. It does not run yet.
-func newSender(c Config, transport http.RoundTripper) (*Sender, error) {
+func newSender(c Config, transport http.RoundTripper) *Sender {
 	s := &Sender{
 		store: c.Store, feed: c.Feed, seals: c.Seals, log: c.Log, transport: transport, idle: func() {},
 		failures:   failurelog.New(c.Log, "webhooks cannot be sent; it is tried again"),
@@ -97,21 +94,17 @@ func newSender(c Config, transport http.RoundTripper) (*Sender, error) {
 	}
 	s.ctx, s.kill = context.WithCancel(context.Background())
 	s.going, s.Drain = context.WithCancel(s.ctx)
-	var err error
-	if s.metrics, err = newMetrics(c.Meter, s); err != nil {
-		s.kill()
-		return nil, err
-	}
-	return s, nil
+	s.metrics = newMetrics(c.Meter, s)
+	return s
 }
 
 // Close waits a few seconds for the messages under way, stores the positions and gives the term back.
-func (s *Sender) Close() error {
+func (s *Sender) Close() {
 	s.Drain()
 	<-s.done
 	s.kill()
 	s.idle()
-	return s.metrics.silence()
+	s.metrics.silence()
 }
 
 // run sends whenever this process has the term.

@@ -480,7 +480,7 @@ func (w *world) start(steps int) *process {
 	w.mu.Lock()
 	w.started++
 	w.mu.Unlock()
-	sender := expect.Get(newSender(Config{Store: p, Feed: w, Seals: w.seals, Log: w.log, Meter: w.meter}, p))(w.t)
+	sender := newSender(Config{Store: p, Feed: w, Seals: w.seals, Log: w.log, Meter: w.meter}, p)
 	p.sender = sender
 	if w.leaveOut == hasty {
 		sender.await = func(*worker) {}
@@ -492,7 +492,7 @@ func (w *world) start(steps int) *process {
 // close ends the process in the regular way.
 func (p *process) close() {
 	p.t.Helper()
-	expect.Try(p.t, p.sender.Close())
+	p.sender.Close()
 }
 
 // kill ends the process immediately, without Close.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/identity"
 )
 
@@ -61,10 +62,7 @@ func (k Key) Encode() ([]byte, error) {
 		e.Secrets = append(e.Secrets, encodedSecret(secret))
 	}
 	text, err := json.Marshal(e)
-	if err != nil {
-		return nil, fmt.Errorf("encode key %s: %w", k.ID, err)
-	}
-	return text, nil
+	return text, errs.In(err, "encode key %s", k.ID)
 }
 
 // DecodeKey decodes a text that Key.Encode has made.
@@ -86,10 +84,7 @@ func DecodeKey(text []byte) (Key, error) {
 // Encode returns the broker as JSON for a store.
 func (b Broker) Encode() ([]byte, error) {
 	text, err := json.Marshal(encodedBroker(b))
-	if err != nil {
-		return nil, fmt.Errorf("encode broker %s: %w", b.Name, err)
-	}
-	return text, nil
+	return text, errs.In(err, "encode broker %s", b.Name)
 }
 
 // DecodeBroker decodes a text that Broker.Encode has made.

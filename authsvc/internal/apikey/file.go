@@ -32,10 +32,7 @@ func ReadFile(path string) (Fixed, error) {
 	}
 	defer file.Close()
 	keys, err := read(file)
-	if err != nil {
-		return nil, fmt.Errorf("keys file %s: %w", path, err)
-	}
-	return keys, nil
+	return keys, errs.In(err, "keys file %s", path)
 }
 
 func read(r io.Reader) (Fixed, error) {

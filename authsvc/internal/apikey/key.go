@@ -76,7 +76,7 @@ type Key struct {
 	Revoked  time.Time // zero: not revoked
 	Secrets  []Secret  // newest first
 
-	// Unaudited marks a key that a command stored without the registry's secret.
+	// Unaudited marks a key that a command of an earlier version stored without the registry's secret.
 	// The audit log does not mention it until an operator changes it.
 	Unaudited bool
 }
@@ -107,19 +107,6 @@ const MaxSecrets = 5
 
 // MaxGrace is the longest grace period of a rotated secret.
 const MaxGrace = 90 * 24 * time.Hour
-
-// NewUnaudited returns a key for a command that does not know the registry's
-// secret. Level t of the holder becomes Settings.Test.
-func NewUnaudited(hash string, holder identity.Identity, now time.Time) Key {
-	return Key{
-		ID: holder.KeyID, Broker: holder.Broker, Created: now, Modified: now, Unaudited: true,
-		Settings: Settings{
-			Name: holder.KeyID, Role: holder.Role, Test: holder.TestOnly(),
-			Levels: strings.ReplaceAll(holder.Levels, "t", ""),
-		},
-		Secrets: []Secret{{Number: 1, Hash: hash, Created: now}},
-	}
-}
 
 // State returns the state of the key at the given time: one of adminapi.States.
 func (k Key) State(broker Broker, now time.Time) string {

@@ -125,8 +125,6 @@ func Sandbox() Fixed {
 // answer, or that nobody knows whether it made a change.
 var (
 	ErrNotFound = errors.New("there is no such key or broker")
-	ErrExists   = errors.New("a key with this id, or this key, exists already")
-	ErrAudited  = errors.New("operators administer this key: revoke it with the admin API")
 )
 
 // Finder finds keys by their secrets.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/keyring"
 )
 
@@ -133,10 +134,7 @@ func recorded(subject string) bool {
 // Encode encodes the state of something before or after a change, in the form that the log stores.
 func Encode(value any) (json.RawMessage, error) {
 	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("encode for the audit log: %w", err)
-	}
-	return text, nil
+	return text, errs.In(err, "encode for the audit log")
 }
 
 // Sealer seals audit entries with the current secret. An intruder who can write to the store but does not have

@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/telemetry"
 )
 
 const (
@@ -186,16 +186,13 @@ type result struct {
 }
 
 // Measure adds the metrics of checks to a meter. Call it before the first check.
-func (c *Checker) Measure(meter metric.Meter) error {
-	problems, err1 := meter.Int64Gauge("registry.audit.problems", metric.WithUnit("{problem}"),
-		metric.WithDescription("Problems that the last check of the audit log by this process found."))
-	checked, err2 := meter.Float64Gauge("registry.audit.checked.timestamp", metric.WithUnit("s"),
-		metric.WithDescription("Time of the last check of the audit log by this process, since the Unix epoch."))
-	if err := errors.Join(err1, err2); err != nil {
-		return fmt.Errorf("make metrics: %w", err)
+func (c *Checker) Measure(meter metric.Meter) {
+	c.result = &result{
+		problems: telemetry.Must(meter.Int64Gauge("registry.audit.problems", metric.WithUnit("{problem}"),
+			metric.WithDescription("Problems that the last check of the audit log by this process found."))),
+		checked: telemetry.Must(meter.Float64Gauge("registry.audit.checked.timestamp", metric.WithUnit("s"),
+			metric.WithDescription("Time of the last check of the audit log by this process, since the Unix epoch."))),
 	}
-	c.result = &result{problems, checked}
-	return nil
 }
 
 func (r *result) record(ctx context.Context, problems int, now time.Time) {

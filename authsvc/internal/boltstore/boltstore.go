@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -24,8 +23,8 @@ const format = "asset-registry tokens 3"
 // Store is the store of the auth service in one file. It is safe for concurrent use.
 type Store struct {
 	file    *boltfile.File
-	silence func() error // removes the metrics
-	run     string       // a name that no other opening of a file has
+	silence func() // removes the metrics
+	run     string // a name that no other opening of a file has
 }
 
 // Options of a store. All fields may be zero.
@@ -49,17 +48,11 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{file, func() error { return nil }, rand.Text()}, nil
+	return &Store{file, func() {}, rand.Text()}, nil
 }
 
 // Measure adds the metrics of the file to a meter, until Close.
-func (s *Store) Measure(meter metric.Meter) error {
-	silence, err := s.file.Measure(meter, "tokens")
-	if err == nil {
-		s.silence = silence
-	}
-	return err
-}
+func (s *Store) Measure(meter metric.Meter) { s.silence = s.file.Measure(meter, "tokens") }
 
 // Snapshot writes a consistent copy of the file (boltfile.File.Snapshot).
 func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error { return s.file.Snapshot(to) }
@@ -68,7 +61,10 @@ func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error { return 
 func (s *Store) Ready(ctx context.Context) error { return s.file.Ready(ctx) }
 
 // Close waits for writes in progress and closes the file.
-func (s *Store) Close() error { return errors.Join(s.silence(), s.file.Close()) }
+func (s *Store) Close() error {
+	s.silence()
+	return s.file.Close()
+}
 
 // batch makes a change in a transaction that it may share with other changes. The change may run more than
 // once.

@@ -84,40 +84,6 @@ func (s *Store) FindSecret(ctx context.Context, hash string) (f apikey.Found, er
 	return f, err
 }
 
-// AddKey durably stores an unaudited key. It returns apikey.ErrExists if the store
-// has a key with the same id or secret.
-func (s *Store) AddKey(ctx context.Context, k apikey.Key) error {
-	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error { return addKey(tx, k) })
-}
-
-func addKey(tx *bbolt.Tx, k apikey.Key) error {
-	hash := k.Secrets[0].Hash
-	if tx.Bucket(keyBucket).Get([]byte(k.ID)) != nil || tx.Bucket(hashBucket).Get([]byte(hash)) != nil {
-		return apikey.ErrExists
-	}
-	return putKey(tx, k, hash)
-}
-
-// RemoveKey durably removes an unaudited key. It returns apikey.ErrNotFound if there is no key with this id,
-// and apikey.ErrAudited if operators administer the key.
-func (s *Store) RemoveKey(ctx context.Context, id string) error {
-	return s.file.UpdateIn(ctx, func(tx *bbolt.Tx) error {
-		k, err := get(tx, keyBucket, id, apikey.DecodeKey, apikey.ErrNotFound)
-		if err != nil {
-			return err
-		}
-		if !k.Unaudited {
-			return apikey.ErrAudited
-		}
-		for _, secret := range k.Secrets {
-			if err := tx.Bucket(hashBucket).Delete([]byte(secret.Hash)); err != nil {
-				return err
-			}
-		}
-		return tx.Bucket(keyBucket).Delete([]byte(id))
-	})
-}
-
 // putKey stores a key, so that the key is found by its id and by each of the given hashes of its secrets.
 func putKey(tx *bbolt.Tx, k apikey.Key, hashes ...string) error {
 	text, err := k.Encode()

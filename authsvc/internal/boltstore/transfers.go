@@ -3,13 +3,13 @@ package boltstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.etcd.io/bbolt"
 
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/errs"
 )
 
 var transferBucket = []byte("transfers") // id -> transfer
@@ -167,10 +167,7 @@ func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) 
 		standing = r
 		return tx.Bucket(recordBucket).Put([]byte(r.AssetID), text)
 	})
-	if err != nil {
-		return token.Record{}, fmt.Errorf("save tokens of asset %s: %w", r.AssetID, err)
-	}
-	return standing, nil
+	return standing, errs.In(err, "save tokens of asset %s", r.AssetID)
 }
 
 // EachRecord calls the function `visit` with every token record until visit returns an error.

@@ -15,6 +15,7 @@ import (
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 )
 
 var (
@@ -100,10 +101,7 @@ func loadUses(tx *bbolt.Tx, id string) (uses, error) {
 		return uses{}, nil
 	}
 	found, err := decoded(decodeUses(text))
-	if err != nil {
-		return nil, fmt.Errorf("uses of key %s: %w", id, err)
-	}
-	return found, nil
+	return found, errs.In(err, "uses of key %s", id)
 }
 
 func decodeUses(text []byte) (found uses, err error) {

@@ -183,13 +183,6 @@ func TestWhatTheFileCannotHoldIsRefused(t *testing.T) {
 	}
 }
 
-func TestACloseThatFailsIsTold(t *testing.T) {
-	s := empty(t)
-	want := errors.New("the metrics go on")
-	s.silence = func() error { return want }
-	expect.Err(t, s.Close(), want, "")
-}
-
 func TestAnEndedCallThatSealsNothingIsAnError(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

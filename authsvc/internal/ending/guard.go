@@ -13,7 +13,6 @@ package ending
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -28,6 +27,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/sleep"
+	"asset-registry/shared/telemetry"
 )
 
 // Store is the part of the store of keys that a Guard needs.
@@ -67,17 +67,14 @@ type Guard struct {
 }
 
 // New returns a guard of a store.
-func New(store Store, service Service, log *slog.Logger, meter metric.Meter) (*Guard, error) {
-	lost, err1 := meter.Int64Counter("registry.audit.lost", metric.WithUnit("{entry}"),
-		metric.WithDescription("Entries of the audit log that this process found lost: the store went back in time."))
-	waiting, err2 := meter.Int64Gauge("registry.keys.waiting",
-		metric.WithDescription("1 if all keys wait for a person, because revocations may be lost, else 0."))
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
+func New(store Store, service Service, log *slog.Logger, meter metric.Meter) *Guard {
+	lost := telemetry.Counter(meter, "registry.audit.lost", "{entry}",
+		"Entries of the audit log that this process found lost: the store went back in time.")
+	waiting := telemetry.Must(meter.Int64Gauge("registry.keys.waiting",
+		metric.WithDescription("1 if all keys wait for a person, because revocations may be lost, else 0.")))
 	lost.Add(context.Background(), 0)
 	waiting.Record(context.Background(), 0)
-	return &Guard{store: store, service: service, log: log, lost: lost, waiting: waiting, patience: patience}, nil
+	return &Guard{store: store, service: service, log: log, lost: lost, waiting: waiting, patience: patience}
 }
 
 const (

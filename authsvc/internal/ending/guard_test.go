@@ -110,8 +110,7 @@ func (w *world) start(most int) {
 func (w *world) bind(sealer *audit.Sealer) {
 	log := slog.New(slog.DiscardHandler)
 	service := admin.NewService(w.store, sealer, log, time.Now)
-	guard, err := New(w.store, service, log, noop.NewMeterProvider().Meter(""))
-	expect.OK(w.t, err)
+	guard := New(w.store, service, log, noop.NewMeterProvider().Meter(""))
 	guard.patience = 3 * askEvery
 	w.guard, w.service = guard, service.WithSecond(guard)
 	w.verifier = apikey.NewVerifier(nil, w.store, time.Now).WithGuard(guard)

@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/errs"
 )
 
 const (
@@ -178,10 +179,7 @@ func (s *Store) Tell(ctx context.Context, head adminapi.Head) error {
 	if err != nil {
 		return err
 	}
-	if err := s.watcher.Set(ctx, toldKey, head.String()+" "+run, 0).Err(); err != nil {
-		return fmt.Errorf("store the confirmed entry: %w", err)
-	}
-	return nil
+	return errs.In(s.watcher.Set(ctx, toldKey, head.String()+" "+run, 0).Err(), "store the confirmed entry")
 }
 
 // run names the run of the server: another server has another one, and so has the same server after its next start.
@@ -212,10 +210,7 @@ func (s *Store) Reseal(ctx context.Context, entries []adminapi.Entry) error {
 		}
 		fields = append(fields, strconv.FormatInt(e.Seq, 10), text)
 	}
-	if err := s.client.HSet(ctx, auditKey, fields...).Err(); err != nil {
-		return fmt.Errorf("reseal audit log: %w", err)
-	}
-	return nil
+	return errs.In(s.client.HSet(ctx, auditKey, fields...).Err(), "reseal audit log")
 }
 
 // Restore stores a broker, a key or an audit entry of another store (admin.Target). A restored entry becomes
@@ -246,8 +241,5 @@ func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) er
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("restore keys: %w", err)
-	}
-	return nil
+	return errs.In(err, "restore keys")
 }

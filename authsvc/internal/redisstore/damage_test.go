@@ -41,8 +41,8 @@ func TestADamagedValueIsAnError(t *testing.T) {
 			return client.HSet(ctx, brokersKey, "b", text).Err()
 		}, []string{"Broker", "Brokers", "FindSecret"}},
 		{"the keys", func(ctx context.Context, client *redis.Client) error {
-			return client.HSet(ctx, keysKey, "k1", text, "u1", text).Err()
-		}, []string{"Key", "Keys", "KeysBack", "FindSecret", "RemoveKey", "Uses"}},
+			return client.HSet(ctx, keysKey, "k1", text).Err()
+		}, []string{"Key", "Keys", "KeysBack", "FindSecret", "Uses"}},
 		{"the entry", func(ctx context.Context, client *redis.Client) error {
 			return client.HSet(ctx, auditKey, "1", text).Err()
 		}, []string{"Entries"}},

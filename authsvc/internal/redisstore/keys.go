@@ -8,6 +8,7 @@ import (
 
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/errs"
 )
 
 // The names for brokers, keys and the audit log share one hash tag. A cluster therefore stores all of them on one
@@ -79,10 +80,7 @@ func (s *Store) follow(ctx context.Context, index, after string, limit int) ([]s
 	names, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
 		Key: index, Start: "(" + after, Stop: "+", ByLex: true, Count: int64(limit),
 	}).Result()
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", index, err)
-	}
-	return names, nil
+	return names, errs.In(err, "list %s", index)
 }
 
 // load decodes some fields of a Redis hash. Fields that the hash lacks are left out.
@@ -156,69 +154,4 @@ func (s *Store) FindSecret(ctx context.Context, hash string) (f apikey.Found, er
 		f.Broker, err = apikey.DecodeBroker([]byte(text))
 	}
 	return f, err
-}
-
-// add stores a new key: its id is ARGV[1], its text ARGV[2], and the hash of its secret ARGV[3]. It returns 0
-// if the id exists, and -1 if the hash exists. KEYS: keys, index of ids, hashes.
-var add = redis.NewScript(`
-if redis.call('HEXISTS', KEYS[3], ARGV[3]) == 1 then return -1 end
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-redis.call('ZADD', KEYS[2], 0, ARGV[1])
-redis.call('HSET', KEYS[3], ARGV[3], ARGV[1])
-return 1
-`)
-
-// added is the answer of the script `add` when the script has stored the key.
-const added = 1
-
-// AddKey durably stores an unaudited key. It returns apikey.ErrExists if the store
-// has a key with the same id or secret.
-func (s *Store) AddKey(ctx context.Context, k apikey.Key) error {
-	if err := s.format.run(ctx, s.client); err != nil {
-		return err
-	}
-	text, err := k.Encode()
-	if err != nil {
-		return err
-	}
-	answer, err := add.Run(ctx, s.client, []string{keysKey, idsKey, hashesKey}, k.ID, text, k.Secrets[0].Hash).Int()
-	if err != nil {
-		return fmt.Errorf("add key %s: %w", k.ID, err)
-	}
-	if answer != added {
-		return apikey.ErrExists
-	}
-	return nil
-}
-
-// remove removes the key with the id in ARGV[1] and the hashes of its secrets. It returns 0 if there is no such key,
-// and -1 if operators administer the key (it is not "unaudited"). KEYS: keys, index of ids, hashes.
-var remove = redis.NewScript(`
-local text = redis.call('HGET', KEYS[1], ARGV[1])
-if not text then return 0 end
-local key = cjson.decode(text)
-if not key.unaudited then return -1 end
-for _, secret in ipairs(key.secrets) do redis.call('HDEL', KEYS[3], secret.sha256) end
-redis.call('HDEL', KEYS[1], ARGV[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
-return 1
-`)
-
-// RemoveKey durably removes an unaudited key. It returns apikey.ErrNotFound if there is no key with this id,
-// and apikey.ErrAudited if operators administer the key.
-func (s *Store) RemoveKey(ctx context.Context, id string) error {
-	if err := s.format.run(ctx, s.client); err != nil {
-		return err
-	}
-	answer, err := remove.Run(ctx, s.client, []string{keysKey, idsKey, hashesKey}, id).Int()
-	switch {
-	case err != nil:
-		return fmt.Errorf("remove key %s: %w", id, err)
-	case answer == 0:
-		return apikey.ErrNotFound
-	case answer < 0:
-		return apikey.ErrAudited
-	}
-	return nil
 }

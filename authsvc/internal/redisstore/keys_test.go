@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
@@ -40,12 +41,15 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 // addCommandKey adds an unaudited key whose secret equals its id.
 func addCommandKey(t *testing.T, s *Store, id string, change func(*apikey.Key)) {
 	t.Helper()
-	holder := identity.Identity{KeyID: id, Broker: "b", Role: identity.Broker, Levels: "13"}
-	k := apikey.NewUnaudited(authapi.Hash(id), holder, time.Now())
+	k := apikey.Key{
+		ID: id, Broker: "b", Created: time.Now(), Unaudited: true,
+		Settings: apikey.Settings{Name: id, Role: identity.Broker, Levels: "13"},
+		Secrets:  []apikey.Secret{{Number: 1, Hash: authapi.Hash(id), Created: time.Now()}},
+	}
 	if change != nil {
 		change(&k)
 	}
-	expect.OK(t, s.AddKey(t.Context(), k))
+	expect.OK(t, s.Restore(t.Context(), admin.Change{Key: &k}, []string{authapi.Hash(id)}))
 }
 
 func TestAVerificationCostsOneRoundTrip(t *testing.T) {

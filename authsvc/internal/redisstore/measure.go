@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"asset-registry/shared/fault"
@@ -28,27 +28,24 @@ const clockError = time.Hour
 // askTimeout bounds the wait for Redis when metrics are read.
 const askTimeout = 500 * time.Millisecond
 
-// measure adds metrics of the server's memory, of its refusals and of the last backup to a meter, until the function
-// `silence` is called. While the server does not answer, the metrics are missing.
-func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
-	memory, err := telemetry.MeasureStore(meter, "tokens", s.memory)
-	if err != nil {
-		return nil, err
-	}
+// measure adds metrics of the connections, of the server's memory, of its refusals and of the last backup to a meter,
+// until the function `silence` is called. While the server does not answer, its metrics are missing.
+func (s *Store) measure(meter metric.Meter) (silence func()) {
+	memory := telemetry.MeasureStore(meter, "tokens", s.memory)
+	connections := telemetry.MeasurePools(meter, semconv.DBSystemNameRedis, func() []telemetry.Pool {
+		return pools(s.client)
+	})
 	observed := telemetry.Observe(meter)
 	finished := observed.Seconds("registry.backup.finished.timestamp",
 		"End of the last complete backup, since the Unix epoch; 0: there is none.")
 	refusing := observed.Gauge("registry.store.refusing", "", "1 while Redis of the tokens refuses writes, else 0.")
-	own, err := observed.Read(func(ctx context.Context, o metric.Observer) {
+	own := observed.Read(func(ctx context.Context, o metric.Observer) {
 		o.ObserveInt64(refusing, telemetry.Flag(s.refuses() != nil))
 		if at, known := s.lastBackup(ctx); known {
 			o.ObserveFloat64(finished, at)
 		}
 	})
-	if err != nil {
-		return nil, errors.Join(err, memory())
-	}
-	return func() error { return errors.Join(memory(), own()) }, nil
+	return func() { memory(); connections(); own() }
 }
 
 // memory returns how much memory Redis uses, and how much it may use. It returns zeros if Redis does not

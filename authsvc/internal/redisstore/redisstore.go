@@ -18,9 +18,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 
 	"asset-registry/shared/dataformat"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/redisclient"
 	"asset-registry/shared/sleep"
@@ -38,7 +39,7 @@ type Store struct {
 	client  *redis.Client
 	watcher *redis.Client // see newWatcher
 	format  *formatCheck
-	silence func() error          // removes the metrics
+	silence func()                // removes the metrics
 	refusal atomic.Pointer[error] // the answer to the last askForWrites; nil: it was not called yet
 }
 
@@ -49,27 +50,14 @@ func Open(url string, meter metric.Meter) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	operations, err := telemetry.NewOperations(meter, semconv.DBSystemNameRedis)
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
+	operations := telemetry.NewOperations(meter, semconv.DBSystemNameRedis)
 	client.AddHook(watching{operations})
-	silence, err := telemetry.MeasurePools(meter, semconv.DBSystemNameRedis, func() []telemetry.Pool {
-		return pools(client)
-	})
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
 	watcher, err := newWatcher(url, operations)
 	if err != nil {
-		return nil, errors.Join(err, silence(), client.Close())
+		return nil, errors.Join(err, client.Close())
 	}
-	s := &Store{client: client, watcher: watcher, format: newFormatCheck(), silence: silence}
-	rest, err := s.measure(meter)
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	s.silence = func() error { return errors.Join(silence(), rest()) }
+	s := &Store{client: client, watcher: watcher, format: newFormatCheck()}
+	s.silence = s.measure(meter)
 	return s, nil
 }
 
@@ -150,7 +138,8 @@ func (s *Store) lossOfFailovers(ctx context.Context) []string {
 
 // Close closes the connections.
 func (s *Store) Close() error {
-	return errors.Join(s.silence(), s.client.Close(), s.watcher.Close())
+	s.silence()
+	return errors.Join(s.client.Close(), s.watcher.Close())
 }
 
 // sessionKey returns the Redis name for a session of the console that was ended.
@@ -158,19 +147,13 @@ func sessionKey(id string) string { return "registry:session:{" + id + "}" }
 
 // EndSession durably ends a session of the console. Redis forgets the session after the given time.
 func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration) error {
-	if err := s.client.Set(ctx, sessionKey(id), "ended", forget).Err(); err != nil {
-		return fmt.Errorf("end session: %w", err)
-	}
-	return nil
+	return errs.In(s.client.Set(ctx, sessionKey(id), "ended", forget).Err(), "end session")
 }
 
 // SessionEnded reports whether a session of the console was ended.
 func (s *Store) SessionEnded(ctx context.Context, id string) (bool, error) {
 	n, err := s.client.Exists(ctx, sessionKey(id)).Result()
-	if err != nil {
-		return false, fmt.Errorf("look for a session: %w", err)
-	}
-	return n > 0, nil
+	return n > 0, errs.In(err, "look for a session")
 }
 
 const (

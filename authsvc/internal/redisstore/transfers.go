@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/errs"
 )
 
 // transferKey returns the Redis name of a transfer. The transfer's id is its hash tag.
@@ -181,10 +182,7 @@ func decodeTransfer(id string, fields []any) (token.Transfer, error) {
 	} else {
 		t.AssetID, t.Date, t.Expires = asset, date, 0
 	}
-	if err != nil {
-		return token.Transfer{}, fmt.Errorf("decode the claim %q of transfer %s: %w", claim, id, err)
-	}
-	return t, nil
+	return t, errs.In(err, "decode the claim %q of transfer %s", claim, id)
 }
 
 // recordKey returns the Redis name of a token record. The asset's id is its hash tag (Redis Cluster, key

@@ -11,6 +11,7 @@ import (
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 )
 
 // countsKey and usesKey have the key's id as hash tag.
@@ -40,10 +41,7 @@ func (s *Store) AddUsage(ctx context.Context, uses []authapi.Use, counts []autha
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("add usage: %w", err)
-	}
-	return nil
+	return errs.In(err, "add usage")
 }
 
 // Uses returns the last uses of each key, newest first. The outer map has the ids of keys, and the inner map the

@@ -12,7 +12,6 @@ import (
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
-	"asset-registry/shared/identity"
 )
 
 // Call is a call of one method of a store. It succeeds if the store has the data of Fill.
@@ -30,12 +29,6 @@ func claimed() token.Transfer {
 	return t
 }
 
-func unaudited(id string) apikey.Key {
-	k := apikey.NewUnaudited(authapi.Hash(id), identity.Identity{KeyID: id, Role: identity.Broker, Levels: "1"}, made)
-	k.ID = id
-	return k
-}
-
 // Fill stores a record, transfers, a broker, keys, an entry, and the use of a key.
 func Fill(t *testing.T, s Store) {
 	t.Helper()
@@ -45,7 +38,7 @@ func Fill(t *testing.T, s Store) {
 	use := authapi.Use{KeyID: "k1", Secret: 1, Addr: netip.MustParseAddr("192.0.2.1"), Micros: made.UnixMicro()}
 	count := authapi.Count{KeyID: "k1", Day: countedDay, Class: "read", Requests: 3}
 	err := errors.Join(saved, s.CreateTransfer(ctx, transfer("one")), s.CreateTransfer(ctx, transfer("claimed")),
-		s.Restore(ctx, admin.Change{Broker: &b}, nil), s.Commit(ctx, adminapi.Head{}, c), s.AddKey(ctx, unaudited("u1")),
+		s.Restore(ctx, admin.Change{Broker: &b}, nil), s.Commit(ctx, adminapi.Head{}, c),
 		s.Tell(ctx, adminapi.Head{}), s.AddUsage(ctx, []authapi.Use{use}, []authapi.Count{count}))
 	_, claiming := s.ClaimTransfer(ctx, "claimed", claimed().Claim)
 	if err := errors.Join(err, claiming); err != nil {
@@ -99,8 +92,6 @@ func Calls() []Call {
 		{"Reseal", func(ctx context.Context, s Store) error { return s.Reseal(ctx, []adminapi.Entry{resealed}) }},
 		{"Restore", func(ctx context.Context, s Store) error { return s.Restore(ctx, admin.Change{Key: &added}, nil) }},
 		{"Commit", func(ctx context.Context, s Store) error { return s.Commit(ctx, headOf(first), next) }},
-		{"AddKey", func(ctx context.Context, s Store) error { return s.AddKey(ctx, unaudited("u2")) }},
-		{"RemoveKey", func(ctx context.Context, s Store) error { return s.RemoveKey(ctx, "u1") }},
 	}
 }
 

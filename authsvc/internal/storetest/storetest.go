@@ -30,8 +30,6 @@ type Store interface {
 	admin.Store
 	admin.Target
 	audit.Log
-	AddKey(ctx context.Context, k apikey.Key) error
-	RemoveKey(ctx context.Context, id string) error
 	console.Sessions
 	ending.Store
 	// Ready returns nil if the store can make a change now.
@@ -72,8 +70,6 @@ func Run(t *testing.T, open Opener) {
 		{"the confirmed entry is stored", testTold},
 		{"keys survive reopening", testKeysReopen},
 		{"a restored change equals the committed one", testRestore},
-		{"unaudited keys are added and removed", testUnaudited},
-		{"an audited key is not removed", testAudited},
 
 		{"a caller who has left changes nothing", testCancelled},
 		{"a closed store refuses all calls", testClosed},

@@ -24,6 +24,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/keyring"
 )
 
@@ -194,10 +195,7 @@ func (s *Service) newest(ctx context.Context, text, assetID string) (Record, err
 		}
 	}
 	current, err := s.store.Save(ctx, sealed)
-	if err != nil {
-		return Record{}, fmt.Errorf("restore tokens of asset %s: %w", sealed.AssetID, err)
-	}
-	return current, nil
+	return current, errs.In(err, "restore tokens of asset %s", sealed.AssetID)
 }
 
 // tokenSize is the length of a token, in bytes.
@@ -223,10 +221,7 @@ type encoded struct {
 // Encode returns the record as JSON for a store, without the asset's id.
 func (r Record) Encode() ([]byte, error) {
 	text, err := json.Marshal(encoded{r.Broker, r.OwnerHash, r.TransferHash, r.Generation, r.From, r.Former})
-	if err != nil {
-		return nil, fmt.Errorf("encode tokens of asset %s: %w", r.AssetID, err)
-	}
-	return text, nil
+	return text, errs.In(err, "encode tokens of asset %s", r.AssetID)
 }
 
 // Decode decodes the record of an asset from a text that Record.Encode has made.
@@ -253,10 +248,7 @@ type encodedTransfer struct {
 func (t Transfer) Encode() ([]byte, error) {
 	e := encodedTransfer{t.Broker, t.OwnerHash, t.TransferHash, t.Date, t.AssetID, t.Expires, t.Claim}
 	text, err := json.Marshal(e)
-	if err != nil {
-		return nil, fmt.Errorf("encode transfer %s: %w", t.ID, err)
-	}
-	return text, nil
+	return text, errs.In(err, "encode transfer %s", t.ID)
 }
 
 // DecodeTransfer decodes the transfer with an id from a text that Transfer.Encode has made.
@@ -322,10 +314,7 @@ func (s *Sealer) Seal(r Record) (string, error) {
 		From:             r.From,
 		Former:           r.Former,
 	}).SignedString(s.current)
-	if err != nil {
-		return "", fmt.Errorf("seal tokens of asset %s: %w", r.AssetID, err)
-	}
-	return sealed, nil
+	return sealed, errs.In(err, "seal tokens of asset %s", r.AssetID)
 }
 
 // Unseal returns the record in a text that Seal has made, or ErrForged for any other text.

@@ -45,8 +45,8 @@ func TestAnAuthorityThatAnswersForAnotherHost(t *testing.T) {
 		roots := filepath.Join(dir, "roots.pem")
 		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 		expect.OK(t, os.WriteFile(roots, text, 0o600))
-		m := expect.Get(Open(Authority{Directory: server.URL + "/directory", Roots: roots}, host, filepath.Join(dir, "acme"),
-			slog.New(slog.DiscardHandler), metrictest.New()))(t)
+		m := Open(Authority{Directory: server.URL + "/directory", Roots: roots}, host, filepath.Join(dir, "acme"),
+			slog.New(slog.DiscardHandler), metrictest.New())
 		expect.SaysOf(t, c.says, "%s", c.name)(m.ask(t.Context()))
 		server.Close()
 	}

@@ -28,6 +28,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/sleep"
+	"asset-registry/shared/telemetry"
 )
 
 // Authority says which authority signs the certificate. Its tags declare flags.
@@ -110,12 +111,9 @@ type Manager struct {
 
 // Open returns the manager of a host's certificate. The certificate is stored below the directory in the argument
 // `dir`. Open reads it, and sends no request.
-func Open(a Authority, host, dir string, log *slog.Logger, meter metric.Meter) (*Manager, error) {
-	renewals, err := meter.Int64Counter("registry.tls.renewals",
-		metric.WithDescription("Attempts to get or renew the certificate by ACME, by result."))
-	if err != nil {
-		return nil, fmt.Errorf("make metric: %w", err)
-	}
+func Open(a Authority, host, dir string, log *slog.Logger, meter metric.Meter) *Manager {
+	renewals := telemetry.Counter(meter, "registry.tls.renewals", "",
+		"Attempts to get or renew the certificate by ACME, by result.")
 	m := &Manager{host: host, stored: folderOf(dir, a.directory()), authority: a, log: log, renewals: renewals}
 	m.obtain = m.ask
 	found, err := m.stored.certificate(host)
@@ -123,7 +121,7 @@ func Open(a Authority, host, dir string, log *slog.Logger, meter metric.Meter) (
 		log.Warn("the stored certificate cannot be used; a new one will be asked for", "error", err)
 	}
 	m.current = found
-	return m, nil
+	return m
 }
 
 // errNone is the error of a handshake while there is no certificate yet.

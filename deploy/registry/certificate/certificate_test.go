@@ -44,7 +44,7 @@ func signed(t *testing.T, host string, from, to time.Time) (key []byte, chain []
 func open(t *testing.T, dir string) (*Manager, metrictest.Meter) {
 	t.Helper()
 	meter := metrictest.New()
-	return expect.Get(Open(Authority{}, host, dir, slog.New(slog.DiscardHandler), meter))(t), meter
+	return Open(Authority{}, host, dir, slog.New(slog.DiscardHandler), meter), meter
 }
 
 // TestFailuresAreRepeatedLessAndLess lets every attempt fail for a day, and then lets one succeed. There are many

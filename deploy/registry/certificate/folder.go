@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 )
 
 // The files of one authority. Each authority has its own directory, so that a certificate of a test authority is
@@ -76,10 +77,7 @@ func (f folder) account() (crypto.Signer, error) {
 		return nil, fmt.Errorf("%s is damaged: remove it, and a new account is made", f.file(accountFile))
 	}
 	key, err := x509.ParseECPrivateKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("%s is damaged: remove it, and a new account is made: %w", f.file(accountFile), err)
-	}
-	return key, nil
+	return key, errs.In(err, "%s is damaged: remove it, and a new account is made", f.file(accountFile))
 }
 
 // newKey returns a new key, and the key as PEM.

@@ -312,11 +312,7 @@ func (k *keeper) copyFiles(ctx context.Context) {
 	defer close1()
 	removed, close2 := k.note("the removals of files cannot be read; it is tried again")
 	defer close2()
-	if silence, err := k.files.Measure(k.telemetry.Meter()); err != nil {
-		copied(err)
-	} else {
-		defer func() { _ = silence() }() // an error is unimportant: the callback is not called any more
-	}
+	defer k.files.Measure(k.telemetry.Meter())()
 	k.files.Run(ctx, copied, removed)
 }
 

@@ -118,18 +118,12 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	if err := httpserver.MeasureCertificate(t.Meter(), certificate); err != nil {
-		return err
-	}
+	httpserver.MeasureCertificate(t.Meter(), certificate)
 	m, err := newMirror(c, logger, t.Telemetry)
 	if err != nil {
 		return err
 	}
-	silence, err := m.measure(t.Meter())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, silence()) }()
+	defer m.measure(t.Meter())()
 	// The copy stays open until the requests that read it are finished.
 	working, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -175,25 +169,21 @@ func newTransport() http.RoundTripper {
 
 // measure registers metrics: how far the copy is behind, and what the comparison with the log finds. The
 // function `silence` ends their callback.
-func (m *mirror) measure(meter metric.Meter) (silence func() error, err error) {
+func (m *mirror) measure(meter metric.Meter) (silence func()) {
 	observed := telemetry.Observe(meter)
 	behind := observed.Seconds("registry.mirror.behind", "Time since the copy was last as new as the registry.")
 	differing := observed.Gauge("registry.mirror.differing", "{asset}",
 		"Assets of the copy that differ from the public log, as far as they are known.")
-	checked, err := meter.Int64Counter("registry.mirror.checked", metric.WithUnit("{asset}"),
-		metric.WithDescription("Comparisons of assets of the copy with the public log."))
-	silence, failed := observed.Read(func(_ context.Context, o metric.Observer) {
-		o.ObserveFloat64(behind, m.fresh.Behind().Seconds())
-		o.ObserveInt64(differing, int64(m.differing()))
-	})
-	if err := errors.Join(err, failed); err != nil {
-		return nil, fmt.Errorf("create metrics: %w", err)
-	}
+	checked := telemetry.Counter(meter, "registry.mirror.checked", "{asset}",
+		"Comparisons of assets of the copy with the public log.")
 	m.count = func(found outcome) {
 		result := metric.WithAttributes(attribute.String("result", string(found)))
 		checked.Add(context.Background(), 1, result)
 	}
-	return silence, nil
+	return observed.Read(func(_ context.Context, o metric.Observer) {
+		o.ObserveFloat64(behind, m.fresh.Behind().Seconds())
+		o.ObserveInt64(differing, int64(m.differing()))
+	})
 }
 
 // differing returns how many assets of the copy are known to differ from the public log.

@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 )
 
 const auditPage = "1000" // entries in a page, the maximum that the admin API allows
@@ -163,10 +164,7 @@ func knownHead(text, file string) (adminapi.Head, error) {
 		return adminapi.Head{}, nil
 	}
 	head, err := adminapi.ParseHead(text)
-	if err != nil {
-		return head, fmt.Errorf("--head, or the file of --remember: %w", err)
-	}
-	return head, nil
+	return head, errs.In(err, "--head, or the file of --remember")
 }
 
 // rememberHead replaces the file's content with the head, completely or not at all.
@@ -174,8 +172,5 @@ func rememberHead(file string, head adminapi.Head) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("remember the head: %w", err)
 	}
-	if err := durable.WriteFile(file, []byte(head.String()+"\n")); err != nil {
-		return fmt.Errorf("remember the head: %w", err)
-	}
-	return nil
+	return errs.In(durable.WriteFile(file, []byte(head.String()+"\n")), "remember the head")
 }

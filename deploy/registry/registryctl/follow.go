@@ -16,6 +16,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/shared/command"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 )
 
 type listRevisions struct {
@@ -224,8 +225,5 @@ func (f followAssets) keep(position client.Position) error {
 	if err == nil {
 		err = durable.WriteFile(f.State, append(text, '\n'))
 	}
-	if err != nil {
-		return fmt.Errorf("keep the position: %w", err)
-	}
-	return nil
+	return errs.In(err, "keep the position")
 }

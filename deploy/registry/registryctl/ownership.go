@@ -13,6 +13,7 @@ import (
 	"asset-registry.example/client"
 
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 )
 
 // answer is the JSON that commands about one asset print. An access file has the same form; it needs only the
@@ -230,10 +231,7 @@ func (f *accessFile) write(a answer) error {
 	}
 	a.Data = &client.Asset{ID: a.Data.ID}
 	err := json.NewEncoder(f).Encode(a)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("keep the tokens: %w", err)
-	}
-	return nil
+	return errs.In(errors.Join(err, f.Sync(), f.Close()), "keep the tokens")
 }
 
 // discard removes the file, because the request failed with err, and returns err.
@@ -341,10 +339,7 @@ func (c creation) keep(a answer) error {
 	if err == nil {
 		err = durable.WriteFile(c.file, append(text, '\n'))
 	}
-	if err != nil {
-		return fmt.Errorf("keep the tokens: %w", err)
-	}
-	return nil
+	return errs.In(err, "keep the tokens")
 }
 
 // failed adds to err what the user can do. If the registry has certainly created nothing, it returns err and

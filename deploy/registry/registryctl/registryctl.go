@@ -21,6 +21,7 @@ import (
 
 	"asset-registry/shared/boltfile"
 	"asset-registry/shared/config"
+	"asset-registry/shared/errs"
 )
 
 // program holds the resolved settings and the streams that commands use.
@@ -160,10 +161,7 @@ func newParser(c *commands, out io.Writer) (*kong.Kong, error) {
 		kong.WithHyphenPrefixedParameters(true), // an offset or a token may start with a hyphen
 		kong.Writers(out, out),
 	)...)
-	if err != nil {
-		return nil, fmt.Errorf("declare commands: %w", err)
-	}
-	return parser, nil
+	return parser, errs.In(err, "declare commands")
 }
 
 // explain handles a parser's error. If the command line names a group without a

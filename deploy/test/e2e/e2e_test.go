@@ -104,21 +104,3 @@ func TestARestartKeepsAllData(t *testing.T) {
 		t.Errorf("got the assetID %v twice, want two", c.data()["assetID"])
 	}
 }
-
-// TestKeysCanBeAddedAndRevokedWhileServing adds a key to the store of a running registry, and revokes the key. Both
-// must have effect without a restart.
-func TestKeysCanBeAddedAndRevokedWhileServing(t *testing.T) {
-	redis := redistest.Start(t)
-	a := api{split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Tokens: redis.URL()},
-		&processes.Output{}).URL, "2.5"}
-	add := []string{"new-key", "--broker", "Акме", "--id", "acme-1", "--store", redis.URL()}
-	key := strings.TrimSpace(mustRun(t, add...))
-	create := call{method: "POST", path: "/assets", key: key, body: data(validAsset())}
-	if got := a.do(t, create).must(t, 201); got.data()["owner"] != "Акме" {
-		t.Errorf("got the owner %v, want Акме", got.data()["owner"])
-	}
-	mustRefuse(t, "already", add...)
-	mustRun(t, "revoke-key", "--id", "acme-1", "--store", redis.URL())
-	soon(t, "a revoked key is refused", inForce, func() bool { return a.do(t, create).status == 401 })
-	mustRefuse(t, "no such key", "revoke-key", "--id", "acme-1", "--store", redis.URL())
-}

@@ -197,7 +197,7 @@ func (m *Cache) tidy(id string, a *activity) {
 }
 
 // Measure adds the metrics of the memory to a meter, until the function `unregister` is called.
-func (m *Cache) Measure(meter metric.Meter) (unregister func() error, err error) {
+func (m *Cache) Measure(meter metric.Meter) (unregister func()) {
 	observed := telemetry.Observe(meter)
 	lookups := observed.Counter("registry.answers.lookups", "{request}",
 		"Readings of assets by result: hit (answered from memory) or miss.")

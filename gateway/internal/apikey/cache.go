@@ -222,7 +222,7 @@ func (c *counts) countHit(e entry) {
 }
 
 // Measure adds the metrics of the cache to a meter, until the function `unregister` is called.
-func (c *Cache) Measure(meter metric.Meter) (unregister func() error, err error) {
+func (c *Cache) Measure(meter metric.Meter) (unregister func()) {
 	observed := telemetry.Observe(meter)
 	lookups := observed.Counter("registry.keys.lookups", "{key}",
 		"Looked up API keys by result: hit (valid), negative (invalid) or miss (not remembered).")

@@ -5,7 +5,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -25,7 +24,6 @@ import (
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/clientaddr"
-	"asset-registry/shared/closing"
 	"asset-registry/shared/errs"
 	"asset-registry/shared/fair"
 	"asset-registry/shared/httpserver"
@@ -33,6 +31,7 @@ import (
 	"asset-registry/shared/memory"
 	"asset-registry/shared/routes"
 	"asset-registry/shared/static"
+	"asset-registry/shared/telemetry"
 )
 
 // Config has the parts of an API. A field may be zero where its comment says so.
@@ -86,7 +85,7 @@ type API struct {
 
 	cookie []string // value of Set-Cookie for clients without the cookie; all answers share it
 
-	unregister closing.List  // functions that end the metrics
+	unregister func()        // ends the metrics
 	ending     chan struct{} // closed by Drain
 	drain      func()
 	running    sync.WaitGroup
@@ -120,15 +119,10 @@ func New(c Config) (a *API, err error) {
 	if a.descriptions, err = catalog.Descriptions(); err != nil {
 		return nil, err
 	}
-	a.overrun, err = c.Meter.Int64Counter("registry.gateway.crowded", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests refused because too many were under way."))
-	if err != nil {
-		return nil, fmt.Errorf("make metric: %w", err)
-	}
+	a.overrun = telemetry.Counter(c.Meter, "registry.gateway.crowded", "{request}",
+		"Requests refused because too many were under way.")
 	a.overrun.Add(context.Background(), 0) // without the 0, rate() misses the first event
-	if err := a.openFeeds(); err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
+	a.openFeeds()
 	return a, nil
 }
 
@@ -139,11 +133,11 @@ func (a *API) isMirror() bool { return a.config.Origin != "" }
 func (a *API) Drain() { a.drain() }
 
 // Close ends the streams and the metrics. The caller must have stopped serving requests.
-func (a *API) Close() error {
+func (a *API) Close() {
 	a.drain()
 	a.running.Wait()
 	a.feeds.hubs.Close()
-	return a.unregister.Close()
+	a.unregister()
 }
 
 // handler answers a request, or returns an error that says why it does not.

@@ -50,46 +50,32 @@ type feeds struct {
 }
 
 // openFeeds makes the hubs, the limits and the metrics of the streams.
-func (a *API) openFeeds() (err error) {
+func (a *API) openFeeds() {
 	c := a.config
 	most := max(int(c.Memory/streamShare/streamBytes), leastStreams)
 	a.feeds.clients = concurrency.NewShares(c.Settings.ClientStreams, most)
 	a.feeds.anonymous = concurrency.NewShares(most-most/keyShare, most)
 	a.feeds.chosen = newSelections()
 	meter := c.Meter
-	lag, err := meter.Float64Histogram("registry.gateway.feed.lag", metric.WithUnit("s"),
-		metric.WithDescription("Age of a change when it reaches this gateway, while somebody follows the feed."),
-		metric.WithExplicitBucketBoundaries(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
-	if err != nil {
-		return err
-	}
+	lag := telemetry.Durations(meter, "registry.gateway.feed.lag",
+		"Age of a change when it reaches this gateway, while somebody follows the feed.",
+		0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 	a.feeds.hubs = stream.NewHubs(a.config.Assets, stream.Options{
 		Memory: c.Memory / streamShare, Chosen: maxSelections, Log: c.Log,
 		Lag: func(age time.Duration) { lag.Record(context.Background(), age.Seconds()) },
 	})
-	a.feeds.slow, err = meter.Int64Counter("registry.gateway.streams.slow", metric.WithUnit("{stream}"),
-		metric.WithDescription("Streams that ended because the client did not read what was sent."))
-	if err != nil {
-		return err
-	}
-	a.feeds.refused, err = meter.Int64Counter("registry.gateway.streams.refused", metric.WithUnit("{stream}"),
-		metric.WithDescription("Streams and long polls that a limit refused."))
-	if err != nil {
-		return err
-	}
+	a.feeds.slow = telemetry.Counter(meter, "registry.gateway.streams.slow", "{stream}",
+		"Streams that ended because the client did not read what was sent.")
+	a.feeds.refused = telemetry.Counter(meter, "registry.gateway.streams.refused", "{stream}",
+		"Streams and long polls that a limit refused.")
 	// The counters begin with 0. Otherwise a query with rate() would miss the first event.
 	a.feeds.slow.Add(context.Background(), 0)
 	a.feeds.refused.Add(context.Background(), 0)
 	observed := telemetry.Observe(meter)
 	open := observed.Gauge("registry.gateway.streams", "{stream}", "Open streams and long polls.")
-	silence, err := observed.Read(func(_ context.Context, o metric.Observer) {
+	a.unregister = observed.Read(func(_ context.Context, o metric.Observer) {
 		o.ObserveInt64(open, int64(a.feeds.clients.Held()))
 	})
-	if err != nil {
-		return err
-	}
-	a.unregister.Add(silence)
-	return nil
 }
 
 // asked returns what a request for a page of the feed asks for besides the page: a stream in a format, a time to wait

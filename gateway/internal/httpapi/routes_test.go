@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -73,7 +72,10 @@ func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.
 		Name: "gateway", Log: log, Timeout: c.Timeout, TimeoutOf: a.TimeoutOf, Ready: a.Health,
 	})
 	a.Route(engine)
-	t.Cleanup(func() { expect.Try(t, errors.Join(a.Close(), c.Limits.Close())) })
+	t.Cleanup(func() {
+		a.Close()
+		expect.Try(t, c.Limits.Close())
+	})
 	return a, engine
 }
 

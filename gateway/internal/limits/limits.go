@@ -48,18 +48,12 @@ const (
 // New opens the limits. The settings must be valid. New does not connect to Redis yet.
 func New(s Settings, o Options) (*Limits, error) {
 	l := &Limits{settings: s, decisions: newDecisions()}
-	unregister, err := l.decisions.measure(o.Meter)
-	if err != nil {
-		return nil, err
-	}
-	l.closers.Add(unregister)
+	l.closers.Do(l.decisions.measure(o.Meter))
 	store, err := l.open(o)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	if l.Limiter, err = ratelimit.New(store, s.Policies(), o.Now, o.Meter); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
+	l.Limiter = ratelimit.New(store, s.Policies(), o.Now, o.Meter)
 	l.KeepLockouts(cmp.Or(o.Memory, memory.Limit()) / lockoutShare)
 	return l, nil
 }
@@ -74,12 +68,9 @@ func (l *Limits) open(o Options) (ratelimit.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.redis, err = ratelimit.NewBorrower(redis, ratelimit.BorrowerConfig{
+	l.redis = ratelimit.NewBorrower(redis, ratelimit.BorrowerConfig{
 		Fallback: s.Fallback, Bytes: bytes, Gateways: s.Gateways, Now: o.Now, Log: o.Log, Meter: o.Meter,
 	})
-	if err != nil {
-		return nil, errors.Join(err, redis.Close())
-	}
 	l.closers.Add(l.redis.Close)
 	return l.redis, nil
 }
@@ -129,7 +120,7 @@ func (d decisions) count(class routes.Class, err error) {
 }
 
 // measure adds the counts to a meter, until the function `unregister` is called.
-func (d decisions) measure(meter metric.Meter) (unregister func() error, err error) {
+func (d decisions) measure(meter metric.Meter) (unregister func()) {
 	observed := telemetry.Observe(meter)
 	counter := observed.Counter("registry.limits.decisions", "{request}",
 		"Requests by decision of the rate limits: admitted, refused, or uncounted because no decision was possible.")

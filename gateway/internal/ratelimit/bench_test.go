@@ -19,8 +19,7 @@ import (
 
 func limiterOf(t testing.TB, store Store, table Table) *Limiter {
 	t.Helper()
-	l, err := New(store, table, time.Now, noop.NewMeterProvider().Meter(""))
-	expect.OK(t, err)
+	l := New(store, table, time.Now, noop.NewMeterProvider().Meter(""))
 	return l
 }
 

@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -54,14 +53,14 @@ type Borrower struct {
 	outage chan error    // takes the cause of an outage from markDown to monitor
 	peeks  singleflight.Group
 
-	unregister func() error // ends the metrics
+	unregister func() // ends the metrics
 	stop       context.CancelFunc
 	running    sync.WaitGroup
 	ended      chan struct{} // closed when no goroutine runs any more; then no renewal gets an answer
 }
 
 // NewBorrower returns a Borrower that uses r. Its method Close closes r, too.
-func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
+func NewBorrower(r *Redis, c BorrowerConfig) *Borrower {
 	if c.Meter == nil {
 		c.Meter = noop.NewMeterProvider().Meter("")
 	}
@@ -74,10 +73,7 @@ func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
 		outage: make(chan error, 1),
 		ended:  make(chan struct{}),
 	}
-	var err error
-	if s.unregister, err = s.measure(c.Meter); err != nil {
-		return nil, err
-	}
+	s.unregister = s.measure(c.Meter)
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
 	for range workers {
@@ -89,7 +85,7 @@ func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
 		s.down.Store(true)
 		close(s.ended)
 	}()
-	return s, nil
+	return s
 }
 
 // Take implements Store. While Redis is down, it does what the fallback says.
@@ -283,7 +279,8 @@ func (s *Borrower) IsDown() bool { return s.down.Load() }
 func (s *Borrower) Close() error {
 	s.stop()
 	<-s.ended
-	return errors.Join(s.unregister(), s.redis.Close())
+	s.unregister()
+	return s.redis.Close()
 }
 
 // enqueue queues a renewal for the workers. It does not wait.

@@ -38,8 +38,7 @@ func borrowerAt(t testing.TB, url string, clock *simulated, change func(*Borrowe
 	if change != nil {
 		change(&c)
 	}
-	s, err := NewBorrower(r, c)
-	expect.OK(t, err)
+	s := NewBorrower(r, c)
 	s.clock.start = s.clock.start.Add(-24 * time.Hour) // as if the gateway had started long ago, so it uses its reserve
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -319,10 +318,9 @@ func TestAQueueLongerThanABatchIsEmptied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := make(chan struct{})
 		server := &scripted{told: map[string]int64{}, before: func(string, int64) error { <-open; return nil }}
-		s, err := NewBorrower(&Redis{connections: server, timeout: time.Hour}, BorrowerConfig{
+		s := NewBorrower(&Redis{connections: server, timeout: time.Hour}, BorrowerConfig{
 			Fallback: FallbackClosed, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
-		expect.OK(t, err)
 		var requests sync.WaitGroup
 		for n := range workers + 3*maxBatch {
 			requests.Go(func() { mustAdmit(t, s, fmt.Sprint(n)) })
@@ -356,10 +354,9 @@ func TestAClosedBorrowerDecidesWithoutRedis(t *testing.T) {
 // lingers returns a borrower whose calls end an hour after their context.
 func lingers(t *testing.T) (*Borrower, *lingering) {
 	link := &lingering{scripted: &scripted{}}
-	s, err := NewBorrower(&Redis{connections: link, timeout: time.Minute}, BorrowerConfig{
+	s := NewBorrower(&Redis{connections: link, timeout: time.Minute}, BorrowerConfig{
 		Fallback: FallbackLocal, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
-	expect.OK(t, err)
 	return s, link
 }
 

@@ -62,8 +62,7 @@ func TestABrokersKeysShareItsBytes(t *testing.T) {
 	clock := newClock()
 	for name, store := range clocked(t, clock) {
 		t.Run(name, func(t *testing.T) {
-			l, err := New(store, bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
-			expect.OK(t, err)
+			l := New(store, bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
 			write := func(broker, key string, body int64) time.Duration {
 				return waitOf(t, l.Admit(t.Context(), http.Header{}, Request{routes.Write, member(broker, key), body}))
 			}
@@ -97,8 +96,7 @@ func TestAWriteThatIsRefusedTakesNoBytes(t *testing.T) {
 	clock := newClock()
 	for name, store := range clocked(t, clock) {
 		t.Run(name, func(t *testing.T) {
-			l, err := New(store, bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
-			expect.OK(t, err)
+			l := New(store, bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
 			admit := func(body int64) error {
 				return l.Admit(t.Context(), http.Header{}, Request{routes.Write, member("one", "first"), body})
 			}
@@ -151,8 +149,7 @@ func TestARefusalTellsEachCostItsWait(t *testing.T) {
 
 func TestHeadersTellOfBytes(t *testing.T) {
 	clock := newClock()
-	l, err := New(NewMemory(clock.now, 0), bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
-	expect.OK(t, err)
+	l := New(NewMemory(clock.now, 0), bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
 	answer := http.Header{}
 	admit := func(class Class, body int64) error {
 		return l.Admit(t.Context(), answer, Request{class, member("one", "first"), body})
@@ -190,8 +187,7 @@ func TestBytesOfFilesAreCountedBesideTheWrite(t *testing.T) {
 		Windows: map[string]int64{"1h": 10_000}}}, bytesTable...)
 	for name, store := range clocked(t, clock) {
 		t.Run(name, func(t *testing.T) {
-			l, err := New(store, table, clock.now, noop.NewMeterProvider().Meter(""))
-			expect.OK(t, err)
+			l := New(store, table, clock.now, noop.NewMeterProvider().Meter(""))
 			answer := http.Header{}
 			admit := func(broker string, class Class, body int64) error {
 				return l.Admit(t.Context(), answer, Request{class, member(broker, "first"), body})
@@ -225,8 +221,7 @@ func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 	table := Table{{
 		Name: "f", By: ByAddress, Costs: map[Class]int64{Failed: 1}, Windows: map[string]int64{"1m": 3, "1h": 4},
 	}}
-	l, err := New(NewMemory(clock.now, 0), table, clock.now, noop.NewMeterProvider().Meter(""))
-	expect.OK(t, err)
+	l := New(NewMemory(clock.now, 0), table, clock.now, noop.NewMeterProvider().Meter(""))
 	guesser := netip.MustParseAddr("192.0.2.1")
 	fail := func() {
 		t.Helper()

@@ -36,8 +36,7 @@ func TestAChargeIsForTheNextRequests(t *testing.T) {
 		clock := newClock()
 		for name, store := range clocked(t, clock) {
 			t.Run(c.name+" in "+name, func(t *testing.T) {
-				l, err := New(store, chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
-				expect.OK(t, err)
+				l := New(store, chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
 				of := func(key string) Request { return Request{Class: c.class, Client: member("b"+key, key)} }
 				ask := func(key string) time.Duration {
 					return waitOf(t, l.Admit(t.Context(), http.Header{}, of(key)))
@@ -74,8 +73,7 @@ func TestAChargeIsToldToOtherGateways(t *testing.T) {
 	clock, url := newClock(), redistest.Start(t, "--appendonly", "no").URL()
 	request := Request{Class: routes.Read, Client: member("b", "k")}
 	at := func(s Store) *Limiter {
-		l, err := New(s, chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
-		expect.OK(t, err)
+		l := New(s, chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
 		return l
 	}
 	one, other := at(borrowerAt(t, url, clock, nil)), at(borrowerAt(t, url, clock, nil))
@@ -91,8 +89,7 @@ func TestAChargeWithoutRedisIsToldLater(t *testing.T) {
 	for fallback, refused := range map[Fallback]bool{FallbackLocal: true, FallbackOpen: false} {
 		clock, server := newClock(), redistest.Start(t, "--appendonly", "no")
 		store := borrowerAt(t, server.URL(), clock, func(c *BorrowerConfig) { c.Fallback = fallback })
-		l, err := New(store, chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
-		expect.OK(t, err)
+		l := New(store, chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
 		store.markDown(ErrStoreDown)
 		request := Request{Class: routes.Read, Client: member("b", "k")}
 		l.Charge(request, 1000)
@@ -103,8 +100,7 @@ func TestAChargeWithoutRedisIsToldLater(t *testing.T) {
 			continue
 		}
 		await(t, "Redis is back and another gateway refuses the client", func() bool {
-			other, err := New(borrowerAt(t, server.URL(), clock, nil), chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
-			expect.OK(t, err)
+			other := New(borrowerAt(t, server.URL(), clock, nil), chargedTable, clock.now, noop.NewMeterProvider().Meter(""))
 			return isUp(store)() && waitOf(t, other.Admit(t.Context(), http.Header{}, request)) > 50*time.Second
 		})
 	}

@@ -12,10 +12,9 @@ import (
 	"github.com/ulule/limiter/v3"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 
 	"asset-registry/shared/clientaddr"
-	"asset-registry/shared/errs"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/routes"
@@ -81,11 +80,8 @@ type scratch struct {
 
 // New returns a limiter for a valid table. It keeps its counts in the given store, and counts refusals in a
 // metric of meter.
-func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*Limiter, error) {
-	refused, err := refusedCounter(meter)
-	if err != nil {
-		return nil, err
-	}
+func New(store Store, table Table, now func() time.Time, meter metric.Meter) *Limiter {
+	refused := telemetry.Counter(meter, "registry.limits.refused", "{request}", "Requests over a rate limit, by policy.")
 	l := &Limiter{refused: refused, store: store, now: now, plans: map[planOf]*plan{}}
 	l.pool.New = func() any { return &scratch{} }
 	for _, p := range table {
@@ -101,7 +97,7 @@ func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*L
 		}
 	}
 	l.wrongKeys = wrongKeyRates(store, l.rules, now)
-	return l, nil
+	return l
 }
 
 // KeepLockouts bounds the memory of the addresses that are locked out, in bytes. It is called before the first request.
@@ -259,13 +255,6 @@ func (l *Limiter) Quotas(ctx context.Context, answer http.Header, client Client)
 	return quotas, nil
 }
 
-// refusedCounter makes the metric that counts refusals by policy.
-func refusedCounter(meter metric.Meter) (metric.Int64Counter, error) {
-	c, err := meter.Int64Counter("registry.limits.refused", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests over a rate limit, by policy."))
-	return c, errs.In(err, "make metric")
-}
-
 func (l *Limiter) countRefusal(ctx context.Context, policy string) {
 	l.refused.Add(ctx, 1, ofPolicy(policy))
 }
@@ -275,25 +264,19 @@ func ofPolicy(name string) metric.MeasurementOption {
 }
 
 // measure adds the metrics of the store to a meter, until the returned function is called.
-func (s *Borrower) measure(meter metric.Meter) (unregister func() error, err error) {
+func (s *Borrower) measure(meter metric.Meter) (unregister func()) {
 	observed := telemetry.Observe(meter)
 	down := observed.Gauge("registry.limits.store.away", "", "1 while the limits' Redis does not answer.")
 	outages := observed.Counter("registry.limits.store.losses", "{loss}", "Times that the limits' Redis went down.")
 	unaided := observed.Counter("registry.limits.store.alone", "{request}",
 		"Requests decided without the limits' Redis because it was down.")
 	trips := observed.Counter("registry.limits.store.trips", "{call}", "Round trips to the limits' Redis.")
-	own, err := observed.Read(func(_ context.Context, o metric.Observer) {
+	own := observed.Read(func(_ context.Context, o metric.Observer) {
 		o.ObserveInt64(outages, s.outages.Load())
 		o.ObserveInt64(unaided, s.unaided.Load())
 		o.ObserveInt64(trips, s.trips.Load())
 		o.ObserveInt64(down, telemetry.Flag(s.down.Load()))
 	})
-	if err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
-	pools, err := telemetry.MeasurePools(meter, semconv.DBSystemNameRedis, s.redis.pools)
-	if err != nil {
-		return nil, errors.Join(err, own())
-	}
-	return func() error { return errors.Join(own(), pools()) }, nil
+	pools := telemetry.MeasurePools(meter, semconv.DBSystemNameRedis, s.redis.pools)
+	return func() { own(); pools() }
 }

@@ -58,10 +58,9 @@ func outage(t *testing.T, fallback Fallback, now func() time.Time, before func(s
 ) {
 	t.Helper()
 	server, log := &scripted{before: before, told: map[string]int64{}}, &logtest.Log{}
-	s, err := NewBorrower(&Redis{connections: server, timeout: time.Minute}, BorrowerConfig{
+	s := NewBorrower(&Redis{connections: server, timeout: time.Minute}, BorrowerConfig{
 		Fallback: fallback, Now: now, Log: slog.New(slog.NewJSONHandler(log, nil)),
 	})
-	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	s.markDown(errors.New("Redis is away"))
 	return s, server, log

@@ -24,8 +24,7 @@ func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
 		{Name: "bytes", By: ByTenant, Costs: map[Class]int64{routes.Write: 1, Bytes: 1}, Windows: map[string]int64{"1m": 1000}},
 	}
 	now := time.Unix(1000, 0)
-	l, err := New(NewMemory(func() time.Time { return now }, 0), table, func() time.Time { return now }, noop.NewMeterProvider().Meter(""))
-	expect.OK(t, err)
+	l := New(NewMemory(func() time.Time { return now }, 0), table, func() time.Time { return now }, noop.NewMeterProvider().Meter(""))
 	broker := identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}
 	writes := func(minutes string, n int64) map[string]map[string]int64 {
 		return map[string]map[string]int64{"write": {minutes: n}}
@@ -65,8 +64,7 @@ func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
 // TestWithoutATableThereAreNoLimits gives a key a limit, but the gateway has no table. The limit must have no
 // effect.
 func TestWithoutATableThereAreNoLimits(t *testing.T) {
-	l, err := New(NewMemory(time.Now, 0), nil, time.Now, noop.NewMeterProvider().Meter(""))
-	expect.OK(t, err)
+	l := New(NewMemory(time.Now, 0), nil, time.Now, noop.NewMeterProvider().Meter(""))
 	c := Client{
 		Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}, Limits: map[string]map[string]int64{"write": {"1m": 1}},
 	}
@@ -86,8 +84,7 @@ func TestChangedLimitsAreCountedAnew(t *testing.T) {
 	table := Table{{
 		Name: "tenant", By: ByTenant, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1m": 5},
 	}}
-	l, err := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
-	expect.OK(t, err)
+	l := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
 	limited := func(raise, limit int64) Client {
 		c := member("b", "k")
 		c.Raise, c.Limits = raise, map[string]map[string]int64{"write": {"1m": limit}}
@@ -114,8 +111,7 @@ func TestAKeyWithItsOwnLimitSharesThoseOfItsBroker(t *testing.T) {
 		Name: "tenant", By: ByTenant, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1m": 2},
 	}}
 	for _, raise := range []int64{0, 1} {
-		l, err := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
-		expect.OK(t, err)
+		l := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
 		limited, plain := member("b", "k1"), member("b", "k2")
 		limited.Raise, limited.Limits = raise, map[string]map[string]int64{"read": {"1m": 9}}
 		for n, c := range []Client{limited, plain, plain, limited} {
@@ -135,8 +131,7 @@ func TestQuotasShowTheLimitsOfABrokerAndOfAKey(t *testing.T) {
 		{Name: "address-write", By: ByAddress, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 1}},
 		{Name: "bytes", By: ByTenant, Costs: map[Class]int64{routes.Write: 1, Bytes: 1}, Windows: map[string]int64{"1m": 1000}},
 	}
-	l, err := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
-	expect.OK(t, err)
+	l := New(NewMemory(time.Now, 0), table, time.Now, noop.NewMeterProvider().Meter(""))
 	header := http.Header{}
 	quotas, err := l.Quotas(t.Context(), header, Client{
 		Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}, Raise: 5,

@@ -126,8 +126,7 @@ func TestAnEndedCallKeepsItsCause(t *testing.T) {
 
 func TestACloseThatFailsIsTold(t *testing.T) {
 	want := errors.New("the connection hangs")
-	s, err := NewBorrower(&Redis{connections: fixed{closed: want}}, BorrowerConfig{Now: time.Now})
-	expect.OK(t, err)
+	s := NewBorrower(&Redis{connections: fixed{closed: want}}, BorrowerConfig{Now: time.Now})
 	expect.Err(t, s.Close(), want, "")
 }
 

@@ -19,11 +19,10 @@ import (
 // wrongKeysOf returns a limiter of wrong keys. It also has a policy for other requests of the same addresses.
 func wrongKeysOf(t *testing.T, store Store, now func() time.Time, cost int64, windows map[string]int64) *Limiter {
 	t.Helper()
-	l, err := New(store, Table{
+	l := New(store, Table{
 		{Name: "r", By: ByAddress, Costs: map[Class]int64{routes.Read: 1}, Windows: map[string]int64{"1s": 1}},
 		{Name: "f", By: ByAddress, Costs: map[Class]int64{Failed: cost}, Windows: windows},
 	}, now, noop.NewMeterProvider().Meter(""))
-	expect.OK(t, err)
 	return l
 }
 

@@ -27,11 +27,10 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"asset-registry/shared/buildinfo"
-	"asset-registry/shared/errs"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/telemetry"
 )
@@ -127,9 +126,7 @@ func (e *Export) startMetrics(ctx context.Context, described *resource.Resource)
 	if err != nil {
 		return nil, fmt.Errorf("measure the runtime: %w", err)
 	}
-	if err := measureBuild(meters.Meter(telemetry.Scope)); err != nil {
-		return nil, err
-	}
+	measureBuild(meters.Meter(telemetry.Scope))
 	e.metrics, e.gather = promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), registry
 	e.closers = append(e.closers, meters.Shutdown)
 	return meters, nil
@@ -192,15 +189,14 @@ func build() []attribute.KeyValue {
 
 // measureBuild registers a metric whose value is 1 and whose labels are the build.
 // With it, operators can compare changes of behaviour with changes of version.
-func measureBuild(meter metric.Meter) error {
+func measureBuild(meter metric.Meter) {
 	attributes := metric.WithAttributes(build()...)
-	_, err := meter.Int64ObservableGauge("registry.build.info",
+	telemetry.Must(meter.Int64ObservableGauge("registry.build.info",
 		metric.WithDescription("Always 1; the labels describe the build of the program."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(1, attributes)
 			return nil
-		}))
-	return errs.In(err, "make metric")
+		})))
 }
 
 // Figure is the value of a metric, with the name and the labels that Prometheus shows.

@@ -14,32 +14,18 @@ type newKey struct {
 	Role   string `default:"broker" enum:"broker,concierge,administrator" help:"Role of the key."`
 	Levels string `default:"1234" help:"Accreditation levels: digits of 1 to 4, 0 for all, t for test assets only."`
 	ID     string `name:"id" required:"" help:"Id of the key in logs. It is not secret."`
-	Store  string `help:"Store of the auth service: redis://HOST:PORT/DB, or file:DIR/tokens.db of a stopped registry."`
 }
 
-// run creates a key. If a store is given, it adds the key to the store and prints the key. Otherwise it prints
-// the entry for a keys file.
-func (n newKey) run(ctx context.Context) error {
+// run creates a key, and prints it and its entry for a keys file.
+func (n newKey) run() error {
 	key, hash := authsvc.NewKey()
 	i := identity.Identity{KeyID: n.ID, Broker: n.Broker, Role: identity.Role(n.Role), Levels: n.Levels}
 	if err := authsvc.CheckKey(hash, i); err != nil {
 		return err
 	}
-	if n.Store != "" {
-		if err := authsvc.AddKey(ctx, n.Store, hash, i); err != nil {
-			return err
-		}
-		fmt.Println(key)
-		return nil
-	}
 	fmt.Printf("# The key, which cannot be shown again:\n# %s\n", key)
 	fmt.Printf("- id: %q\n  broker: %q\n  role: %s\n  levels: %q\n  sha256: %s\n", n.ID, n.Broker, n.Role, n.Levels, hash)
 	return nil
-}
-
-type revokeKey struct {
-	ID    string `name:"id" required:"" help:"Id of the key."`
-	Store string `required:"" help:"Store of the auth service, as for new-key."`
 }
 
 type rotate struct {

@@ -13,6 +13,6 @@ func TestAKeyThatNoGatewayTakesIsNotMade(t *testing.T) {
 		{"no broker", "k", "", "1", "broker is missing"},
 	} {
 		n := newKey{Broker: c.broker, Role: "broker", Levels: c.levels, ID: c.id}
-		expect.Says(t, n.run(t.Context()), c.says, "%s", c.name)
+		expect.Says(t, n.run(), c.says, "%s", c.name)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 
-	"asset-registry/authsvc"
 	"asset-registry/deploy/registry"
 	"asset-registry/deploy/registry/mirror"
 	"asset-registry/filesvc"
@@ -24,8 +23,7 @@ import (
 type commands struct {
 	Serve  registry.Config `cmd:"" help:"Run the registry."`
 	Mirror mirror.Config   `cmd:"" help:"Serve a copy of a registry for reading, and keep it up to date."`
-	NewKey newKey          `cmd:"" help:"Create an API key: add it to a store, or print its entry for a keys file."`
-	Revoke revokeKey       `cmd:"" name:"revoke-key" help:"Remove an API key from a store."`
+	NewKey newKey          `cmd:"" help:"Create an API key and its entry for a keys file."`
 
 	AdminKey adminKey `cmd:"" help:"Create a key for the admin API. The registry may run or not."`
 
@@ -148,9 +146,7 @@ func run(ctx context.Context, args []string) error {
 				c.Mirror.Of, cmp.Or(c.Mirror.BaseURL, c.Mirror.TLS.Scheme()+"://"+addr), c.Mirror.Data)
 		})
 	case "new-key":
-		return c.NewKey.run(ctx)
-	case "revoke-key":
-		return authsvc.RevokeKey(ctx, c.Revoke.Store, c.Revoke.ID)
+		return c.NewKey.run()
 	case "admin-key":
 		key, err := registry.AdminKey(ctx, c.AdminKey.Data, c.AdminKey.Name)
 		if err != nil {
