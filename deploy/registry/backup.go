@@ -84,7 +84,7 @@ func takeBackup(ctx context.Context, dir string, w io.Writer, o BackupOptions) e
 	}
 	resp, err := ask(ctx, dir, http.MethodGet, path)
 	if errors.Is(err, errNoneRuns) {
-		if err := mustBeOurs(dir, ""); err != nil {
+		if err := mustBeKnown(dir); err != nil {
 			return err
 		}
 		return archive(w, dir, map[string]snapshot{

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/command"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestTheCauseOfAFailedBackupIsTold lets the running registry fail, before the first byte of a backup is sent and
@@ -96,6 +97,15 @@ func TestWhatCannotBeCheckedIsNotDamaged(t *testing.T) {
 		}
 		if c.damaged {
 			continue
+		}
+		if c.name == "another format" {
+			_, drawn := DrawFiles(t.Context(), dir, nil)
+			for of, err := range map[string]error{
+				"compact": Compact(dir, io.Discard), "files draw": drawn,
+				"backup to a file": Backup(t.Context(), dir, filepath.Join(t.TempDir(), "x.tar"), BackupOptions{}),
+			} {
+				expect.Says(t, err, c.says, "%s", of)
+			}
 		}
 		into := filepath.Join(t.TempDir(), "backups")
 		backup := func() error { return BackupInto(t.Context(), dir, into, Keep{1, 0}, BackupOptions{}, io.Discard) }

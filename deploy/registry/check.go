@@ -71,7 +71,7 @@ func Check(dir string, files bool, w io.Writer) error {
 				return fmt.Errorf("%s: %w: stop the registry, or restore a backup and check that", c.name, fault)
 			}
 			if errors.Is(fault, fs.ErrPermission) {
-				return fmt.Errorf("%s: %w: run the command as root or as the user of the registry", c.name, fault)
+				return fmt.Errorf("%s: %w", c.name, withRight(fault))
 			}
 			damaged = true
 			fmt.Fprintf(w, "%s: %v\n", c.name, fault)
@@ -95,8 +95,11 @@ func mustBeKnown(dir string) error {
 	}
 	found, _ := os.ReadFile(filepath.Join(dir, formatFile)) // isNew tells an error
 	ours, unknown := has(dir, assetsFile)
+	if errors.Is(err, fs.ErrPermission) {
+		return withRight(err)
+	}
 	isOther := strings.HasPrefix(string(found), "asset-registry ")
-	if err != nil && unknown == nil && ours && !isOther && !errors.Is(err, fs.ErrPermission) {
+	if err != nil && unknown == nil && ours && !isOther {
 		return nil
 	}
 	return errors.Join(err, unknown)

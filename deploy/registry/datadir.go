@@ -57,11 +57,23 @@ const (
 	directoryMode = 0o700
 )
 
-// mustBeOurs returns an error if the directory lacks the file, and so is not a data directory of the registry.
+// mustBeOurs returns an error if the directory lacks the file, and so is not a data directory of the registry. With the
+// format file, the format must be the one of this registry, too.
 func mustBeOurs(dir, file string) error {
 	_, err := os.Stat(filepath.Join(dir, file))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("%s is no data directory of the registry: name it with --data; registry serve creates it", dir)
+	}
+	if err == nil && file == formatFile {
+		_, err = isNew(dir)
+	}
+	return withRight(err)
+}
+
+// withRight adds to an error the command that has the right, if the user lacks it.
+func withRight(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: run the command as root or as the user of the registry", err)
 	}
 	return err
 }

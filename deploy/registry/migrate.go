@@ -2,10 +2,7 @@ package registry
 
 import (
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"asset-registry/assetsvc"
 	"asset-registry/authsvc"
@@ -26,13 +23,6 @@ type Migrated struct {
 func Migrate(ctx context.Context, dir, mongo, redis string, progress func(done, total int)) (m Migrated, err error) {
 	if err := mustBeOurs(dir, formatFile); err != nil {
 		return m, err
-	}
-	found, err := os.ReadFile(filepath.Join(dir, formatFile))
-	if err != nil {
-		return m, err
-	}
-	if strings.TrimSpace(string(found)) != format {
-		return m, errors.New("the data directory belongs to another version of the registry")
 	}
 	// Tokens and files are copied first: an asset service that already sees an asset must also find its tokens
 	// and files.

@@ -113,7 +113,7 @@ func parse(
 	if of, isParse := errors.AsType[*kong.ParseError](err); isParse {
 		err = of.Unwrap()
 	}
-	faults = append(faults, read.withValues(parsed, err)...)
+	faults = append(faults, read.withValues(parsed, errors.Join(err, errors.Join(sharedPorts(parsed.Flags())...)))...)
 	var doubts []string
 	for _, doubt := range read.inForce(parsed, read.warnings) {
 		doubts = append(doubts, doubt.Error())

@@ -174,7 +174,7 @@ func TestADurationNeedsItsUnit(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"wait: 5s": 5 * time.Second, "wait: 0": 0, "wait: '1h30m'": 90 * time.Minute,
 		"wait: 1.5s":             1500 * time.Millisecond,
-		"later: &a 5s\nwait: *a": 5 * time.Second, "wait:": 0, "wait: ~": 0,
+		"later: &a 5s\nwait: *a": 5 * time.Second, "wait:": 0, "wait: ~": 0, "\ufeffwait: 5s": 5 * time.Second,
 	} {
 		if got, err := parseFile(t, text); err != nil || got.Wait != want {
 			t.Errorf("%s: got %v, %v; want %v", text, got.Wait, err, want)

@@ -63,6 +63,32 @@ func isAddress(text string) bool {
 // hostName matches names, and no numbers such as 9.9.9.
 var hostName = regexp.MustCompile(`^[\d.]*[\pL_-][\pL\d._-]*$`)
 
+// sharedPorts returns a fault for each setting that names the port of another one at the same address.
+func sharedPorts(flags []*kong.Flag) (faults []error) {
+	isOn := slices.ContainsFunc(flags, func(f *kong.Flag) bool { return f.Name == "acme" && f.Target.Bool() })
+	listens := func(f *kong.Flag) bool {
+		return slices.Contains(strings.Fields(forms[0].names), f.Name) && (f.Name != "acme-addr" || isOn)
+	}
+	for i, flag := range flags {
+		for _, other := range flags[:i] {
+			if listens(flag) && listens(other) && meet(flag.Target.String(), other.Target.String()) {
+				const says = "--%s and --%s name the same port: write another one"
+				faults = append(faults, fmt.Errorf(says, flag.Name, other.Name))
+			}
+		}
+	}
+	return faults
+}
+
+// meet reports whether only one of two listeners can have its address.
+func meet(one, other string) bool {
+	a, port, err := net.SplitHostPort(one)
+	b, second, failed := net.SplitHostPort(other)
+	isSameFamily := strings.Contains(a, ":") == strings.Contains(b, ":")
+	isEvery := a == "" || b == "" || isSameFamily && !(isNarrow(one) && isNarrow(other))
+	return err == nil && failed == nil && port == second && port != "0" && (a == b || isEvery)
+}
+
 // isNarrow reports whether an address is one of several that the machine may have.
 func isNarrow(text string) bool {
 	name, _, err := net.SplitHostPort(text)

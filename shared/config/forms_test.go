@@ -48,6 +48,25 @@ func TestAWarningDoesNotStopAStart(t *testing.T) {
 	}
 }
 
+// TestOnePortIsNamedOnce gives two listeners ports that clash, and ports that do not. A clash is a wrong setting,
+// because the process would tell of another program.
+func TestOnePortIsNamedOnce(t *testing.T) {
+	for _, c := range []struct {
+		addr, admin string
+		clash       bool
+	}{
+		{"127.0.0.1:9", "127.0.0.1:9", true}, {":9", "127.0.0.1:9", true}, {"registry:9", ":9", true},
+		{"0.0.0.0:9", "127.0.0.1:9", true}, {"[::1]:9", "[::]:9", true}, {"registry:9", "registry:9", true},
+		{"127.0.0.1:9", "127.0.0.1:8", false}, {"127.0.0.1:9", "127.0.0.2:9", false}, {"0.0.0.0:9", "[::1]:9", false},
+		{":0", ":0", false}, {":9", "", false},
+	} {
+		_, err := Parse(&served{}, "example", "", "EXAMPLE", []string{"--addr=" + c.addr, "--admin-addr=" + c.admin})
+		if (err != nil) != c.clash || c.clash && !strings.Contains(err.Error(), "name the same port") {
+			t.Errorf("%s and %s: got %v, want a clash: %t", c.addr, c.admin, err, c.clash)
+		}
+	}
+}
+
 // TestAllFaultsAreToldWithTheirSources sets several wrong values in each source. The error must have each with its
 // name, value and source, and no password. Valid settings keep their values.
 func TestAllFaultsAreToldWithTheirSources(t *testing.T) {

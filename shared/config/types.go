@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -91,7 +92,7 @@ func ReadYAML(r io.Reader, dst any) error {
 	if err != nil {
 		return err
 	}
-	tokens := lexer.Tokenize(string(text))
+	tokens := lexer.Tokenize(string(bytes.TrimPrefix(text, []byte("\ufeff")))) // some editors write this mark
 	for _, t := range tokens {
 		switch t.Type {
 		case token.IntegerType, token.BinaryIntegerType, token.OctetIntegerType, token.HexIntegerType,

@@ -3,6 +3,7 @@ package apikey
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -57,9 +58,14 @@ func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (au
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return authapi.WatchKeysResponse{}, ctx.Err()
 		}
-		if head, err = w.read(ctx, time.Now().Add(-watchFresh)); err != nil {
+		if err = ctx.Err(); err == nil {
+			head, err = w.read(ctx, time.Now().Add(-watchFresh))
+		}
+		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded): // the process stood still, and nothing has failed
+			return authapi.WatchKeysResponse{At: since}, nil
+		case err != nil:
 			return authapi.WatchKeysResponse{}, err
 		}
 	}

@@ -200,6 +200,26 @@ func TestAWatchWaits(t *testing.T) {
 	}
 }
 
+// endless hides the deadline of a context.
+type endless struct{ context.Context }
+
+func (endless) Deadline() (end time.Time, within bool) { return end, false }
+
+// TestAWatchOutlivesAPause lets the time of a caller end while it waits, as after a pause of the process. The answer
+// must be that of the last read, because an error would tell operators of refused requests.
+func TestAWatchOutlivesAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &record{}
+		since := r.add("key k1")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		got, err := NewWatch(r).Await(endless{ctx}, since, time.Hour)
+		if diff := cmp.Diff(authapi.WatchKeysResponse{At: since}, got); err != nil || diff != "" {
+			t.Errorf("got error %v; the answer differs (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
 // TestAWatchWithoutItsLogIsAnError lets each read of the log fail. Then the watch must not answer, because a
 // gateway trusts its keys while answers come.
 func TestAWatchWithoutItsLogIsAnError(t *testing.T) {

@@ -242,7 +242,8 @@ func (g *Guard) Hear(
 			return answer, err
 		}
 	}
-	if _, err := wait(ctx, kept.String(), time.Duration(r.WaitMS)*time.Millisecond); err != nil {
+	now, err := wait(ctx, kept.String(), time.Duration(r.WaitMS)*time.Millisecond)
+	if err != nil || now.At == kept.String() {
 		return answer, err
 	}
 	entries, err := g.store.Entries(ctx, kept.Seq, authapi.MaxEntries)

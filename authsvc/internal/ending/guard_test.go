@@ -466,6 +466,23 @@ func TestTheStoreGoesBackWhileAServiceWaits(t *testing.T) {
 	expect.FaultOf(t, fault.Unauthorized, "the revoked key")(w.verifier.Verify(t.Context(), authapi.Hash(secret)))
 }
 
+// TestAWaitWithoutAnEntryAsksNoMore lets a wait end without an entry. The store must not be asked again, because the
+// time of the request may be over.
+func TestAWaitWithoutAnEntryAsksNoMore(t *testing.T) {
+	w := newWorld(t)
+	id, _ := w.key("one")
+	expect.OK(t, w.hear(endless))
+	answer, err := w.guard.Hear(t.Context(), authapi.EndingsRequest{At: w.kept[authapi.HeadID]},
+		func(ctx context.Context, since string, _ time.Duration) (authapi.WatchKeysResponse, error) {
+			_, err := w.service.RevokeKey(ctx, by(), id) // a later read would find it
+			return authapi.WatchKeysResponse{At: since}, err
+		})
+	if err != nil || len(answer.Endings) > 0 {
+		t.Errorf("got %+v, %v; want no ending yet", answer, err)
+	}
+	expect.OK(t, w.hear(endless))
+}
+
 // slow answers from the store as it was before a pause.
 type slow struct {
 	apikey.Finder

@@ -47,6 +47,31 @@ func TestNoGaugeTellsMoreThanItKnows(t *testing.T) {
 	}
 }
 
+// TestAnIdleRegistryWarnsOfNothing lets registries in two shapes run for 10 s without a client. Their own requests come
+// each second or more often. The single process also stands still for longer than these requests wait, as on a busy
+// machine. No log may have a warning after the start.
+func TestAnIdleRegistryWarnsOfNothing(t *testing.T) {
+	addr, logs := freeAddr(t), [2]*processes.Output{{}, {}}
+	p := start(t, addr, logs[0], filepath.Join(*bin, "registry"), "serve", "--search", "--sandbox", "--addr", addr,
+		"--data", filepath.Join(t.TempDir(), "data"))
+	withSearch := processes.Stores{Search: true}
+	split := expect.Get(processes.StartSplit(t.Context(), *bin, freeAddr(t), t.TempDir(), withSearch, logs[1]))(t)
+	begun := [2]int{len(logs[0].String()), len(logs[1].String())}
+	for range 4 {
+		time.Sleep(time.Second)
+		expect.OK(t, p.Freeze())
+		time.Sleep(1500 * time.Millisecond)
+		expect.OK(t, p.Thaw())
+	}
+	for i, log := range logs {
+		if text := log.String()[begun[i]:]; strings.Contains(text, `"level":"WARN"`) {
+			t.Errorf("got a warning in %s", text)
+		}
+	}
+	stop(t, p, logs[0])
+	expect.OK(t, split.Stop())
+}
+
 // gauges returns the values that a process tells Prometheus.
 func gauges(t *testing.T, addr string) map[string]float64 {
 	t.Helper()

@@ -213,6 +213,7 @@ func (a *API) stray() gin.HandlerFunc {
 		default:
 			c.Writer.Header().Add("Vary", "Accept-Language")
 			page(c)
+			c.Writer.WriteHeaderNow() // otherwise gin makes an answer without a body, as to HEAD, one of its own
 		}
 	}
 }

@@ -66,3 +66,15 @@ func TestAddressesAsPeopleTypeThem(t *testing.T) {
 		}
 	}
 }
+
+// TestAHeadOfAPageThatIsMissing asks by HEAD for a page that the site answers with 404. The head must be the site's.
+func TestAHeadOfAPageThatIsMissing(t *testing.T) {
+	_, engine := open(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusNotFound)
+	}), nil)
+	r, got := httptest.NewRequest("HEAD", "/nothing", nil), httptest.NewRecorder()
+	r.Header.Set("Accept", "text/html")
+	engine.ServeHTTP(got, r)
+	expect.Equal(t, got.Header().Get("Content-Type"), "text/html", "the type")
+}

@@ -119,6 +119,9 @@ func Read(dir string) (l Lists, err error) {
 // kind.
 func (r *reader) readAll(dir fs.FS, name string) error {
 	files, err := fs.ReadDir(dir, ".") // sorted by name
+	if fault, isPath := errors.AsType[*fs.PathError](err); isPath {
+		fault.Path = name
+	}
 	if err != nil {
 		return fmt.Errorf("read names of codes: %w", err)
 	}

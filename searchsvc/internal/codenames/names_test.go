@@ -103,7 +103,7 @@ func TestFaultyListsAreRefused(t *testing.T) {
 			expect.SaysOf(t, c.want, "")(Read(writeLists(t, c.files)))
 		})
 	}
-	expect.FailsOf(t, "")(Read(filepath.Join(t.TempDir(), "none")))
+	expect.SaysOf(t, "/none", "a directory that is missing")(Read(filepath.Join(t.TempDir(), "none")))
 }
 
 // TestNamesAreBuiltIn reads no lists of an operator. Divisions of CPV must have names in both languages, and codes of
