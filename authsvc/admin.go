@@ -17,6 +17,7 @@ import (
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/ending"
 	"asset-registry/authsvc/internal/httpapi"
+	"asset-registry/authsvc/internal/staff"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/errs"
@@ -57,9 +58,13 @@ func (c Config) serveAdmin(
 	if c.Admin == nil {
 		return func() error { return nil }, nil
 	}
+	people, err := staff.New(c.Staff, c.Log, c.Now)
+	if err != nil {
+		return nil, err
+	}
 	options := console.Options{
 		Secrets: c.Secrets, Users: a.operators, Ended: s.sessions, BaseURL: c.BaseURL, Log: c.Log, Now: c.Now,
-		Problems: c.Problems, Warnings: s.warnings,
+		Problems: c.Problems, Warnings: s.warnings, Staff: people,
 	}
 	if assets != nil {
 		a.Service, options.Assets = a.WithAssets(assets), assets
@@ -106,12 +111,18 @@ const noteLast = time.Second
 // wholeTimeout is the longest time for a check or an export of the audit log. Both may read the whole log.
 const wholeTimeout = 50 * time.Second
 
+// signInTimeout is the longest time for the end of a sign-in by OpenID Connect, which may ask the provider three times.
+const signInTimeout = 15 * time.Second
+
 // adminTimeout returns the longest time for a request; 0 means c.Timeout.
 func (c Config) adminTimeout(r *gin.Context) time.Duration {
 	path := r.Request.URL.Path
 	if path == adminapi.Prefix+"/audit/verify" || path == "/console/audit/check" ||
 		strings.HasPrefix(path, console.ExportPath) {
 		return max(wholeTimeout, c.Timeout)
+	}
+	if path == staff.BackPath {
+		return max(signInTimeout, c.Timeout)
 	}
 	return 0
 }

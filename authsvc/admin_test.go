@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
@@ -303,6 +304,32 @@ func TestAPatchOfTheAdminAPIChangesOnlyWhatItNames(t *testing.T) {
 		if got := mustText(t, answer); err != nil || resp.StatusCode != 200 || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %d %s, %v; want 200 with %s", c.body, resp.StatusCode, got, err, c.want)
 		}
+	}
+}
+
+// TestAnAuditorDoesNothingByTheAdminAPI tries each route that is no reading with an auditor's key.
+func TestAnAuditorDoesNothingByTheAdminAPI(t *testing.T) {
+	s, address, operator := startAdmin(t)
+	ask(t, operator, address+"/brokers", `{"data": {"name": "b"}}`)
+	_, made := ask(t, operator, address+"/keys", `{"data": {"name": "n", "role": "auditor"}}`)
+	auditor, id := made["secret"].(string), made["data"].(map[string]any)["id"].(string)
+	before, err := s.admin.Head(t.Context())
+	expect.OK(t, err)
+	acts := 0
+	for _, route := range adminapi.Routes() {
+		path := strings.NewReplacer(":name", "b", ":id", id, "/find", "/find?q=b").Replace(route.Pattern)
+		want := http.StatusForbidden
+		if route.Method == http.MethodGet {
+			want = http.StatusOK
+		} else {
+			acts++
+		}
+		if resp, text := request(t, auditor, route.Method, address+path, `{"data": {}}`); resp.StatusCode != want {
+			t.Errorf("%s %s: got %d %s, want %d", route.Method, path, resp.StatusCode, text, want)
+		}
+	}
+	if after, err := s.admin.Head(t.Context()); err != nil || after != before || acts < 6 {
+		t.Errorf("got head %v, %v after %d acts; want %v after at least 6", after, err, acts, before)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/httpapi"
+	"asset-registry/authsvc/internal/staff"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/closing"
 	"asset-registry/shared/errs"
@@ -59,6 +60,8 @@ type Config struct {
 	// The console shows a command with which an operator can try a new key at this address.
 	BaseURL string `name:"base-url" help:"Public address of the registry, for the console's examples."`
 
+	Staff Staff `embed:"" prefix:"oidc-"` // who signs in to the console without a key
+
 	AdminTrustedProxies []netip.Prefix `help:"Networks of proxies before the admin API whose X-Forwarded-For counts."`
 
 	// Problems returns what `registry status` finds wrong with a registry of one process; nil: the console does not know.
@@ -72,6 +75,9 @@ type Config struct {
 	Telemetry *telemetry.Telemetry `kong:"-"` // nil: none
 	Now       func() time.Time     `kong:"-"` // nil: time.Now
 }
+
+// Staff are the settings of sign-ins by OpenID Connect.
+type Staff = staff.Settings
 
 // The values that a Config uses for fields that are zero. The flags have the same defaults; a test compares
 // them.
@@ -96,7 +102,7 @@ func (c Config) Validate() error {
 		errs.If(c.BaseURL != "" && !publicAddress.MatchString(c.BaseURL), // not quoted, because it may have a password
 			"--base-url must start with http:// or https:// and name a host, without a query"),
 		errs.If(c.Log == nil, "the log is missing"),
-		errs.In(badKeys, "--keys-file"),
+		errs.In(badKeys, "--keys-file"), c.Staff.Check(),
 	)
 }
 

@@ -60,6 +60,8 @@ type Config struct {
 	Sandbox   bool   `help:"Accept the well-known sandbox keys."`
 	KeysFile  string `help:"YAML file that lists API keys (see: registry new-key)."`
 
+	Staff authsvc.Staff `embed:"" prefix:"oidc-"` // who signs in to the console without a key
+
 	// By default the file of keys is log.key in the data directory. The first start creates it.
 	assetsvc.LogFiles
 
@@ -461,6 +463,7 @@ func (c Config) validate(log *slog.Logger) error {
 		errs.In(badData, "--data"),
 		errs.If(c.MaxBody == 0 || c.Timeout == 0, "--max-body and --timeout must be greater than 0"),
 		errs.If(c.Synonyms != "" && !c.Search, "--synonyms needs --search"),
+		errs.If(c.Staff.Issuer != "" && c.AdminAddr == "", "--oidc-issuer needs --admin-addr, got %q", c.Staff.Issuer),
 		badPlain, err,
 		c.auth(p).Validate(),
 		c.assets(p, toNobody).Validate(),
@@ -476,6 +479,7 @@ func (c Config) auth(p process) authsvc.Config {
 		Secrets:   p.secrets,
 		Sandbox:   c.Sandbox,
 		KeysFile:  c.KeysFile,
+		Staff:     c.Staff,
 		Timeout:   c.Timeout,
 		Log:       p.log.With(httpserver.ServiceName, "authsvc"),
 		Telemetry: p.telemetry,

@@ -201,7 +201,7 @@ func Routes() []Route {
 type Entry struct {
 	Seq       int64           `json:"seq"` // 1 for the first
 	Time      time.Time       `json:"time"`
-	Who       string          `json:"who"`  // id and name of the caller's key
+	Who       string          `json:"who"`  // id and name of the caller's key, or of the person
 	From      string          `json:"from"` // the caller's address
 	RequestID string          `json:"request_id,omitempty"`
 	Action    string          `json:"action"`  // such as "key.rotate"

@@ -115,6 +115,7 @@ func typeName(t reflect.Type) string {
 var groups = []struct{ title, names string }{
 	{"TLS", "tls-cert tls-key hsts plain-addr acme-directory acme-contact acme-roots acme-addr"},
 	{"Keys", "keys-file transfer-lifetime key-ttl"},
+	{"Sign-in", "oidc-issuer oidc-name oidc-client oidc-secret-file oidc-console oidc-roles oidc-scopes"},
 	{"Public log", "log-key-file log-policy public-key"},
 	{"Assets", "server-id zone asset-types code-lists hide"},
 	{"Snapshots", "snapshot-dir snapshot-interval snapshot-keep whole-copies data-licence data-publisher"},

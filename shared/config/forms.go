@@ -30,6 +30,9 @@ var forms = []form{
 	{"base-url origin", isWeb,
 		"an address such as https://registry.example, without a query"},
 	{"auth-url assets-url files-url search-url", isServer, "addresses such as http://10.0.0.5:8081, without a path"},
+	{"oidc-issuer", isSecure, "an address such as https://login.example, or http://127.0.0.1:9998"},
+	{"oidc-console", func(text string) bool { return text == "" || isSecure(text) && isServer(text) },
+		"an address such as https://console.example, without a path"},
 	{"server-id", regexp.MustCompile(`^[0-9A-Za-z_-]*$`).MatchString, "letters, digits, - and _"},
 	{"zone", func(text string) bool { _, err := Zone(text); return err == nil }, "an offset such as +02:00"},
 	{"asset-types store secret-file data", func(text string) bool { return text != "" }, "a text"},
@@ -116,6 +119,17 @@ func hasPort(text string) bool {
 func isServer(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && isWeb(text) && strings.Trim(u.Path, "/") == "" && u.User == nil
+}
+
+// isSecure reports whether an address has TLS, or is on this machine.
+func isSecure(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || text == "" {
+		return text == ""
+	}
+	ip, noIP := netip.ParseAddr(u.Hostname())
+	return isWeb(text) && u.User == nil &&
+		(u.Scheme == "https" || u.Hostname() == "localhost" || noIP == nil && ip.IsLoopback())
 }
 
 func isOrigin(text string) bool {

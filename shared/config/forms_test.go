@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/command"
+	"asset-registry/shared/testing/expect"
 )
 
 // served has settings whose names have a form.
@@ -64,6 +65,16 @@ func TestOnePortIsNamedOnce(t *testing.T) {
 		if (err != nil) != c.clash || c.clash && !strings.Contains(err.Error(), "name the same port") {
 			t.Errorf("%s and %s: got %v, want a clash: %t", c.addr, c.admin, err, c.clash)
 		}
+	}
+}
+
+func TestASignInHasTLS(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, "https://login.example/realms/a": true, "http://127.0.0.1:1": true, "http://localhost/": true, "http://[::1]:1": true,
+		"http://login.example": false, "http://10.0.0.1": false, "https://a:b@login.example": false, "https://login.example?a": false,
+		"login.example": false, "https://": false, "://": false,
+	} {
+		expect.Equal(t, isSecure(text), want, "%s", text)
 	}
 }
 

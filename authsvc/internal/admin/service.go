@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/audit"
+	"asset-registry/authsvc/internal/staff"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
@@ -29,9 +30,12 @@ type Actor struct {
 	Warnings  *[]string // gets a sentence for each way in which a change may be lost; nil: it is only logged
 }
 
-// KeyID returns the id of the caller's key.
+// KeyID returns the id of the caller's key, or "console". The public log shows it, so it must not name a person.
 func (a Actor) KeyID() string {
 	id, _, _ := strings.Cut(a.Name, " ")
+	if staff.IsID(id) {
+		return "console"
+	}
 	return id
 }
 

@@ -112,42 +112,67 @@ func scan[T any](
 	return found, err
 }
 
-// sessionBucket has the console's sessions that were ended. It maps the id of a session to the time when the
-// session may be forgotten, in µs since the Unix epoch.
+// sessionBucket has the console's sessions. It maps the id of a session to the time when the session may be forgotten,
+// in µs since the Unix epoch, and behind it the text that is kept of the session. An ended session has no text.
 var sessionBucket = []byte("ended-sessions")
 
-// maxEnded is the number of ended sessions that are kept. A clock forgets none: a clock that was once ahead would open
+// maxSessions is the number of sessions that are kept. A clock forgets none: a clock that was once ahead would open
 // sessions again.
-const maxEnded = 10_000
+const maxSessions = 10_000
 
-// EndSession durably ends a session of the console. If there are too many ended sessions, it removes the one that may
-// be forgotten first.
-func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration) error {
-	now := time.Now()
-	return s.batch(ctx, func(tx *bbolt.Tx) error {
-		bucket := tx.Bucket(sessionBucket)
-		var first, least []byte
-		kept := 0
-		err := bucket.ForEach(func(key, until []byte) error {
-			kept++
-			if first == nil || bytes.Compare(until, least) < 0 {
-				first, least = bytes.Clone(key), bytes.Clone(until)
-			}
-			return nil
-		})
-		if err == nil && kept >= maxEnded && bucket.Get([]byte(id)) == nil {
-			err = bucket.Delete(first)
+// putSession stores a session. If there are too many, it removes the one that may be forgotten first.
+func putSession(tx *bbolt.Tx, id, text string, until time.Time) error {
+	bucket := tx.Bucket(sessionBucket)
+	var first, least []byte
+	kept := 0
+	err := bucket.ForEach(func(key, value []byte) error {
+		kept++
+		if first == nil || bytes.Compare(value, least) < 0 {
+			first, least = bytes.Clone(key), bytes.Clone(value)
 		}
-		if err != nil {
-			return err
-		}
-		return bucket.Put([]byte(id), number(now.Add(forget).UnixMicro()))
+		return nil
 	})
+	if err == nil && kept >= maxSessions && bucket.Get([]byte(id)) == nil {
+		err = bucket.Delete(first)
+	}
+	if err != nil {
+		return err
+	}
+	return bucket.Put([]byte(id), append(number(until.UnixMicro()), text...))
+}
+
+// EndSession durably ends a session of the console, and forgets what is kept of it.
+func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration) error {
+	until := time.Now().Add(forget)
+	return s.batch(ctx, func(tx *bbolt.Tx) error { return putSession(tx, id, "", until) })
 }
 
 // SessionEnded reports whether a session of the console was ended.
 func (s *Store) SessionEnded(ctx context.Context, id string) (bool, error) {
 	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (bool, error) {
-		return tx.Bucket(sessionBucket).Get([]byte(id)) != nil, nil
+		return len(tx.Bucket(sessionBucket).Get([]byte(id))) == len(number(0)), nil
 	})
 }
+
+// KeepSession implements console.Sessions.
+func (s *Store) KeepSession(ctx context.Context, id, was, text string, forget time.Duration) (kept bool, err error) {
+	until := time.Now().Add(forget)
+	err = s.batch(ctx, func(tx *bbolt.Tx) error {
+		value := tx.Bucket(sessionBucket).Get([]byte(id))
+		if kept = value == nil && was == "" || was != "" && textOf(value) == was; !kept {
+			return nil
+		}
+		return putSession(tx, id, text, until)
+	})
+	return kept && err == nil, err
+}
+
+// KeptSession implements console.Sessions.
+func (s *Store) KeptSession(ctx context.Context, id string) (string, error) {
+	return boltfile.Read(ctx, s.file, func(tx *bbolt.Tx) (string, error) {
+		return textOf(tx.Bucket(sessionBucket).Get([]byte(id))), nil
+	})
+}
+
+// textOf returns the text in a value of sessionBucket, or "".
+func textOf(value []byte) string { return string(value[min(len(value), len(number(0))):]) }

@@ -70,7 +70,7 @@ func TestAClockOpensNoEndedSession(t *testing.T) {
 		ended(id, true)
 	}
 	err := s.file.Update(func(tx *bbolt.Tx) (err error) {
-		for n := range maxEnded - len(wrong) {
+		for n := range maxSessions - len(wrong) {
 			err = errors.Join(err, tx.Bucket(sessionBucket).Put(fmt.Append(nil, "s", n), number(time.Now().UnixMicro())))
 		}
 		return err

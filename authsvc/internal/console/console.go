@@ -20,6 +20,7 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/audit"
+	"asset-registry/authsvc/internal/staff"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
@@ -36,12 +37,18 @@ type Authenticator interface {
 	SignedIn(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
 }
 
-// Sessions stores which sessions were ended before they expired.
+// Sessions stores which sessions were ended before they expired, and a text for each session without a key.
 type Sessions interface {
 	// EndSession durably ends a session. The store may forget the session after the given time.
 	EndSession(ctx context.Context, id string, forget time.Duration) error
 	// SessionEnded reports whether a session was ended.
 	SessionEnded(ctx context.Context, id string) (bool, error)
+	// KeepSession durably keeps a text of a session, if the argument `was` is the text that the store keeps now; "": it
+	// keeps none, and the session was not ended. Otherwise it does nothing and returns false. The store may forget the
+	// text after the given time.
+	KeepSession(ctx context.Context, id, was, text string, forget time.Duration) (bool, error)
+	// KeptSession returns the text that the store keeps of a session, or "". It keeps none of a session that was ended.
+	KeptSession(ctx context.Context, id string) (string, error)
 }
 
 //go:embed templates assets
@@ -57,8 +64,9 @@ type Options struct {
 	Checker *audit.Checker
 	Users   Authenticator
 	Ended   Sessions
-	Assets  Assets // nil: no pages about the public log, assets and webhooks
-	BaseURL string // address of the public API, without a path; "": the console does not know it
+	Staff   *staff.Provider // nil: nobody signs in by OpenID Connect
+	Assets  Assets          // nil: no pages about the public log, assets and webhooks
+	BaseURL string          // address of the public API, without a path; "": the console does not know it
 
 	Warnings func(context.Context) []string          // of the store of keys; nil: there are none
 	Problems func(context.Context) ([]string, error) // of a registry of one process; nil: the console does not know them
@@ -108,6 +116,8 @@ func (c *Console) Handler() http.Handler {
 	mux.Handle("GET /console/assets/{name}", c.page(c.asset))
 	mux.Handle("GET /console/sign-in", c.page(c.showSignIn))
 	mux.Handle("POST /console/sign-in", c.page(c.signIn))
+	mux.Handle("GET "+startPath, c.page(c.startSignIn))
+	mux.Handle("GET "+staff.BackPath, c.page(c.finishSignIn))
 	mux.Handle("POST /console/sign-out", c.page(c.signOut))
 
 	mux.Handle("GET /console/keys", c.reading(c.listKeys))
@@ -209,7 +219,10 @@ type handler func(w http.ResponseWriter, r *http.Request, by admin.Actor) error
 func (c *Console) reading(next handler) http.Handler {
 	return c.page(func(w http.ResponseWriter, r *http.Request) error {
 		by, err := c.user(w, r)
+		_, stale := errors.AsType[*staleError](err)
 		switch {
+		case stale:
+			return c.askInBrowser(w, r)
 		case fault.KindOf(err) == fault.Unauthorized:
 			c.forget(w, r)
 			http.Redirect(w, r, signInPath(r), http.StatusSeeOther)
@@ -232,7 +245,7 @@ func (c *Console) changing(next handler) http.Handler {
 	return c.reading(func(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 		if by.Role != apikey.Operator {
 			return fault.New(fault.Forbidden, fault.Header, "Authorization",
-				"Your key may read here and change nothing.")
+				"You may read here and change nothing.")
 		}
 		if err := parseForm(w, r); err != nil {
 			return err

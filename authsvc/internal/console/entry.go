@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"asset-registry/authsvc/internal/audit"
+	"asset-registry/authsvc/internal/staff"
 	"asset-registry/shared/adminapi"
 )
 
@@ -21,7 +22,7 @@ type auditEntry struct {
 	Kind    string // kind of the subject: "key", "broker", "webhook" or "asset"
 	Broker  string // broker of the key, webhook or asset; "": not known
 	By      string // name of the caller
-	ByID    string // id of the caller's key; "": the caller is a command
+	ByID    string // id of the caller's key; "": the caller has none
 	Changes []difference
 }
 
@@ -34,7 +35,7 @@ type difference struct{ Field, Before, After string }
 // viewEntry returns an entry with the fields that it changed.
 func viewEntry(e adminapi.Entry) (auditEntry, error) {
 	shown := auditEntry{Entry: e, By: e.Who}
-	if id, name, found := strings.Cut(e.Who, " "); found && id != "command" {
+	if id, name, found := strings.Cut(e.Who, " "); found && id != "command" && !staff.IsID(id) {
 		shown.ByID, shown.By = id, name
 	}
 	before, err := fieldsOf(e.Before)

@@ -18,14 +18,17 @@ func TestASessionOutlivesItsSecret(t *testing.T) {
 		return s
 	}
 	want := session{Hash: "hash", Begun: time.Unix(1, 0).UTC(), Used: time.Unix(2, 0).UTC()}
-	text, err := with(a).close(want)
+	text, err := with(a).close(want, sessionPurpose)
 	expect.OK(t, err)
 	for name, s := range map[string]*sealer{"secrets a, b": with(a, b), "secrets b, a": with(b, a)} {
-		if got, ok := s.open(text); !ok || got != want {
+		if got, ok := open[session](s, text, sessionPurpose); !ok || got != want {
 			t.Errorf("%s: got %+v, %v; want %+v", name, got, ok, want)
 		}
 	}
-	if got, ok := with(b).open(text); ok {
+	if got, ok := open[session](with(b), text, sessionPurpose); ok {
 		t.Errorf("secret b alone: got %+v, want no session", got)
+	}
+	if got, ok := open[session](with(a), text, ticketPurpose); ok {
+		t.Errorf("another purpose: got %+v, want no session", got)
 	}
 }

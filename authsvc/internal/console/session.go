@@ -31,14 +31,22 @@ const (
 	clockError  = time.Minute      // maximum time by which the clocks of two services may differ
 	renewEvery  = time.Minute      // minimum time between two renewals of the cookie
 	plainCookie = "registry-console"
-	// hostCookie is the name with TLS. Browsers accept it only from this host, and only with the attribute Secure.
-	hostCookie = "__Host-registry-console"
+	// hostPrefix begins names with TLS. Browsers accept them only from this host, and only with the attribute Secure.
+	hostPrefix = "__Host-"
+)
+
+// The purposes of sealed texts. A text opens for its purpose only.
+const (
+	sessionPurpose = "" // an earlier release knows no other purpose
+	ticketPurpose  = "sign-in"
+	keptPurpose    = "session " // the id of the session follows
 )
 
 // session holds the hash of the user's key. Each request verifies the key again.
 type session struct {
 	ID    string    `json:"id"` // "" for a session that an earlier release has begun
 	Hash  string    `json:"hash"`
+	Staff bool      `json:"staff,omitempty"` // the user has no key: the store keeps the person (kept)
 	Begun time.Time `json:"begun"`
 	Used  time.Time `json:"used"`
 }
@@ -79,22 +87,22 @@ func newSealer(secrets keyring.Ring) (*sealer, error) {
 	return s, nil
 }
 
-func (s *sealer) close(of session) (string, error) {
-	text, err := json.Marshal(of)
+func (s *sealer) close(what any, purpose string) (string, error) {
+	text, err := json.Marshal(what)
 	if err != nil {
 		return "", fmt.Errorf("encode session: %w", err)
 	}
-	return base64.RawURLEncoding.EncodeToString(s.aeads[0].Seal(nil, nil, text, nil)), nil
+	return base64.RawURLEncoding.EncodeToString(s.aeads[0].Seal(nil, nil, text, []byte(purpose))), nil
 }
 
-// open returns the session in a text that the method `close` has sealed, or false for any other text.
-func (s *sealer) open(text string) (of session, ok bool) {
+// open returns the value in a text that the method `close` has sealed for the purpose, or false for any other text.
+func open[T any](s *sealer, text, purpose string) (of T, ok bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return of, false
 	}
 	for _, aead := range s.aeads {
-		if plain, err := aead.Open(nil, nil, sealed, nil); err == nil {
+		if plain, err := aead.Open(nil, nil, sealed, []byte(purpose)); err == nil {
 			return of, json.Unmarshal(plain, &of) == nil
 		}
 	}
@@ -107,16 +115,18 @@ func secure(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
-func cookie(r *http.Request) *http.Cookie {
-	name, path := plainCookie, strings.TrimSuffix(root, "/")
+func cookie(r *http.Request) *http.Cookie { return cookieOf(r, plainCookie, http.SameSiteStrictMode) }
+
+func cookieOf(r *http.Request, name string, site http.SameSite) *http.Cookie {
+	path := strings.TrimSuffix(root, "/")
 	if secure(r) {
-		name, path = hostCookie, "/" // a cookie with the prefix __Host- must have this path
+		name, path = hostPrefix+name, "/" // a cookie with the prefix __Host- must have this path
 	}
-	return &http.Cookie{Name: name, Path: path, HttpOnly: true, Secure: secure(r), SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{Name: name, Path: path, HttpOnly: true, Secure: secure(r), SameSite: site}
 }
 
 func (c *Console) remember(w http.ResponseWriter, r *http.Request, s session) error {
-	sealed, err := c.seal.close(s)
+	sealed, err := c.seal.close(s, sessionPurpose)
 	if err != nil {
 		return err
 	}
@@ -132,31 +142,44 @@ func (c *Console) forget(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, gone)
 }
 
-// user identifies the user of a request and renews the session. It returns a fault of kind Unauthorized if the
-// session is missing or over.
-func (c *Console) user(w http.ResponseWriter, r *http.Request) (admin.Actor, error) {
-	nobody := fault.New(fault.Unauthorized, fault.Header, "Cookie", "You are not signed in.")
+// session returns the session in the cookie of a request, or false if there is none or it is over.
+func (c *Console) session(r *http.Request) (s session, ok bool) {
 	sent, err := r.Cookie(cookie(r).Name)
 	if err != nil {
-		return admin.Actor{}, nobody
+		return s, false
 	}
-	s, ok := c.seal.open(sent.Value)
-	now := c.Now()
-	if !ok || s.over(now) {
-		return admin.Actor{}, nobody
+	s, ok = open[session](c.seal, sent.Value, sessionPurpose)
+	return s, ok && !s.over(c.Now())
+}
+
+var errNobody = fault.New(fault.Unauthorized, fault.Header, "Cookie", "You are not signed in.")
+
+// user identifies the user of a request and renews the session. It returns a fault of kind Unauthorized if the
+// session is missing or over.
+func (c *Console) user(w http.ResponseWriter, r *http.Request) (by admin.Actor, err error) {
+	s, ok := c.session(r)
+	if !ok {
+		return by, errNobody
 	}
 	if ended, err := c.Ended.SessionEnded(r.Context(), s.name()); err != nil || ended {
-		return admin.Actor{}, cmp.Or(err, error(nobody))
+		return by, cmp.Or(err, error(errNobody))
 	}
-	by, err := enter(r, s.Hash, c.Users.SignedIn)
-	if err != nil {
+	if by, err = c.holder(r, s); err != nil {
 		return by, err
 	}
-	if now.Sub(s.Used) >= renewEvery {
+	if now := c.Now(); now.Sub(s.Used) >= renewEvery {
 		s.Used = now
 		err = c.remember(w, r, s)
 	}
 	return by, err
+}
+
+// holder identifies the user of a session.
+func (c *Console) holder(r *http.Request, s session) (admin.Actor, error) {
+	if s.Staff {
+		return c.person(r, s.ID)
+	}
+	return enter(r, s.Hash, c.Users.SignedIn)
 }
 
 // identify is the type of the methods of Authenticator.
@@ -164,19 +187,40 @@ type identify func(ctx context.Context, hash string, from netip.Addr) (admin.Act
 
 // enter identifies a user by the hash of a key and the address from which the request came.
 func enter(r *http.Request, hash string, who identify) (admin.Actor, error) {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	from, err := addressOf(r)
 	if err != nil {
-		return admin.Actor{}, fault.New(fault.Forbidden, fault.URL, "permission", "The registry does not know your address.")
+		return admin.Actor{}, err
 	}
-	by, err := who(r.Context(), hash, from.Addr().Unmap())
+	by, err := who(r.Context(), hash, from)
 	by.RequestID = r.Header.Get(httpserver.RequestIDHeader)
 	return by, err
+}
+
+func addressOf(r *http.Request) (netip.Addr, error) {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}, fault.New(fault.Forbidden, fault.URL, "permission", "The registry does not know your address.")
+	}
+	return from.Addr().Unmap(), nil
 }
 
 // signInPage is the body of the sign-in page.
 type signInPage struct {
 	Next  string // path of the page that is shown after the sign-in
 	Wrong string // what is wrong with the key; "": nothing
+
+	Provider string // what is wrong with the sign-in at the provider; "": nothing
+	Name     string // of the provider; "": there is none. The method showSignInPage sets it
+}
+
+// Start returns the path at which the sign-in at the provider begins.
+func (p signInPage) Start() string { return startPath + "?" + url.Values{"next": {p.Next}}.Encode() }
+
+func (c *Console) showSignInPage(w http.ResponseWriter, status int, notice string, p signInPage) error {
+	if c.Staff != nil {
+		p.Name = c.Staff.Name()
+	}
+	return c.show(w, status, "sign-in", view{Title: "Sign in", Notice: notice, Body: p})
 }
 
 func signInPath(r *http.Request) string {
@@ -200,9 +244,7 @@ func inside(path string) string {
 
 func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	return c.show(w, http.StatusOK, "sign-in", view{
-		Title: "Sign in", Notice: notices[q.Get("notice")], Body: signInPage{Next: inside(q.Get("next"))},
-	})
+	return c.showSignInPage(w, http.StatusOK, notices[q.Get("notice")], signInPage{Next: inside(q.Get("next"))})
 }
 
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
@@ -216,9 +258,9 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 		if fault.KindOf(err) != fault.Unauthorized {
 			return err
 		}
-		return c.show(w, http.StatusUnauthorized, "sign-in", view{Title: "Sign in", Body: signInPage{
+		return c.showSignInPage(w, http.StatusUnauthorized, "", signInPage{
 			Next: next, Wrong: "This key does not open the console. Only valid keys of operators and auditors do.",
-		}})
+		})
 	}
 	now := c.Now()
 	if err := c.begin(w, r, by, session{ID: rand.Text(), Hash: hash, Begun: now, Used: now}); err != nil {
@@ -232,9 +274,9 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	c.forget(w, r)
 	if sent, err := r.Cookie(cookie(r).Name); err == nil {
-		if s, ok := c.seal.open(sent.Value); ok {
-			by, err := enter(r, s.Hash, c.Users.SignedIn)
-			if err != nil { // the key has ended meanwhile
+		if s, ok := open[session](c.seal, sent.Value, sessionPurpose); ok {
+			by, err := c.holder(r, s)
+			if err != nil { // the key has ended meanwhile, or the role has to be asked again
 				by.Name = "nobody"
 			}
 			if err := c.end(r, by, s.name()); err != nil {

@@ -34,10 +34,10 @@ type view struct {
 // MayChange reports whether the user may change anything.
 func (v view) MayChange() bool { return v.By.Role == apikey.Operator }
 
-// Holder returns the name of the user's key, without its id.
+// Holder returns the name of the user's key or of the person, without the id. A person without a name has the id.
 func (v view) Holder() string {
-	_, name, _ := strings.Cut(v.By.Name, " ")
-	return name
+	id, name, _ := strings.Cut(v.By.Name, " ")
+	return cmp.Or(name, id)
 }
 
 // The names of notices in a URL.

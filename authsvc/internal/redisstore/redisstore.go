@@ -142,18 +142,49 @@ func (s *Store) Close() error {
 	return errors.Join(s.client.Close(), s.watcher.Close())
 }
 
-// sessionKey returns the Redis name for a session of the console that was ended.
+// sessionKey returns the Redis name for a session of the console.
 func sessionKey(id string) string { return "registry:session:{" + id + "}" }
 
-// EndSession durably ends a session of the console. Redis forgets the session after the given time.
+// ended is the value of a session that was ended. Any other value is the text that is kept of a session.
+const ended = "ended"
+
+// EndSession durably ends a session of the console, and forgets what is kept of it. Redis forgets the session after the
+// given time.
 func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration) error {
-	return errs.In(s.client.Set(ctx, sessionKey(id), "ended", forget).Err(), "end session")
+	return errs.In(s.client.Set(ctx, sessionKey(id), ended, forget).Err(), "end session")
 }
 
 // SessionEnded reports whether a session of the console was ended.
 func (s *Store) SessionEnded(ctx context.Context, id string) (bool, error) {
-	n, err := s.client.Exists(ctx, sessionKey(id)).Result()
-	return n > 0, errs.In(err, "look for a session")
+	value, err := s.session(ctx, id)
+	return value == ended, err
+}
+
+// KeptSession implements console.Sessions.
+func (s *Store) KeptSession(ctx context.Context, id string) (string, error) {
+	value, err := s.session(ctx, id)
+	return strings.TrimPrefix(value, ended), err // no other value begins so: they are sealed
+}
+
+func (s *Store) session(ctx context.Context, id string) (string, error) {
+	value, err := s.client.Get(ctx, sessionKey(id)).Result()
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	return value, errs.In(err, "look for a session")
+}
+
+// keep replaces the value ARGV[1] by ARGV[2] for ARGV[3] ms. An empty text stands for a missing value.
+var keep = redis.NewScript(`
+if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1
+`)
+
+// KeepSession implements console.Sessions.
+func (s *Store) KeepSession(ctx context.Context, id, was, text string, forget time.Duration) (bool, error) {
+	kept, err := keep.Run(ctx, s.client, []string{sessionKey(id)}, was, text, forget.Milliseconds()).Bool()
+	return kept, errs.In(err, "keep session")
 }
 
 const (

@@ -75,6 +75,10 @@ func Calls() []Call {
 		}},
 		{"EndSession", func(ctx context.Context, s Store) error { return s.EndSession(ctx, "session", time.Hour) }},
 		{"SessionEnded", func(ctx context.Context, s Store) error { return second(s.SessionEnded(ctx, "session")) }},
+		{"KeepSession", func(ctx context.Context, s Store) error {
+			return second(s.KeepSession(ctx, "kept", "", "text", time.Hour))
+		}},
+		{"KeptSession", func(ctx context.Context, s Store) error { return second(s.KeptSession(ctx, "kept")) }},
 		{"Broker", func(ctx context.Context, s Store) error { return second(s.Broker(ctx, "b")) }},
 		{"Brokers", func(ctx context.Context, s Store) error { return second(s.Brokers(ctx, "", 10)) }},
 		{"Key", func(ctx context.Context, s Store) error { return second(s.Key(ctx, "k1")) }},

@@ -64,6 +64,8 @@ func Run(t *testing.T, open Opener) {
 		{"concurrent changes form one chain", testManyCommits},
 		{"a secret keeps its newest uses, one for each address", testUses},
 		{"a session that was ended stays so", testSessions},
+		{"what is kept of a session changes only from what it was", testKeptSessions},
+		{"one of several concurrent changes of a session wins", testConcurrentKeeps},
 		{"counts add up", testCounts},
 		{"a clock that was wrong removes no counts", testCountsOfAWrongClock},
 		{"a log goes on after a gap", testGap},
