@@ -379,7 +379,7 @@ func TestReadings(t *testing.T) {
 // scripts in such a file.
 func TestHarmless(t *testing.T) {
 	r := start(t, same)
-	const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+	const png, jpeg = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "\xff\xd8\xff\xe0"
 	for _, c := range []struct{ name, declared, text, shown, policy, kind string }{
 		{"a.pdf", "application/pdf", "%PDF-1.4\n", "application/pdf", "frame-ancestors 'none'; base-uri 'none'; form-action 'none'", "inline"},
 		{"a.png", "image/png", png, "image/png", "sandbox; default-src 'none'", "inline"},
@@ -391,6 +391,11 @@ func TestHarmless(t *testing.T) {
 		{"a.xml", "text/xml", "<?xml version='1.0'?><x/>", "application/octet-stream", "sandbox; default-src 'none'", "attachment"},
 		{"a.txt", "text/plain", "text", "text/plain", "sandbox; default-src 'none'", "attachment"},
 		{"a.doc", "", "text", "text/plain", "sandbox; default-src 'none'", "attachment"},
+		{"a.jpg", "image/jpg", jpeg, "image/jpeg", "sandbox; default-src 'none'", "inline"},
+		{"a.jpg", "image/pjpeg", jpeg, "image/jpeg", "sandbox; default-src 'none'", "inline"},
+		{"a.jpg", "image/pjpeg", png, "image/pjpeg", "sandbox; default-src 'none'", "attachment"},
+		{"a.png", "image/x-png", png, "image/png", "sandbox; default-src 'none'", "inline"},
+		{"a", "jpeg", "text", "text/plain", "sandbox; default-src 'none'", "attachment"},
 	} {
 		got := r.get(nobody, r.upload(broker, "/upload", c.name, c.declared, c.text).field(t, "get_url")).header
 		kind, _, _ := strings.Cut(got.Get("Content-Disposition"), ";")
@@ -406,8 +411,13 @@ func TestNames(t *testing.T) {
 	for _, c := range []struct{ sent, want string }{
 		{"акт.txt", `attachment; filename="___.txt"; filename*=UTF-8''%D0%B0%D0%BA%D1%82.txt`},
 		{`a\"b.txt`, `attachment; filename="a_b.txt"; filename*=UTF-8''a%22b.txt`},
+		{"a%22b%22.txt", `attachment; filename="a_b_.txt"; filename*=UTF-8''a%22b%22.txt`},
+		{"a%0Ab.txt", `attachment; filename="ab.txt"; filename*=UTF-8''ab.txt`},
+		{"100%.txt", `attachment; filename="100_.txt"; filename*=UTF-8''100%25.txt`},
+		{`a"; filename*=UTF-8''a%2522b.txt; x="`, `attachment; filename="a_22b.txt"; filename*=UTF-8''a%2522b.txt`},
 		{"../../a b.txt", `attachment; filename="a b.txt"; filename*=UTF-8''a%20b.txt`},
-		{"a%0D%0AX: y.txt", `attachment; filename="a_0D_0AX: y.txt"; filename*=UTF-8''a%250D%250AX%3A%20y.txt`},
+		{"a%0D%0AX: y.txt", `attachment; filename="aX: y.txt"; filename*=UTF-8''aX%3A%20y.txt`},
+		{"a%0d%20.txt", `attachment; filename="a_0d_20.txt"; filename*=UTF-8''a%250d%2520.txt`},
 		{`a"; filename*=UTF-8''a%0D%0AX%3A%20y.txt; x="`, `attachment; filename="aX: y.txt"; filename*=UTF-8''aX%3A%20y.txt`},
 		{strings.Repeat("x", 1000), `attachment; filename="` + strings.Repeat("x", 255) + `"; filename*=UTF-8''` + strings.Repeat("x", 255)},
 	} {
@@ -615,6 +625,12 @@ func TestFormsOfDocuments(t *testing.T) {
 			`{"documentType":"notice","format":"text/plain","hash":"` + hash("content") + `","title":"Акт"}`},
 		{"data", field("data", `{"index":7,"hash":"md5:0","url":"x"}`) + file,
 			`{"format":"text/plain","hash":"` + hash("content") + `","index":7,"title":"a.txt"}`},
+		{"fields without a value", field("title", " ") + field("format", "") + field("description", "") + file,
+			`{"description":"","format":"text/plain","hash":"` + hash("content") + `","title":"a.txt"}`},
+		{"the same as data, and no type", file + field("data", `{"title":"","format":"pdf"}`),
+			`{"format":"text/plain","hash":"` + hash("content") + `","title":"a.txt"}`},
+		{"values", field("title", "б") + field("format", "image/x") + file,
+			`{"format":"image/x","hash":"` + hash("content") + `","title":"б"}`},
 		{"no data", field("data", `null`) + file, "body/data/The field must be a JSON object."},
 		{"half a field", open + "\"title\"\r\n\r\nhalf", "body/file/The body ended before it was complete."},
 		{"data that are no object", field("data", `[]`) + file, "body/data/The field must be a JSON object."},

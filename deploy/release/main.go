@@ -58,8 +58,9 @@ func run(ctx context.Context, args []string) (err error) {
 	r := release{}
 	flags.StringVar(&r.version, "version", "", "version, such as 0.1.0")
 	flags.StringVar(&r.out, "out", "dist", "directory of the files; it must be empty or absent")
-	platforms := flags.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64",
-		"platforms of the programs; darwin gets registryctl only")
+	platforms := flags.String("platforms",
+		"linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64",
+		"platforms of the programs; darwin and windows get registryctl only")
 	clients := flags.Bool("clients", true, "make the clients, too")
 	keyFile := flags.String("key", "", "file with the secret key that signs the checksums; it is made if it is absent")
 	if err := flags.Parse(args); err != nil {
@@ -194,6 +195,9 @@ func (r *release) build(ctx context.Context, system, architecture string, packag
 		"-ldflags=-s -w -buildid= -X " + build + "version=" + r.version + " -X " + build + "revision=" + r.revision}
 	for _, p := range packages {
 		if name := path.Base(p); system == "linux" || name == "registryctl" {
+			if system == "windows" {
+				name += ".exe"
+			}
 			args, names = append(args, p), append(names, name)
 		}
 	}

@@ -132,6 +132,17 @@ var shapes = map[Kind]Shape{
 	ServerID: "code", "state": "word", "timestamp": "time", "web address": "link",
 }
 
+// Words has the names for people of values of the asset itself: a field and a value, in Ukrainian and in English.
+var Words = map[string][2]string{
+	"status/draft":        {"Чернетка", "Draft"},
+	"status/pending":      {"Опубліковано", "Published"},
+	"status/verification": {"На перевірці", "Under verification"},
+	"status/active":       {"Виставлено на продаж", "Up for sale"},
+	"status/complete":     {"Завершено", "Complete"},
+	"status/deleted":      {"Знято з реєстру", "Removed"},
+	"assetType/bounce":    {"Майно для приватизації", "Property for privatisation"},
+}
+
 // languages are the endings of the fields of a translated field, with the end of their sentence.
 var languages = [][2]string{{"_en", " In English."}, {"_ru", " In Russian."}}
 

@@ -127,6 +127,21 @@ var All = []Filter{
 	},
 }
 
+// Label is a name for people in two languages.
+type Label struct{ Uk, En string }
+
+// Labels has the names for people of the other parameters of a search.
+var Labels = map[string]Label{
+	"q":              {"Слова", "Words"},
+	"published_from": {"Оприлюднено від", "Published from"},
+	"published_to":   {"Оприлюднено до", "Published to"},
+	"modified_from":  {"Змінено від", "Changed from"},
+	"modified_to":    {"Змінено до", "Changed to"},
+	"quantity_from":  {"Кількість від", "Quantity from"},
+	"quantity_to":    {"Кількість до", "Quantity to"},
+	"quantity_unit":  {"Одиниця", "Unit"},
+}
+
 // Asset has the properties of an asset that filters look at.
 type Asset struct {
 	Status, Type, Owner      string

@@ -80,3 +80,11 @@ func isFormula(text string) bool {
 	}
 	return false
 }
+
+// Letters returns the name of a column of a spreadsheet, such as AB, from its number.
+func Letters(column int) (name string) {
+	for ; column > 0; column = (column - 1) / 26 {
+		name = string(rune('A'+(column-1)%26)) + name
+	}
+	return name
+}

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 )
 
 // Unfinished follows the name of the final file in the name of a temporary file.
@@ -50,9 +49,6 @@ func removeFree(name string) error {
 	}
 	return err
 }
-
-// Hold locks an open file or directory until it is closed. It returns an error if another process holds it.
-func Hold(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
 // Create writes a new file of mode 0600. If the file exists, it stays as it is, and
 // the error has the cause fs.ErrExist. If several processes create the file at the
@@ -119,32 +115,6 @@ func Rename(written, file string) error {
 		return errors.Join(err, os.Remove(written))
 	}
 	return SyncDirectory(filepath.Dir(file))
-}
-
-// SyncDirectory makes the names in a directory durable.
-func SyncDirectory(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// Resemble gives the file w the mode and the owner of another file. Without it, a service could not read its file
-// after root has replaced the file.
-func Resemble(w *os.File, like fs.FileInfo) error {
-	mine, err := w.Stat()
-	if err != nil {
-		return err
-	}
-	has, okHas := mine.Sys().(*syscall.Stat_t)
-	want, okWant := like.Sys().(*syscall.Stat_t)
-	if okHas && okWant && (has.Uid != want.Uid || has.Gid != want.Gid) {
-		if err := w.Chown(int(want.Uid), int(want.Gid)); err != nil {
-			return err
-		}
-	}
-	return w.Chmod(like.Mode().Perm())
 }
 
 // private leaves a new file as it is, with mode 0600.

@@ -40,7 +40,7 @@ func Read(line []byte) (a *Asset, ok bool, err error) {
 	}
 	mode, status := row[modePlace].text, row[statusColumn].text
 	for _, table := range []int{ofItems, ofDocuments} {
-		row[lengthColumns[table]] = cell{strconv.Itoa(len(a.rows[table])), true}
+		row[lengthColumns[table]] = cell{text: strconv.Itoa(len(a.rows[table])), isNumber: true}
 		for _, r := range a.rows[table] {
 			r[0].text = row[idColumn].text
 		}
@@ -54,13 +54,15 @@ func Read(line []byte) (a *Asset, ok bool, err error) {
 
 // The indexes of columns of the table of assets.
 var (
-	idColumn      = indexOf("id")
-	statusColumn  = indexOf("status")
-	lengthColumns = []int{ofItems: indexOf("items.length"), ofDocuments: indexOf("documents.length")}
+	idColumn      = Tables[ofAssets].index("id")
+	statusColumn  = Tables[ofAssets].index("status")
+	lengthColumns = []int{
+		ofItems: Tables[ofAssets].index("items.length"), ofDocuments: Tables[ofAssets].index("documents.length"),
+	}
 )
 
-func indexOf(name string) int {
-	return slices.IndexFunc(Tables[ofAssets].columns, func(c column) bool { return c.name == name })
+func (t Table) index(name string) int {
+	return slices.IndexFunc(t.columns, func(c column) bool { return c.name == name })
 }
 
 // read reads a value. The cells of its columns come into the row.

@@ -13,6 +13,9 @@ import (
 type column struct {
 	name string
 	kind kind
+
+	of    assetfields.Kind    // kind of the field; "": the length of a list
+	above []assetfields.Field // the field, behind the fields that it is in
 }
 
 // kind says which values a column has.
@@ -47,8 +50,8 @@ const (
 // Tables are all tables. The export of a search has the columns of the first table.
 var Tables = []Table{
 	ofAssets:    {"assets", columnsOf(&assetfields.Asset, "")},
-	ofItems:     {"items", append([]column{{OfAsset, text}}, itemColumns...)},
-	ofDocuments: {"documents", append([]column{{OfAsset, text}}, columnsOf(&assetfields.Document, "")...)},
+	ofItems:     {"items", append([]column{{name: OfAsset}}, itemColumns...)},
+	ofDocuments: {"documents", append([]column{{name: OfAsset}}, columnsOf(&assetfields.Document, "")...)},
 }
 
 // OfAsset is the column of items and documents that has the id of their asset. It is the first.
@@ -59,21 +62,22 @@ var itemColumns = columnsOf(&assetfields.Item, "")
 
 // columnsOf returns the columns of an object in their order. A list has a column with its length. Behind the length of
 // the list of items come the columns of the first item, without its id.
-func columnsOf(o *assetfields.Object, path string) (all []column) {
+func columnsOf(o *assetfields.Object, path string, above ...assetfields.Field) (all []column) {
 	fields := o.All()
 	slices.SortStableFunc(fields, func(a, b assetfields.Field) int { return cmp.Compare(a.Column, b.Column) })
 	for _, f := range fields {
+		rows := append(slices.Clip(above), f)
 		switch {
 		case f.Column == 0:
 		case f.Is.Has(assetfields.List):
-			all = append(all, column{path + f.Name + ".length", number})
+			all = append(all, column{name: path + f.Name + ".length", kind: number, above: rows})
 			if f.Of == &assetfields.Item {
-				all = append(all, columnsOf(f.Of, "items.0.")[1:]...)
+				all = append(all, columnsOf(f.Of, "items.0.", rows...)[1:]...)
 			}
 		case f.Of != nil:
-			all = append(all, columnsOf(f.Of, path+f.Name+".")...)
+			all = append(all, columnsOf(f.Of, path+f.Name+".", rows...)...)
 		default:
-			all = append(all, column{path + f.Name, kinds[f.Kind]})
+			all = append(all, column{path + f.Name, kinds[f.Kind], f.Kind, rows})
 		}
 	}
 	return all
@@ -139,6 +143,7 @@ func (t Table) Columns() (all []Column) {
 type cell struct {
 	text     string
 	isNumber bool
+	isTime   bool // the text has the form timeForm
 }
 
 // cellOf returns the cell for the text of a value.
@@ -147,7 +152,7 @@ func cellOf(k kind, value string) cell {
 	if k == number && !is {
 		value = ""
 	}
-	return cell{value, is}
+	return cell{text: value, isNumber: is}
 }
 
 // isNumber reports whether a text is a JSON number.

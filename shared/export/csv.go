@@ -10,20 +10,26 @@ import (
 
 // csvFile is a CSV file of a table (RFC 4180).
 type csvFile struct {
-	table int
-	to    io.Writer
-	line  bytes.Buffer
+	table     int
+	to        io.Writer
+	separator byte
+	line      bytes.Buffer
 }
 
 // openCSV returns a function that begins a CSV file of the table with this index in Tables.
-func openCSV(table int) func(io.Writer) (writer, error) {
-	return func(w io.Writer) (writer, error) {
-		f := &csvFile{table: table, to: w}
-		for i, c := range Tables[table].columns {
-			f.cell(i, c.name)
-		}
-		return f, f.end()
+func openCSV(table int) func(io.Writer, []column) (writer, error) {
+	return func(w io.Writer, columns []column) (writer, error) {
+		f := &csvFile{table: table, to: w, separator: ','}
+		return f, f.addRow(namesOf(columns))
 	}
+}
+
+// namesOf returns the row with the names of columns.
+func namesOf(columns []column) (row []cell) {
+	for _, c := range columns {
+		row = append(row, cell{text: c.name})
+	}
+	return row
 }
 
 func (f *csvFile) add(a *Asset) (rows int, err error) {
@@ -39,6 +45,8 @@ func (f *csvFile) addRow(row []cell) error {
 	for i, c := range row {
 		if !c.isNumber {
 			c.text = cells.Harmless(c.text)
+		} else if f.separator == ';' {
+			c.text = strings.Replace(c.text, ".", ",", 1)
 		}
 		f.cell(i, c.text)
 	}
@@ -48,9 +56,9 @@ func (f *csvFile) addRow(row []cell) error {
 // cell adds a cell to the line. It does not use encoding/csv, because that package changes line breaks within texts.
 func (f *csvFile) cell(i int, text string) {
 	if i > 0 {
-		f.line.WriteByte(',')
+		f.line.WriteByte(f.separator)
 	}
-	if strings.ContainsAny(text, "\",\r\n") || strings.TrimSpace(text) != text {
+	if strings.ContainsAny(text, "\"\r\n"+string(f.separator)) || strings.TrimSpace(text) != text {
 		text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 	}
 	f.line.WriteString(text)

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -79,18 +81,25 @@ func tableOf(t *testing.T, file []byte) (all []map[string]string) {
 	return all
 }
 
+// texts matches the texts between the tags of XML.
+var texts = regexp.MustCompile(`>[^<]+<`)
+
+// partOf returns a part of a ZIP file.
+func partOf(t *testing.T, file, name string) string {
+	t.Helper()
+	archive := expect.Get(zip.NewReader(strings.NewReader(file), int64(len(file))))(t)
+	part := expect.Get(archive.Open(name))(t)
+	return string(expect.Get(io.ReadAll(part))(t))
+}
+
 // sheetOf returns the rows of an XLSX file, by the names of columns. A number has a # in front.
 func sheetOf(t *testing.T, file []byte) (all []map[string]string) {
 	t.Helper()
-	archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
-	expect.OK(t, err)
-	part, err := archive.Open("xl/worksheets/sheet1.xml")
-	expect.OK(t, err)
-	text, err := io.ReadAll(part)
-	expect.OK(t, err)
+	text := []byte(partOf(t, string(file), "xl/worksheets/sheet1.xml"))
 	var sheet struct {
 		Rows []struct {
 			Cells []struct {
+				At     string `xml:"r,attr"`
 				Number string `xml:"v"`
 				Text   string `xml:"is>t"`
 			} `xml:"c"`
@@ -99,14 +108,21 @@ func sheetOf(t *testing.T, file []byte) (all []map[string]string) {
 	if err := xml.Unmarshal(text, &sheet); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	for _, row := range sheet.Rows[1:] {
+	columns := map[string]string{} // names by letters
+	for number, row := range sheet.Rows {
 		of := map[string]string{}
-		for i, c := range row.Cells {
-			if of[Tables[0].columns[i].name] = c.Text; c.Number != "" {
-				of[Tables[0].columns[i].name] = "#" + c.Number
+		for _, c := range row.Cells {
+			letters := strings.TrimSuffix(c.At, strconv.Itoa(number+1))
+			if number == 0 {
+				columns[letters] = c.Text
+			}
+			if of[columns[letters]] = c.Text; c.Number != "" {
+				of[columns[letters]] = "#" + c.Number
 			}
 		}
-		all = append(all, of)
+		if number > 0 {
+			all = append(all, of)
+		}
 	}
 	return all
 }
@@ -245,13 +261,13 @@ func FuzzTablesCanBeRead(f *testing.F) {
 func TestATableHasItsRows(t *testing.T) {
 	rows := [][]any{{"a", "b"}, {"=1+1", int64(7)}, {"007", json.Number("1.50")}, {"x, \"y\"", ""}}
 	var file bytes.Buffer
-	got := expect.Get(WriteTable(&file, "csv", rows))(t)
+	got := expect.Get(WriteTable(&file, "csv", "a", rows))(t)
 	expect.Equal(t, got, csvType, "the type of CSV")
 	expect.Equal(t, file.String(), "a,b\r\n'=1+1,7\r\n007,1.50\r\n\"x, \"\"y\"\"\",\r\n", "CSV")
 	file.Reset()
-	got = expect.Get(WriteTable(&file, "xlsx", rows))(t)
+	got = expect.Get(WriteTable(&file, "xlsx", "a", rows))(t)
 	expect.Equal(t, got, Searches[1].ContentType, "the type of XLSX")
-	first, second := Tables[0].columns[0].name, Tables[0].columns[1].name
+	const first, second = "a", "b"
 	sheet := sheetOf(t, file.Bytes())
 	for i, want := range [][2]string{{"'=1+1", "#7"}, {"007", "#1.50"}, {"x, \"y\"", ""}} {
 		expect.Equal(t, [2]string{sheet[i][first], sheet[i][second]}, want, "the row %d", i)

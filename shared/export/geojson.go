@@ -3,7 +3,6 @@ package export
 import (
 	"bytes"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,9 +17,9 @@ type places struct {
 	any   bool
 }
 
-func openGeoJSON(w io.Writer) (writer, error) {
+func openGeoJSON(w io.Writer, columns []column) (writer, error) {
 	p := &places{to: w}
-	for _, c := range Tables[0].columns {
+	for _, c := range columns {
 		p.quote(c.name)
 		p.names = append(p.names, bytes.Clone(p.line.Bytes()))
 		p.line.Reset()
@@ -75,9 +74,7 @@ func (p *places) close() error {
 }
 
 // latitudeColumn is the index of the latitude of an item. The longitude comes behind it.
-var latitudeColumn = slices.IndexFunc(Tables[ofItems].columns, func(c column) bool {
-	return c.name == "location.latitude"
-})
+var latitudeColumn = Tables[ofItems].index("location.latitude")
 
 // geometryOf returns the places of items as a GeoJSON geometry, or "" if no item has a place.
 func geometryOf(items [][]cell) string {

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -163,12 +162,19 @@ func (b Base) UploadAddress(id string) string { return string(b) + UploadPath + 
 // Illustration is a type of documents. Small pictures are made only of the files of these documents.
 const Illustration = "illustration"
 
-// pictureTypes are the types of pictures.
-var pictureTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+// pictureTypes has the names that types of pictures have, with the name that all browsers know.
+var pictureTypes = map[string]string{
+	"image/jpeg": "image/jpeg", "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg",
+	"image/png": "image/png", "image/x-png": "image/png", "image/apng": "image/png",
+	"image/vnd.mozilla.apng": "image/png", "image/gif": "image/gif", "image/webp": "image/webp",
+}
 
-// IsPicture reports whether a media type is in pictureTypes. Browsers show pictures of these types, and small versions
-// are made of them.
-func IsPicture(media string) bool { return slices.Contains(pictureTypes, media) }
+// PictureType returns the usual name of a type of pictures, or "" for another media type. Browsers show pictures of
+// these types, and small versions are made of them.
+func PictureType(media string) string { return pictureTypes[media] }
+
+// IsPicture reports whether a media type is one of pictures.
+func IsPicture(media string) bool { return PictureType(media) != "" }
 
 // PictureOf returns the id of a document's file if small pictures are made of that file. It returns "" if the
 // document is no illustration. It also returns "" if the file is not the registry's, has not come yet or is no

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"asset-registry.example/client"
@@ -98,15 +97,18 @@ func OpenJournal(name, registry, broker string) (*Journal, error) {
 }
 
 func (j *Journal) start(name string) error {
-	if err := syscall.Flock(int(j.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := durable.Hold(j.file); err != nil {
 		return errors.New("another import uses it")
 	}
 	info, err := j.file.Stat()
 	if err != nil {
 		return err
 	}
-	if mode := info.Mode(); !mode.IsRegular() || mode.Perm()&0o077 != 0 {
-		return fmt.Errorf("other users can access it, or it is no file (mode %v)", mode)
+	if mode := info.Mode(); !mode.IsRegular() {
+		return fmt.Errorf("it is no file (mode %v)", mode)
+	}
+	if err := durable.Private(j.file); err != nil {
+		return err
 	}
 	end, unended, err := j.read()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"asset-registry/deploy/registry/bulk/sheet"
+	"asset-registry/shared/cells"
 )
 
 // tidy returns a text of an office without blanks around it, and composed (NFC).
@@ -31,7 +32,7 @@ func heading(name string) string {
 }
 
 // columnName returns the name of a column without a heading.
-func columnName(index int) string { return "column " + sheet.Letters(index+1) }
+func columnName(index int) string { return "column " + cells.Letters(index+1) }
 
 // WriteReference returns a reference as the registry takes it: in visible ASCII, with other characters and % as in
 // URLs (RFC 3986). It leaves a reference as it is that the registry takes.

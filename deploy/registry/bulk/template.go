@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"asset-registry/deploy/registry/bulk/sheet"
+	"asset-registry/shared/export"
 )
 
 // Languages are the languages of templates.
@@ -94,10 +94,19 @@ func WriteTemplate(to io.Writer, language string, asXLSX bool) error {
 	return WriteTable(to, headings[0], [][]string{headings, example}, asXLSX)
 }
 
-// WriteTable writes a table of texts: XLSX with one sheet of this name, or else CSV for Excel.
+// WriteTable writes a table of texts: XLSX, or else CSV for Excel.
 func WriteTable(to io.Writer, name string, rows [][]string, asXLSX bool) error {
 	if asXLSX {
-		return sheet.Write(to, name, rows)
+		var all [][]any
+		for _, row := range rows {
+			var cells []any
+			for _, text := range row {
+				cells = append(cells, text)
+			}
+			all = append(all, cells)
+		}
+		_, err := export.WriteTable(to, "xlsx", name, all)
+		return err
 	}
 	if _, err := to.Write(utf8Mark); err != nil {
 		return err

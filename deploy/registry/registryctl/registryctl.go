@@ -19,7 +19,6 @@ import (
 
 	"asset-registry.example/client"
 
-	"asset-registry/shared/boltfile"
 	"asset-registry/shared/config"
 	"asset-registry/shared/errs"
 )
@@ -52,24 +51,24 @@ type commands struct {
 	Settings settings             `embed:""`
 	Print    config.PrintSettings `name:"print-settings" hidden:"" help:"Print every setting as JSON and exit."`
 
-	Assets     assetCommands    `cmd:"" help:"Read and write assets."`
-	Audit      auditCommands    `cmd:"" help:"Read and check the audit log of brokers and keys."`
-	Brokers    brokerCommands   `cmd:"" help:"Manage brokers. A broker owns assets and has any number of API keys."`
-	Files      fileCommands     `cmd:"" help:"Manage files of documents."`
-	Find       findAnything     `cmd:"" help:"Find assets, brokers and keys by the admin API."`
-	Keys       keyCommands      `cmd:"" help:"Manage API keys."`
-	Log        logCommands      `cmd:"" help:"Manage the keys of a public log."`
-	Me         showMe           `cmd:"" help:"Show whose API key is used, and what its rate limits leave."`
-	Erase      eraseRevisions   `cmd:"" help:"Erase the content of past revisions of an asset, for good."`
-	Prove      proveAsset       `cmd:"" help:"Print the proof of an asset's change in the public log, for a file."`
-	Sync       syncCommands     `cmd:"" help:"Keep a copy of the registry in a directory."`
-	Verify     verifyLog        `cmd:"" help:"Verify a proof file, or the whole public log."`
-	Release    verifyRelease    `cmd:"" name:"verify-release" help:"Verify the files of a release by signed checksums."`
-	Version    showVersion      `cmd:"" help:"Print the version of registryctl, and the API versions of the registry."`
-	Webhooks   webhookCommands  `cmd:"" help:"Manage webhooks, which send the changes of the feed to an address."`
-	Completion completionScript `cmd:"" help:"Print a completion script for your shell."`
-	Help       help             `cmd:"" passthrough:"" help:"Print the help of a command."`
-	Complete   complete         `cmd:"" passthrough:"" hidden:"" name:"__complete"`
+	Assets       assetCommands  `cmd:"" help:"Read and write assets."`
+	Audit        auditCommands  `cmd:"" help:"Read and check the audit log of brokers and keys."`
+	Brokers      brokerCommands `cmd:"" help:"Manage brokers. A broker owns assets and has any number of API keys."`
+	Files        fileCommands   `cmd:"" help:"Manage files of documents."`
+	Find         findAnything   `cmd:"" help:"Find assets, brokers and keys by the admin API."`
+	Keys         keyCommands    `cmd:"" help:"Manage API keys."`
+	Log          logCommands    `cmd:"" help:"Manage the keys of a public log."`
+	Me           showMe         `cmd:"" help:"Show whose API key is used, and what its rate limits leave."`
+	Erase        eraseRevisions `cmd:"" help:"Erase the content of past revisions of an asset, for good."`
+	Prove        proveAsset     `cmd:"" help:"Print the proof of an asset's change in the public log, for a file."`
+	copyCommands `embed:""`
+	Verify       verifyLog        `cmd:"" help:"Verify a proof file, or the whole public log."`
+	Release      verifyRelease    `cmd:"" name:"verify-release" help:"Verify the files of a release by signed checksums."`
+	Version      showVersion      `cmd:"" help:"Print the version of registryctl, and the API versions of the registry."`
+	Webhooks     webhookCommands  `cmd:"" help:"Manage webhooks, which send the changes of the feed to an address."`
+	Completion   completionScript `cmd:"" help:"Print a completion script for your shell."`
+	Help         help             `cmd:"" passthrough:"" help:"Print the help of a command."`
+	Complete     complete         `cmd:"" passthrough:"" hidden:"" name:"__complete"`
 }
 
 const description = `Administer the asset registry, and read and write its assets.
@@ -232,7 +231,7 @@ func (v verdict) Unwrap() error { return v.error }
 func isVerdict(err error) bool {
 	_, forged := errors.AsType[verdict](err)
 	file, ofFile := errors.AsType[*fs.PathError](err)
-	damaged := forged || errors.Is(err, boltfile.ErrDamaged)
+	damaged := forged || isDamaged(err)
 	return damaged || ofFile && file.Op == "write" // the disk failed, or the reader of the output has gone
 }
 

@@ -199,7 +199,8 @@ func describe(f *file.File, h http.Header) {
 	kind, parameters, _ := mime.ParseMediaType(h.Get("Content-Disposition"))
 	f.Title = file.Title(parameters["filename"])
 	detected, _, _ := mime.ParseMediaType(f.Detected)
-	if kind == "attachment" && filelink.IsPicture(detected) && f.Declared == detected {
+	is := filelink.PictureType(detected)
+	if kind == "attachment" && is != "" && filelink.PictureType(f.Declared) == is {
 		f.Declared = "" // a picture is an attachment only if its upload declared a different type, or none
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"os"
+	"strings"
 	"unicode/utf8"
 
 	"asset-registry/filesvc/internal/file"
@@ -154,21 +155,28 @@ func (f *form) file() (file.Upload, error) {
 // nameOf returns the name of a file as the client sent it. Part.FileName would remove the path by the rules of
 // this machine's system.
 func nameOf(part *multipart.Part) string {
-	_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
-	if err != nil {
+	sent := part.Header.Get("Content-Disposition")
+	_, params, err := mime.ParseMediaType(sent)
+	switch {
+	case err != nil:
 		return ""
+	case strings.Contains(sent, "filename*"): // a name without escapes that are left
+		return params["filename"]
 	}
-	return params["filename"]
+	return escaped.Replace(params["filename"])
 }
+
+// escaped has the characters that browsers escape in the name of a file. They escape no percent sign.
+var escaped = strings.NewReplacer("%22", `"`, "%0D", "\r", "%0A", "\n")
 
 // maxType is the maximum number of bytes of a media type (RFC 6838, 4.2). Proxies refuse answers with a very long
 // header.
 const maxType = 127 + len("/") + 127
 
-// mediaType returns a media type without parameters. It returns "" for a text that is not a media type.
+// mediaType returns a media type without parameters. It returns "" for a text that is not type/subtype.
 func mediaType(sent string) string {
 	media, _, err := mime.ParseMediaType(sent)
-	if err != nil || len(media) > maxType {
+	if err != nil || len(media) > maxType || !strings.Contains(media, "/") {
 		return ""
 	}
 	return media

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -229,12 +230,13 @@ var activeTypes = []string{"html", "xml", "svg", "script", "css", "wasm", "flash
 // them, because all answers have it.
 func protect(h http.Header, f file.File) {
 	detected := mediaType(f.Detected)
+	picture := filelink.PictureType(detected)
 	kind, policy, shown := "attachment", sandboxed, plainType
 	switch {
 	case detected == pdfType:
 		kind, policy, shown = "inline", forPDF, pdfType
-	case filelink.IsPicture(detected) && f.Declared == detected:
-		kind, shown = "inline", detected
+	case picture != "" && filelink.PictureType(f.Declared) == picture:
+		kind, shown = "inline", picture
 	case !isActive(detected) && !isActive(f.Declared):
 		shown = format(f)
 	}
@@ -244,7 +246,17 @@ func protect(h http.Header, f file.File) {
 	h.Set("Cross-Origin-Resource-Policy", "same-site")
 }
 
+// officeTypes are types with xml in their names, in which a browser runs nothing.
+var officeTypes = []string{
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	"application/vnd.openxmlformats-officedocument.presentationml.presentation",
+}
+
 func isActive(media string) bool {
+	if slices.Contains(officeTypes, media) {
+		return false
+	}
 	for _, part := range activeTypes {
 		if strings.Contains(media, part) {
 			return true

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -183,10 +184,21 @@ func (a *API) document(c *gin.Context) error {
 	}
 	document := map[string]any{"title": f.Title, "format": format(f)}
 	for name, value := range form.fields {
-		document[name] = value
+		if !isAbsent(name, value) {
+			document[name] = value
+		}
 	}
 	document["url"], document["hash"] = a.bound(f), hashType+f.MD5
 	return a.answer(c, http.StatusOK, gin.H{"data": document})
+}
+
+// isAbsent reports whether the file of a form stands for this field: an empty title, or a format that is no media type.
+func isAbsent(name string, value json.RawMessage) bool {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		return false
+	}
+	return name == "title" && strings.TrimSpace(text) == "" || name == "format" && mediaType(text) == ""
 }
 
 // store takes the file from a form, and stores it with the given function.

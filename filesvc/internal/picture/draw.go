@@ -26,6 +26,12 @@ import (
 // picture's file.
 func draw(in io.Reader) (small, large []byte, err error) {
 	var head bytes.Buffer
+	var found chunks
+	all := io.TeeReader(in, &found)
+	in, err = firstFrame(all)
+	if err != nil {
+		return nil, nil, err
+	}
 	size, _, err := image.DecodeConfig(io.TeeReader(io.LimitReader(in, maxHead), &head))
 	if err != nil {
 		return nil, nil, err
@@ -37,6 +43,12 @@ func draw(in io.Reader) (small, large []byte, err error) {
 	whole, err := decode(io.MultiReader(&head, in))
 	if err != nil {
 		return nil, nil, err
+	}
+	if _, err := io.Copy(io.Discard, all); err != nil { // Exif data may come behind the picture
+		return nil, nil, err
+	}
+	if found.exif != nil {
+		turned = orientationIn(found.exif)
 	}
 	runtime.GC() // frees the memory of the whole picture, because the scaling would not fit beside it
 	second := turn(scale(whole, filelink.LargePicture), turned)

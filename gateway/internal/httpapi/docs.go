@@ -177,7 +177,7 @@ func (a *API) routeSite(engine *gin.Engine) {
 			})
 			continue
 		}
-		engine.Handle(r.Method, r.Pattern, answer)
+		engine.Handle(r.Method, r.Pattern, a.orPeoplesFile(answer))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // a container image may have no files with time zones
 
 	"github.com/gin-gonic/gin"
 
@@ -46,7 +47,9 @@ var ownOfExport = []string{"limit", "search_after", "facets", "facet_limit"}
 
 // export answers with the assets that a search finds, as a file (docs/contract.md, "Exports"). It reads the
 // assets as an anonymous reader, so the file never has hidden fields.
-func (a *API) export(form export.Form) handler {
+//
+// With a language, the file is for people.
+func (a *API) export(form export.Form, lang string) handler {
 	return func(c *gin.Context) error {
 		httpserver.Aside(c)
 		httpserver.Long(c)
@@ -70,13 +73,23 @@ func (a *API) export(form export.Form) handler {
 				return err
 			}
 		}
-		name := "assets"
+		form, name, base := form, "assets", a.baseURL(c.Request)
 		if found.Total > exportRows {
 			name = fmt.Sprintf("assets-first-%d-of-%d", exportRows, found.Total)
 		}
+		disposition := fmt.Sprintf("attachment; filename=%q", name+"."+form.Name)
+		if lang != "" {
+			people := export.People{Lang: lang, Kyiv: kyiv, Base: base, Query: maps.Clone(sent), Total: found.Total,
+				Licence: a.config.Settings.Data.DataLicence, Now: time.Now()}
+			form = people.Form(form.Name)
+			coded := strings.Replace(name, "assets", people.Name(), 1) + "." + form.Name
+			disposition += "; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(coded), "+", "%20")
+		} else {
+			form = form.With(base)
+		}
 		h := c.Writer.Header()
 		h.Set("Content-Type", form.ContentType)
-		h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name+"."+form.Name))
+		h.Set("Content-Disposition", disposition)
 		h.Set("Cache-Control", "no-store")
 		if steps := found.Interpreted.Steps; len(steps) > 0 {
 			h.Set(httpserver.InterpretedHeader, strings.Join(steps, ", "))
@@ -292,6 +305,47 @@ func (a *API) patiently(ctx context.Context, read func(context.Context) ([]byte,
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// kyiv is the time zone of files for people.
+var kyiv = func() *time.Location {
+	zone, err := time.LoadLocation("Europe/Kyiv")
+	if err != nil { // cannot happen: the program contains the time zones
+		panic(fmt.Sprintf("gateway: %v", err))
+	}
+	return zone
+}()
+
+// peoplesFiles has the files of a search for people: the languages by their paths, and the endings behind them.
+var peoplesFiles = func() map[string][2]string {
+	all := map[string][2]string{}
+	for _, lang := range []string{"uk", "en"} {
+		for _, ending := range export.Endings {
+			all["/"+lang+routes.Search+"."+ending] = [2]string{lang, ending}
+		}
+	}
+	return all
+}()
+
+// orPeoplesFile returns a handler of pages that makes the files of a search for people besides.
+func (a *API) orPeoplesFile(page gin.HandlerFunc) gin.HandlerFunc {
+	files := map[string]gin.HandlerFunc{}
+	for path, of := range peoplesFiles {
+		files[path] = a.pipeline(route{class: routes.List, stored: true, share: a.oneExport(),
+			answer: a.export(export.Form{Name: of[1]}, of[0])})
+	}
+	return func(c *gin.Context) {
+		if file, is := files[c.Request.URL.Path]; is {
+			file(c)
+			return
+		}
+		page(c)
+	}
+}
+
+// oneExport gives each caller one export at a time.
+func (a *API) oneExport() step {
+	return a.share(a.exports, a.nameOf, "You have %d export under way; finish it first.")
 }
 
 // parts is an io.Writer that keeps the bytes of a file until they are sent. It ends the connection of a client that is

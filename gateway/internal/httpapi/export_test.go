@@ -17,6 +17,7 @@ import (
 	"asset-registry/gateway/internal/proxy"
 	"asset-registry/shared/export"
 	"asset-registry/shared/fair"
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/testing/expect"
@@ -75,7 +76,7 @@ func TestAnExportEndsAfterFiveMinutes(t *testing.T) {
 			}
 			time.Sleep(exportRead) // the last read ends
 		}()
-		if err := a.export(export.Searches[0])(c); err != nil {
+		if err := a.export(export.Searches[0], "")(c); err != nil {
 			t.Errorf("got %v, want an answer that begins", err)
 		}
 	})
@@ -119,4 +120,18 @@ func TestAnExportRestsAsLongAsItWorks(t *testing.T) {
 			t.Errorf("got a file after %v, want it after 500 s", got)
 		}
 	})
+}
+
+// TestFilesForPeopleAreExports asks for the files of people without a deadline, with the turns of an export, and for
+// other paths with these endings.
+func TestFilesForPeopleAreExports(t *testing.T) {
+	a := &API{config: Config{Timeout: time.Minute}}
+	for path, want := range map[string]bool{
+		"/uk/search.csv": true, "/uk/search.xlsx": true, "/en/search.csv": true, "/en/search.xlsx": true,
+		"/uk/search.geojson": false, "/uk/assets/search.csv": false, "/uk/search.csv/": false, "/de/search.csv": false,
+	} {
+		c, _ := gin.CreateTestContext(httptest.NewRecorder())
+		c.Request = httptest.NewRequest(http.MethodGet, path, nil)
+		expect.Equal(t, a.TimeoutOf(c) == httpserver.Unlimited, want, "%s", path)
+	}
 }

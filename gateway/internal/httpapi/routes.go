@@ -68,7 +68,7 @@ func (a *API) routeOf(v routes.Version, r routes.Route) route {
 		of.stored = true
 	}
 	if _, isExport := formOf(r.Pattern); isExport {
-		of.share = a.share(a.exports, a.nameOf, "You have %d export under way; finish it first.")
+		of.share = a.oneExport()
 	}
 	return of
 }
@@ -76,7 +76,7 @@ func (a *API) routeOf(v routes.Version, r routes.Route) route {
 // The method `own` returns the handler of a route that the gateway answers itself.
 func (a *API) own(v routes.Version, r routes.Route) handler {
 	if form, ok := formOf(r.Pattern); ok {
-		return a.export(form)
+		return a.export(form, "")
 	}
 	switch r.Pattern {
 	case "/me":
@@ -112,8 +112,9 @@ func (a *API) routeLog(engine *gin.Engine) {
 
 // TimeoutOf returns the longest time for a request, by its route; 0 means Config.Timeout.
 func (a *API) TimeoutOf(c *gin.Context) time.Duration {
+	_, isForPeople := peoplesFiles[c.Request.URL.Path]
 	switch {
-	case a.isTransfer(c), strings.Contains(c.FullPath(), routes.Search+"."):
+	case a.isTransfer(c), strings.Contains(c.FullPath(), routes.Search+"."), isForPeople:
 		return httpserver.Unlimited
 	case !isRead(c.Request):
 		return 0

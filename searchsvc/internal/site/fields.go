@@ -14,6 +14,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/assetfields"
+	"asset-registry/shared/filelink"
 	"asset-registry/shared/ukrainian"
 )
 
@@ -53,19 +54,11 @@ func named() (fields map[string]field, renamed map[string]text) {
 // words translates the values of fields into words for a page. A key is a field and a value. If a value means the
 // same in every field, its key is the value alone.
 var words = map[string]text{
-	"status/draft":        {"Чернетка", "Draft"},
-	"status/pending":      {"Опубліковано", "Published"},
-	"status/verification": {"На перевірці", "Under verification"},
-	"status/active":       {"Виставлено на продаж", "Up for sale"},
-	"status/complete":     {"Завершено", "Complete"},
-	"status/deleted":      {"Знято з реєстру", "Removed"},
-
 	"registrationDetails.status/unknown":     {"Немає відомостей", "Unknown"},
 	"registrationDetails.status/registering": {"Реєструється", "Being registered"},
 	"registrationDetails.status/complete":    {"Зареєстровано", "Registered"},
 
-	"assetType/bounce": {"Майно для приватизації", "Property for privatisation"},
-	"mode/test":        {"Тестовий запис", "Test record"},
+	"mode/test": {"Тестовий запис", "Test record"},
 
 	"documentType/notice":                    {"Оголошення", "Notice"},
 	"documentType/technicalSpecifications":   {"Технічний опис", "Technical specifications"},
@@ -129,17 +122,26 @@ func (u unit) afterText(l Lang, number string) string {
 	return cmp.Or(u.fraction, u.uk.few)
 }
 
-// media has short names of common types of files. Other types are shown unchanged.
-var media = map[string]string{
+// mediaNames has short names of common types of files. Other types are shown unchanged.
+var mediaNames = map[string]string{
 	"application/pdf": "PDF", "application/msword": "DOC", "application/vnd.ms-excel": "XLS",
-	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "DOCX",
-	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":       "XLSX",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "DOCX",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         "XLSX",
+	"application/vnd.openxmlformats-officedocument.presentationml.presentation": "PPTX",
+	"application/vnd.oasis.opendocument.text":                                   "ODT",
+	"application/vnd.oasis.opendocument.spreadsheet":                            "ODS",
+	"application/vnd.oasis.opendocument.presentation":                           "ODP",
 	"application/zip": "ZIP", "application/pkcs7-signature": "P7S", "text/plain": "TXT",
 	"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WebP", "image/gif": "GIF", "image/tiff": "TIFF",
 }
 
+func mediaName(media string) string { return mediaNames[cmp.Or(filelink.PictureType(media), media)] }
+
 // word returns the name of a value of a list in a language, or the value itself if it has no name.
 func word(l Lang, path, value string) string {
+	if said, ok := assetfields.Words[path+"/"+value]; ok {
+		return text{said[0], said[1]}.in(l)
+	}
 	if t, ok := words[path+"/"+value]; ok {
 		return t.in(l)
 	}
@@ -233,7 +235,7 @@ func newPart(l Lang, path string, v *value) part {
 	case "prose":
 		p.Spans = addresses(v.text)
 	case "media":
-		p.Text = cmp.Or(media[strings.ToLower(v.text)], v.text)
+		p.Text = cmp.Or(mediaName(strings.ToLower(v.text)), v.text)
 	case "bytes":
 		p.Text = cmp.Or(size(l, v.text), p.Text)
 	case "link":

@@ -76,7 +76,7 @@ func TestTheDoorsStandBesideTheCount(t *testing.T) {
 	_, body := get(t, s, "/en/?q=house&status=active&sort=-area")
 	_, head, _ := strings.Cut(html.UnescapeString(body), `id="found"`)
 	head, _, _ = strings.Cut(head, `<div class="chips">`)
-	mustHave(t, head, `href="/api/2.5/search.xlsx?q=house`, `href="/api/2.5/search.csv?`, `href="/api/2.5/search.geojson?`,
+	mustHave(t, head, `href="/en/search.xlsx?q=house`, `href="/en/search.csv?`, `href="/api/2.5/search.geojson?`,
 		`href="/en/feed.atom?q=house&sort=-modified&status=active">new and changed</a>`,
 		`href="/en/feed.atom?q=house&sort=-published&status=active">new only</a>`)
 	for _, page := range []string{"/en/", "/en/about", "/en/assets/" + id, "/en/nothing"} {

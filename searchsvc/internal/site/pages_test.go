@@ -58,9 +58,9 @@ func TestResultsAreFiles(t *testing.T) {
 	s := newSite(t, newRegistry(whole), newFound())
 	_, body := get(t, s, "/en/?status=active")
 	_, long := get(t, s, "/en/?status=active&q="+strings.Repeat("x", 300))
-	for _, form := range []string{"csv", "xlsx", "geojson"} {
-		mustHave(t, body, `<a href="/api/2.5/search.`+form+`?`)
-		mustLack(t, long, "/api/2.5/search."+form)
+	for _, path := range []string{"/en/search.csv", "/en/search.xlsx", "/api/2.5/search.geojson"} {
+		mustHave(t, body, `<a href="`+path+`?`)
+		mustLack(t, long, path)
 	}
 }
 

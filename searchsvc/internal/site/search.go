@@ -18,6 +18,7 @@ import (
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/assetfilter"
+	"asset-registry/shared/export"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/filelink"
 	"asset-registry/shared/nearest"
@@ -416,8 +417,12 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 	for _, path := range routes.Exports {
 		_, form, _ := strings.Cut(path, ".")
 		if query := queryOf(api); len(query) <= mostExportQuery {
+			above := "/" + string(l)
+			if !slices.Contains(export.Endings, form) {
+				above = "/api/" + routes.Current
+			}
 			form = strings.Replace(strings.ToUpper(form), "GEO", "Geo", 1)
-			p.Exports = append(p.Exports, link{"/api/" + routes.Current + path + query, form})
+			p.Exports = append(p.Exports, link{above + path + query, form})
 		}
 	}
 	p.IsCut = found.Total > mostExported

@@ -595,7 +595,7 @@ func TestDaysOfPagesAreThoseOfKyiv(t *testing.T) {
 	expect.Equal(t, asked.From.UTC().Format("2006-01-02T15"), "2026-11-24T22", "the start")
 	expect.Equal(t, asked.Until.UTC().Format("2006-01-02T15"), "2026-11-25T22", "the end")
 	for _, want := range []string{`name="published_from" form="search" value="2026-11-25"`,
-		"/api/2.5/search?published_from=2026-11-24T22%3A00%3A00Z", "/api/2.5/search.xlsx?published_from=2026-11-24T22%3A00%3A00Z"} {
+		"/api/2.5/search?published_from=2026-11-24T22%3A00%3A00Z", "/uk/search.xlsx?published_from=2026-11-24T22%3A00%3A00Z"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("got no %s on the page, want it there", want)
 		}

@@ -190,7 +190,7 @@ func (s *Site) sendFigures(w http.ResponseWriter, r request, ending string, p st
 		}
 	}
 	var file bytes.Buffer
-	contentType, err := export.WriteTable(&file, ending, rows)
+	contentType, err := export.WriteTable(&file, ending, "assets", rows)
 	if err != nil {
 		return err
 	}

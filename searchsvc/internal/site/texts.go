@@ -24,6 +24,9 @@ var texts = func() map[string]text {
 	for _, f := range assetfilter.All {
 		all["filter."+string(f.Name)] = text{f.Uk, f.En}
 	}
+	for name, l := range assetfilter.Labels {
+		all["filter."+name] = text{l.Uk, l.En}
+	}
 	return all
 }()
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+
+	"asset-registry/shared/cells"
 )
 
 // Row is a row of a sheet.
@@ -91,7 +93,7 @@ func (r *Rows) read(start xml.StartElement) (Row, error) {
 				size += len(cell.Text)
 				err = errors.Join(err, bound(r.cells, maxCells, "cells"), bound(size, maxRow, "bytes in a row"))
 				if err != nil {
-					return Row{}, fmt.Errorf("row %d, column %s: %w", number, Letters(column), err)
+					return Row{}, fmt.Errorf("row %d, column %s: %w", number, cells.Letters(column), err)
 				}
 				r.set(column, cell)
 			case "row":
@@ -199,14 +201,6 @@ func columnOf(letters string, absent int) (int, error) {
 		return 0, fmt.Errorf("a cell stands behind column %d: %w", maxColumn, errForm)
 	}
 	return n, nil
-}
-
-// Letters returns the name of a column, such as AB, from its number.
-func Letters(column int) (name string) {
-	for ; column > 0; column = (column - 1) / 26 {
-		name = string(rune('A'+(column-1)%26)) + name
-	}
-	return name
 }
 
 // storedCell is a cell as the file has it.
