@@ -36,9 +36,7 @@ func TestCodeListsAreReadWhole(t *testing.T) {
 			}
 			err := Config{CodeLists: dir}.Validate() // the configuration has other faults too, which do not matter here
 			for _, want := range c.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("got %v, want an error with %q", err, want)
-				}
+				expect.ErrorIf(t, !strings.Contains(err.Error(), want), "got %v, want an error with %q", err, want)
 			}
 			if c.want == nil && strings.Contains(err.Error(), "code list") {
 				t.Errorf("got %v, want no error about code lists", err)

@@ -62,9 +62,7 @@ func TestMoveKeepsReferences(t *testing.T) {
 	defer to.Close()
 	for reference, want := range ids {
 		got, err := to.ClaimReference(t.Context(), registry.ReferenceKey("one", reference), "", storetest.NewID())
-		if err != nil || got != want {
-			t.Errorf("%s: got %s, %v; want %s", reference, got, err, want)
-		}
+		expect.ErrorIf(t, err != nil || got != want, "%s: got %s, %v; want %s", reference, got, err, want)
 	}
 	expect.ErrOf(t, registry.ErrRemoved, "the removed draft")(to.Get(t.Context(), ids["lot-2"], registry.AnySize))
 }

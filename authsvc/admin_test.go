@@ -104,9 +104,7 @@ func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 	status, made := ask(t, admin, address+"/keys", `{"data": {
 		"broker": "b", "name": "n", "role": "broker", "levels": "13", "test": true, "expires": "2100-01-01T00:00:00Z",
 		"limits": {"write": {"1s": 5, "1m": 100}}, "allow": ["192.0.2.0/24", "2001:db8::1"]}}`)
-	if status != 201 {
-		t.Fatalf("create a key: got %d %v, want 201", status, made)
-	}
+	expect.FatalIf(t, status != 201, "create a key: got %d %v, want 201", status, made)
 	key, id := made["secret"].(string), made["data"].(map[string]any)["id"].(string)
 	got, err := client.VerifyKey(t.Context(), authapi.Hash(key))
 	if err != nil || got.GoodFor < time.Hour {
@@ -264,9 +262,7 @@ func TestTheAdminAPITellsEveryProblemOfARequestByField(t *testing.T) {
 			for i := 0; fits && i < len(got); i++ {
 				fits = strings.HasPrefix(got[i], c.want[i])
 			}
-			if !fits {
-				t.Errorf("got %d %q, want %d with errors that start with %q", status, got, c.status, c.want)
-			}
+			expect.ErrorIf(t, !fits, "got %d %q, want %d with errors that start with %q", status, got, c.status, c.want)
 		})
 	}
 	if _, after := ask(t, key, address+"/audit", ""); mustText(t, after) != mustText(t, before) {
@@ -284,9 +280,7 @@ func TestTheAdminAPITellsEveryProblemOfARequestByField(t *testing.T) {
 func TestAPatchOfTheAdminAPIChangesOnlyWhatItNames(t *testing.T) {
 	_, address, key := startAdmin(t)
 	status, answer := ask(t, key, address+"/brokers", `{"data": {"name": "b", "title": "t", "contact": "c"}}`)
-	if status != 201 {
-		t.Fatalf("create a broker: got %d %v, want 201", status, answer)
-	}
+	expect.FatalIf(t, status != 201, "create a broker: got %d %v, want 201", status, answer)
 	_, made := ask(t, key, address+"/keys", `{"data": {
 		"broker": "b", "name": "n", "role": "broker", "levels": "13", "test": true, "expires": "2100-01-01T00:00:00Z",
 		"limits": {"write": {"1s": 5}, "read": {"1s": 6}}, "allow": ["192.0.2.0/24"]}}`)

@@ -63,9 +63,7 @@ func TestServicesCallOverTheNetworkAndInProcess(t *testing.T) {
 			client, asset := c.client, c.asset
 			got, err := client.VerifyKey(t.Context(), authapi.Hash("broker3"))
 			want := identity.Identity{Broker: "broker3", KeyID: "sandbox-broker3", Role: identity.Broker, Levels: "3"}
-			if err != nil || got.Identity != want {
-				t.Errorf("got %+v, %v; want %+v", got, err, want)
-			}
+			expect.ErrorIf(t, err != nil || got.Identity != want, "got %+v, %v; want %+v", got, err, want)
 			expect.FaultOf(t, fault.Unauthorized, "an unknown key")(client.VerifyKey(t.Context(),
 				authapi.Hash("nobody")))
 			issued, err := client.IssueTokens(t.Context(), authapi.IssueTokensRequest{AssetID: asset, Broker: "broker"})
@@ -74,9 +72,7 @@ func TestServicesCallOverTheNetworkAndInProcess(t *testing.T) {
 				got, err := client.VerifyToken(t.Context(), authapi.VerifyTokenRequest{
 					AssetID: asset, Broker: "broker", TokenHash: authapi.Hash(token), Sealed: issued.Sealed,
 				})
-				if err != nil || got.Valid != want {
-					t.Errorf("got %+v, %v; want Valid %v", got, err, want)
-				}
+				expect.ErrorIf(t, err != nil || got.Valid != want, "got %+v, %v; want Valid %v", got, err, want)
 			}
 			if strings.Contains(log.String(), issued.Token) || strings.Contains(log.String(), issued.Transfer) {
 				t.Errorf("got log %s, want no token in it", log.String())
@@ -228,9 +224,7 @@ func TestARemovalOfAFileIsInTheAuditLog(t *testing.T) {
 		expect.Fault(t, client.NoteRemoval(t.Context(), r), fault.Invalid, "%+v", r)
 	}
 	entries, err := s.admin.Entries(t.Context(), 0, 10)
-	if err != nil || len(entries) != 1 {
-		t.Fatalf("got the entries %+v, %v; want one", entries, err)
-	}
+	expect.FatalIf(t, err != nil || len(entries) != 1, "got the entries %+v, %v; want one", entries, err)
 	e, want := entries[0], `{"reason":"a court has ordered it","sha256":"`+request.SHA256+`","size":7}`
 	if e.Action != "file.remove" || e.Subject != "file "+request.File || e.Who != "k1 root" || e.From != "192.0.2.1" ||
 		string(e.After) != want || e.Time.IsZero() {
@@ -259,16 +253,12 @@ func TestARecoveryIsInTheAuditLog(t *testing.T) {
 		verified, err := client.VerifyToken(t.Context(), authapi.VerifyTokenRequest{
 			AssetID: asset, Broker: "acme", TokenHash: authapi.Hash(token), Sealed: got.Sealed,
 		})
-		if err != nil || verified.Valid != want {
-			t.Errorf("got %+v, %v; want Valid %v", verified, err, want)
-		}
+		expect.ErrorIf(t, err != nil || verified.Valid != want, "got %+v, %v; want Valid %v", verified, err, want)
 	}
 	request.Reason = ""
 	expect.FaultOf(t, fault.Invalid, "without a reason")(client.RecoverTokens(t.Context(), request))
 	entries, err := s.admin.Entries(t.Context(), 0, 10)
-	if err != nil || len(entries) != 1 {
-		t.Fatalf("got the entries %+v, %v; want one", entries, err)
-	}
+	expect.FatalIf(t, err != nil || len(entries) != 1, "got the entries %+v, %v; want one", entries, err)
 	e := entries[0]
 	if e.Action != "asset.recover" || e.Subject != "asset "+asset || e.Who != "k1 root" || e.From != "192.0.2.1" ||
 		string(e.After) != `{"broker":"acme","reason":"the token was lost"}` {

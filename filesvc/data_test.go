@@ -34,9 +34,7 @@ func TestCheck(t *testing.T) {
 	check("whole", true, Checked{3, 6, 0})
 	blobs := map[int64]string{} // names of blobs; the keys are sizes
 	paths, err := filepath.Glob(filepath.Join(files, "*", "*"))
-	if err != nil || len(paths) != 3 {
-		t.Fatalf("got %v, %v, want three files", paths, err)
-	}
+	expect.FatalIf(t, err != nil || len(paths) != 3, "got %v, %v, want three files", paths, err)
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		expect.OK(t, err)

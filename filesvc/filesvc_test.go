@@ -500,9 +500,7 @@ func TestAbsentBytes(t *testing.T) {
 	r := start(t, func(c *Config) { c.Bytes = dir })
 	to := r.upload(broker, "/upload", "a.txt", "text/plain", "content").field(t, "get_url")
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "*"))
-	if err != nil || len(paths) != 1 {
-		t.Fatalf("got %v, %v, want one file", paths, err)
-	}
+	expect.FatalIf(t, err != nil || len(paths) != 1, "got %v, %v, want one file", paths, err)
 	expect.OK(t, os.Remove(paths[0]))
 	if got := r.get(nobody, to); got.status != 500 || got.header.Get("Content-Disposition") != "" {
 		t.Errorf("got %d and %v, want a fault", got.status, got.header)

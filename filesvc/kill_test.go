@@ -75,9 +75,7 @@ func startChild(t *testing.T, dir string, environment ...string) child {
 	expect.OK(t, err)
 	expect.OK(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("got %v, want the address of the process", err)
-	}
+	expect.FatalIf(t, err != nil, "got %v, want the address of the process", err)
 	return child{strings.TrimSpace(line), cmd}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // writerFunc is a function that takes what is written.
@@ -137,9 +138,7 @@ func TestRemovedFilesAreListed(t *testing.T) {
 				t.Fatalf("got %s, %v, want a page of at most %d", got.text, err, limit)
 			}
 			for _, f := range page.Data {
-				if len(f) != 1 {
-					t.Errorf("got %v, want the id alone", f)
-				}
+				expect.ErrorIf(t, len(f) != 1, "got %v, want the id alone", f)
 				ids = append(ids, f["id"])
 			}
 			if path = page.Next.Path; strings.Contains(path, "broker") {

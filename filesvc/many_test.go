@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestManyDocumentsNameOneFileAtOnce claims a file for many documents at the same time, while its bytes arrive.
@@ -52,9 +53,7 @@ func TestUploadsOfOneContentAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(addresses) != uploads {
-		t.Fatalf("got %d addresses, want %d", len(addresses), uploads)
-	}
+	expect.FatalIf(t, len(addresses) != uploads, "got %d addresses, want %d", len(addresses), uploads)
 	for to := range addresses {
 		if got := r.get(nobody, to); got.status != 200 || got.text != text {
 			t.Errorf("got %d and %d bytes, want the file", got.status, len(got.text))

@@ -39,9 +39,7 @@ func TestPictures(t *testing.T) {
 		}
 	}
 	p, err := jpeg.Decode(strings.NewReader(got.text))
-	if err != nil || p.Bounds().Size() != image.Pt(320, 160) {
-		t.Fatalf("got %v, want a JPEG of 320 x 160", err)
-	}
+	expect.FatalIf(t, err != nil || p.Bounds().Size() != image.Pt(320, 160), "got %v, want a JPEG of 320 x 160", err)
 	for name, want := range map[string]string{
 		"Content-Type": "image/jpeg", "Cache-Control": "public, no-cache", "Content-Security-Policy": sandbox,
 		"X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
@@ -110,9 +108,7 @@ func TestKilledChildrenAreNoVerdict(t *testing.T) {
 	}
 	r, _ := process(t, 6, DrawCommand())
 	for end := time.Now().Add(time.Minute); r.get(nobody, address+"/320").status != 200; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("got no picture, want it drawn when nobody kills the child")
-		}
+		expect.FatalIf(t, time.Now().After(end), "got no picture, want it drawn when nobody kills the child")
 	}
 }
 

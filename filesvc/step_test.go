@@ -171,9 +171,7 @@ func later(t *testing.T, dir string) {
 		if r, err := s.store.Reading(t.Context()); err != nil || r.Began >= runs {
 			break
 		}
-		if time.Now().After(end) {
-			t.Fatal("the feed was not read in 20 s")
-		}
+		expect.FatalIf(t, time.Now().After(end), "the feed was not read in 20 s")
 	}
 	collect()
 }

@@ -93,9 +93,7 @@ func compressedAndSmall(t *testing.T, s *Server, page string) {
 	for _, link := range linked.FindAllStringSubmatch(fetch(t, s, "GET", page).Body.String(), -1) {
 		paths = append(paths, link[1])
 	}
-	if len(paths) != 4 {
-		t.Fatalf("got the paths %q, want the page and three files", paths)
-	}
+	expect.FatalIf(t, len(paths) != 4, "got the paths %q, want the page and three files", paths)
 	all := 0
 	for _, path := range paths {
 		plain, zipped := fetch(t, s, "GET", path), fetch(t, s, "GET", path, "Accept-Encoding", "gzip, br, zstd")
@@ -115,9 +113,7 @@ func compressedAndSmall(t *testing.T, s *Server, page string) {
 			t.Errorf("%s: got Cache-Control %q, want immutable in it: %t", path, cache, path != page)
 		}
 	}
-	if all > longest {
-		t.Errorf("got %d bytes together, want at most %d", all, longest)
-	}
+	expect.ErrorIf(t, all > longest, "got %d bytes together, want at most %d", all, longest)
 }
 
 // docsSite returns a documentation site whose pages and files have the same paths as at the gateway.

@@ -285,9 +285,7 @@ func TestOldVersionsSaySo(t *testing.T) {
 	for _, wrong := range []Settings{
 		{Deprecated: map[string]string{"1.0": "2026-01-31"}}, {Sunset: map[string]string{"2.4": "soon"}},
 	} {
-		if wrong.Validate() == nil {
-			t.Errorf("%v: got no error, want one", wrong)
-		}
+		expect.ErrorIf(t, wrong.Validate() == nil, "%v: got no error, want one", wrong)
 	}
 }
 

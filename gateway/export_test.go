@@ -203,9 +203,7 @@ func TestAnExportEndsWithItsClient(t *testing.T) {
 		if _, resp, _ := rowsAt(t, at+"csv?q=bad"); resp.StatusCode == http.StatusBadRequest { // no 429: the export has ended
 			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("the export goes on without its client")
-		}
+		expect.FatalIf(t, time.Now().After(deadline), "the export goes on without its client")
 	}
 	if got := l.reads.Load(); got == 10_000 {
 		t.Errorf("got %d readings, want fewer", got)
@@ -233,9 +231,7 @@ func TestAnExportThatFailsIsNotWhole(t *testing.T) {
 				_, err = io.Copy(io.Discard, resp.Body)
 				_ = resp.Body.Close()
 			}
-			if err == nil {
-				t.Errorf("%s, %s: got a whole file, want one that breaks off", name, form)
-			}
+			expect.ErrorIf(t, err == nil, "%s, %s: got a whole file, want one that breaks off", name, form)
 		}
 		if got := l.reads.Load(); got >= 3000 {
 			t.Errorf("%s: got %d readings, want fewer", name, got)

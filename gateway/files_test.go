@@ -46,9 +46,7 @@ func TestFilesWithoutTheirService(t *testing.T) {
 		ask(r.Method, id.Replace(r.Pattern))
 	}
 	ask(http.MethodPost, "/api/2.5/assets/"+strings.Repeat("0", 32)+"/documents")
-	if asked != len(routes.Files())+1 || asked < 10 {
-		t.Errorf("got %d requests, want one for each route", asked)
-	}
+	expect.ErrorIf(t, asked != len(routes.Files())+1 || asked < 10, "got %d requests, want one for each route", asked)
 }
 
 // TestAFormWhoseAssetServiceIsAway sends the form of a document to a gateway that reaches its file service only. The

@@ -214,9 +214,7 @@ func TestAnAssetServiceThatHangsIsUnavailable(t *testing.T) {
 	s := startOnWire(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
 		http.HandlerFunc(known), func(c *Config) { c.Timeout = 50 * time.Millisecond })
 	got := try{"GET", "/api/2.5/assets/there", "", "", "", 503, "repeat"}.run(t, s)
-	if got.Header().Get("Retry-After") == "" {
-		t.Error("got no Retry-After, want one")
-	}
+	expect.ErrorIf(t, got.Header().Get("Retry-After") == "", "got no Retry-After, want one")
 	// The gateway cannot check whether the asset exists, but it still checks the Content-Type.
 	try{"PATCH", "/api/2.5/assets/there", "", "text/plain", "", 415, "Content-Type"}.run(t, s)
 }
@@ -249,9 +247,7 @@ func TestARequestThatTookTooLongEndsAlone(t *testing.T) {
 	} {
 		io.WriteString(conn, c.sent)
 		resp, err := http.ReadResponse(reader, nil)
-		if err != nil {
-			t.Fatalf("request %d: got %v, want an answer", i, err)
-		}
+		expect.FatalIf(t, err != nil, "request %d: got %v, want an answer", i, err)
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != c.status {
 			t.Fatalf("request %d: got %d, %v; want %d", i, resp.StatusCode, err, c.status)
 		}
@@ -326,9 +322,7 @@ func TestACompressedBodyIsRefused(t *testing.T) {
 				t.Errorf("got %d, Accept-Encoding %q; want %d, and identity with 415 only", got.Code, accepts, c.status)
 			}
 			for _, says := range c.says {
-				if !strings.Contains(got.Body.String(), says) {
-					t.Errorf("got %s, want %s in it", got.Body, says)
-				}
+				expect.ErrorIf(t, !strings.Contains(got.Body.String(), says), "got %s, want %s in it", got.Body, says)
 			}
 		})
 	}
@@ -355,9 +349,7 @@ func TestAGatewayWithAWrongClockIsNotReady(t *testing.T) {
 		if got.Code == 503 && strings.Contains(got.Body.String(), "The clock of this machine is 1h0m0s ahead of") {
 			return
 		}
-		if got.Code != 200 {
-			t.Fatalf("got %d %s, want 200 or 503 that says why", got.Code, got.Body)
-		}
+		expect.FatalIf(t, got.Code != 200, "got %d %s, want 200 or 503 that says why", got.Code, got.Body)
 		time.Sleep(10 * time.Millisecond)
 	}
 }
@@ -367,9 +359,7 @@ func TestReadinessTellsWhoIsAway(t *testing.T) {
 		func(c *Config) { c.AssetsURLs = append(c.AssetsURLs, "http://127.0.0.1:1") })
 	for {
 		got := fetch(t, s, "GET", "/readyz")
-		if got.Code != 200 {
-			t.Fatalf("got %d %s, want 200", got.Code, got.Body)
-		}
+		expect.FatalIf(t, got.Code != 200, "got %d %s, want 200", got.Code, got.Body)
 		if strings.Contains(got.Body.String(), `"of 2 servers of assetsvc, 1 are ready"`) {
 			return
 		}

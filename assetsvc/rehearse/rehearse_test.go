@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 const whole = `{"assetType":"loan","title":"Склад","description":"Цех","sandboxParameters":"x",
@@ -58,9 +60,7 @@ func compare(t *testing.T, got []Fault, want []string) {
 	same := slices.EqualFunc(got, want, func(f Fault, begins string) bool {
 		return strings.HasPrefix(f.Name+": "+f.Text, begins)
 	})
-	if !same {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	expect.ErrorIf(t, !same, "got  %q\nwant %q", got, want)
 }
 
 // TestAChangeOfAStoredAsset changes an asset as the registry shows it, and its decision. Dates must get the zone of the
@@ -84,9 +84,7 @@ func TestAChangeOfAStoredAsset(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			after, faults := Change([]byte(strings.Replace(stored, "pending", c.status, 1)), c.part, c.id, []byte(c.change))
 			compare(t, faults, c.want)
-			if !strings.Contains(string(after), c.has) {
-				t.Errorf("got %s, want %q in it", after, c.has)
-			}
+			expect.ErrorIf(t, !strings.Contains(string(after), c.has), "got %s, want %q in it", after, c.has)
 		})
 	}
 }

@@ -86,9 +86,7 @@ func TestABackupOfAWrongClockTakesNoPlace(t *testing.T) {
 		var s Status
 		s.tellBackup(LastBackup{Finished: now.Add(ahead)}, now)
 		found := slices.ContainsFunc(s.Problems, func(p Problem) bool { return p.Alert == "BackupTooOld" })
-		if want := ahead != -day && ahead.Abs() != time.Minute; found != want {
-			t.Errorf("a backup %v ahead: got too old: %t, want %t", ahead, found, want)
-		}
+		expect.Equal(t, found, ahead != -day && ahead.Abs() != time.Minute, "a backup %v ahead: too old", ahead)
 	}
 }
 
@@ -127,9 +125,7 @@ func TestARunRemovesWhatAKilledOneLeft(t *testing.T) {
 	expect.Fails(t, Backup(t.Context(), filepath.Join(dir, "none"), tar, BackupOptions{}), "backup of no directory")
 	expect.Fails(t, Restore(t.Context(), text, data, "", ""), "restore of a text")
 	entries := expect.Get(os.ReadDir(dir))(t)
-	if len(entries) != 1 {
-		t.Errorf("got %v, want %s alone", entries, text)
-	}
+	expect.ErrorIf(t, len(entries) != 1, "got %v, want %s alone", entries, text)
 }
 
 // TestOneBackupAtATime starts a backup while the lock of the directory is held. The backup must fail.

@@ -76,8 +76,6 @@ func heard(t *testing.T, path string, user int) string {
 		answer = string(text)
 		return nil
 	})
-	if err != nil {
-		t.Errorf("user %d: %v", user, err)
-	}
+	expect.ErrorIf(t, err != nil, "user %d: %v", user, err)
 	return answer
 }

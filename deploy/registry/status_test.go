@@ -113,9 +113,7 @@ func TestStatusNamesEachProblem(t *testing.T) {
 				got = append(got, p.Alert)
 			}
 		}
-		if strings.Join(got, "; ") != c.want {
-			t.Errorf("%s: got the problems %q, want %q", c.name, got, c.want)
-		}
+		expect.ErrorIf(t, strings.Join(got, "; ") != c.want, "%s: got the problems %q, want %q", c.name, got, c.want)
 	}
 }
 

@@ -35,12 +35,8 @@ func TestEachRowIsWhole(t *testing.T) {
 		if f.Is.Has(assetfields.Dropped) && f.Default == "" {
 			return
 		}
-		if base == f.Name && f.Example == nil {
-			t.Errorf("%s: got no example, want one", path)
-		}
-		if !named[base] {
-			t.Errorf("%s: got no name in two languages, want one", path)
-		}
+		expect.ErrorIf(t, base == f.Name && f.Example == nil, "%s: got no example, want one", path)
+		expect.ErrorIf(t, !named[base], "%s: got no name in two languages, want one", path)
 		if f.Column != 0 && len(rows) == 1 {
 			if columns[string(rune(f.Column))] {
 				t.Errorf("%s: got the column %d of another field, want a column of its own", path, f.Column)

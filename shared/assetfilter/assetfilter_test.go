@@ -86,9 +86,7 @@ func TestFaultyValuesAreRefused(t *testing.T) {
 		}
 	}
 	got, fault := assetfilter.Of(assetfilter.Owner).Read([]string{" b ", "", "b", "a"})
-	if fault != "" || strings.Join(got, ",") != "b,a" {
-		t.Errorf("got %q and %q, want b and a", got, fault)
-	}
+	expect.ErrorIf(t, fault != "" || strings.Join(got, ",") != "b,a", "got %q and %q, want b and a", got, fault)
 }
 
 // TestStoredFiltersOfAnotherVersionAreRefused parses filters that this version does not write. Parse must refuse
@@ -99,9 +97,7 @@ func TestStoredFiltersOfAnotherVersionAreRefused(t *testing.T) {
 	}
 	const want = `{"owner":["a","b"],"region":["Одеська"]}`
 	got, err := assetfilter.Encode(map[assetfilter.Name][]string{"region": {"Одеська"}, "owner": {"b", "a"}, "type": nil})
-	if err != nil || got != want {
-		t.Errorf("got %s and %v, want %s", got, err, want)
-	}
+	expect.ErrorIf(t, err != nil || got != want, "got %s and %v, want %s", got, err, want)
 }
 
 // TestALocalityIsMetByBothNames checks the filter by the former and by the present name of a renamed town.
@@ -121,8 +117,6 @@ func TestALocalityIsMetByBothNames(t *testing.T) {
 		expect.OK(t, err)
 		set, err := assetfilter.Parse(text)
 		expect.OK(t, err)
-		if got := set.Meets(terms); got != c.want {
-			t.Errorf("%s, %s, with the filter %s: got %t, want %t", c.locality, c.region, c.filter, got, c.want)
-		}
+		expect.Equal(t, set.Meets(terms), c.want, "%s, %s, with the filter %s", c.locality, c.region, c.filter)
 	}
 }

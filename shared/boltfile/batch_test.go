@@ -23,9 +23,7 @@ func TestABatchOnADiskThatHangs(t *testing.T) {
 	defer cancel()
 	made := make(chan struct{})
 	err = f.Batch(ctx, func(*bbolt.Tx) error { close(made); return nil })
-	if fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("got %v, want a fault of kind Unavailable", err)
-	}
+	expect.ErrorIf(t, fault.KindOf(err) != fault.Unavailable, "got %v, want a fault of kind Unavailable", err)
 	f.writing.Unlock()
 	<-made
 }

@@ -78,9 +78,7 @@ func TestOpenRefuses(t *testing.T) {
 				db.Close()
 				t.Fatal("got no error, want one")
 			}
-			if !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want %q in it", err, c.says)
-			}
+			expect.ErrorIf(t, !strings.Contains(err.Error(), c.says), "got %v, want %q in it", err, c.says)
 			if after, _ := os.ReadFile(c.path); !bytes.Equal(before, after) {
 				t.Error("got the file changed, want it unchanged")
 			}

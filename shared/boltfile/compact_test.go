@@ -96,9 +96,7 @@ func TestACompactedFileHasNoErasedBytes(t *testing.T) {
 	want := contents(t, path)
 	was, err := os.Stat(path)
 	expect.OK(t, err)
-	if !holds(t, path, erasedValue) {
-		t.Fatal("before: got no erased value in the file, want one")
-	}
+	expect.FatalIf(t, !holds(t, path, erasedValue), "before: got no erased value in the file, want one")
 	before, after, err := Compact(path)
 	expect.OK(t, err)
 	is, err := os.Stat(path)
@@ -106,9 +104,7 @@ func TestACompactedFileHasNoErasedBytes(t *testing.T) {
 	if before != was.Size() || after != is.Size() || after > before/4 {
 		t.Errorf("got %d bytes before and %d after, want %d and at most a quarter", before, after, was.Size())
 	}
-	if holds(t, path, erasedValue) {
-		t.Error("after: got an erased value in the file, want none")
-	}
+	expect.ErrorIf(t, holds(t, path, erasedValue), "after: got an erased value in the file, want none")
 	expect.NoDiff(t, cmp.Diff(want, contents(t, path)), "contents")
 	had, has := was.Sys().(*syscall.Stat_t), is.Sys().(*syscall.Stat_t)
 	if is.Mode() != was.Mode() || has.Uid != had.Uid || has.Gid != had.Gid {
@@ -160,9 +156,7 @@ func TestACompactionThatIsKilledLeavesAFile(t *testing.T) {
 		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
 			t.Fatalf("%s: got %v, want the process killed: %s", step, err, text)
 		}
-		if got, want := holds(t, path, erasedValue), step != renamed; got != want {
-			t.Errorf("%s: got the erased value in the file: %t, want %t", step, got, want)
-		}
+		expect.Equal(t, holds(t, path, erasedValue), step != renamed, "%s: the erased value in the file", step)
 		expect.NoDiff(t, cmp.Diff(want, contents(t, path)), "%s: contents", step)
 		f, err := Open(path, testOptions)
 		expect.Must(t, err, "%s", step)

@@ -155,9 +155,7 @@ func TestFlippedBytesNeverCrash(t *testing.T) {
 		}
 	}
 	for _, kind := range []uint16{branchFlag, leafFlag, metaFlag, freelistFlag} {
-		if kinds[kind] == 0 {
-			t.Errorf("got no page of kind %#x in the sample, want one", kind)
-		}
+		expect.ErrorIf(t, kinds[kind] == 0, "got no page of kind %#x in the sample, want one", kind)
 	}
 }
 
@@ -202,9 +200,7 @@ func TestCheckFindsWhatTheStartDoesNot(t *testing.T) {
 			found++
 		}
 	}
-	if found < 10 {
-		t.Errorf("got %d damaged leaves found, want at least 10", found)
-	}
+	expect.ErrorIf(t, found < 10, "got %d damaged leaves found, want at least 10", found)
 }
 
 func TestAValueThatCannotBeDecodedEndsWrites(t *testing.T) {

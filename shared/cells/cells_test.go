@@ -85,9 +85,7 @@ func TestHonestTextsStay(t *testing.T) {
 	things := strings.FieldsFunc(string(read("../../searchsvc/internal/index/testdata/recall/assets.txt")), func(r rune) bool {
 		return r == '|' || r == '\n'
 	})
-	if len(things) < 500 {
-		t.Fatalf("got %d things, want at least 500", len(things))
-	}
+	expect.FatalIf(t, len(things) < 500, "got %d things, want at least 500", len(things))
 	for i, thing := range things {
 		for n, pattern := range patterns {
 			if n < len(patterns)-1 || i == 1 {

@@ -69,13 +69,9 @@ func TestAllThatIsWrongWithAFileIsToldAtOnce(t *testing.T) {
 	expect.OK(t, os.WriteFile(file, []byte("max-body: many\ntimeout: soon\nadr: x\nlabel: right\n"), 0o600))
 	var got example
 	_, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file})
-	if err == nil {
-		t.Fatal("got no error, want one")
-	}
+	expect.FatalIf(t, err == nil, "got no error, want one")
 	for _, told := range []string{"max-body", "timeout", `"adr"`} {
-		if !strings.Contains(err.Error(), told) {
-			t.Errorf("got %v, want %s in it", err, told)
-		}
+		expect.ErrorIf(t, !strings.Contains(err.Error(), told), "got %v, want %s in it", err, told)
 	}
 	expect.Equal(t, got.Label, "right", "valid setting label")
 }

@@ -48,9 +48,7 @@ func TestPrintSettingsEndsTheProcess(t *testing.T) {
 	program := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
 	program.Env = append(os.Environ(), "CONFIG_TEST_PROGRAM=1")
 	text, err := program.Output()
-	if err != nil {
-		t.Fatalf("got %v, %s; want exit status 0", err, text)
-	}
+	expect.FatalIf(t, err != nil, "got %v, %s; want exit status 0", err, text)
 	var got Program
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&got); err != nil {
 		t.Fatalf("got %s, want JSON: %v", text, err)

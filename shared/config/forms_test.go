@@ -88,9 +88,7 @@ func TestAllFaultsAreToldWithTheirSources(t *testing.T) {
 	_, err := Parse(&got, "example", "", "EXAMPLE", []string{
 		"--adr", "x", "--colour=blue", "--asset-types=,", "--store=redis://:hunter2", "--addr=127.0.0.1:1",
 	})
-	if !errors.Is(err, command.ErrSettings) {
-		t.Errorf("got %v, want it to be command.ErrSettings", err)
-	}
+	expect.ErrorIf(t, !errors.Is(err, command.ErrSettings), "got %v, want it to be command.ErrSettings", err)
 	want := strings.Join([]string{
 		"unknown flag --adr, did you mean \"--addr\"?",
 		"unknown flag --colour",

@@ -92,9 +92,7 @@ func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
 	<-services[0].begun
 	syscall.Kill(os.Getpid(), syscall.SIGHUP)
 	for got := ask(); got != "200 2"; got = ask() {
-		if got != "200 1" {
-			t.Fatalf("during the reload: got %q, want an answer of either service", got)
-		}
+		expect.FatalIf(t, got != "200 1", "during the reload: got %q, want an answer of either service", got)
 	}
 	close(services[0].slow)
 	expect.Equal(t, <-slow, "200 1", "a request under way")

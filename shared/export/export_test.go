@@ -68,9 +68,7 @@ func exported(t *testing.T, form string, assets ...[]byte) []byte {
 func tableOf(t *testing.T, file []byte) (all []map[string]string) {
 	t.Helper()
 	rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
-	if err != nil {
-		t.Fatalf("%v: %s", err, file)
-	}
+	expect.FatalIf(t, err != nil, "%v: %s", err, file)
 	for _, row := range rows[1:] {
 		of := map[string]string{}
 		for i, name := range rows[0] {

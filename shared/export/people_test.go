@@ -66,9 +66,7 @@ func TestAFileForPeopleHasWords(t *testing.T) {
 	ukrainian := forPeople(t, People{Lang: "uk"}, "csv", estate)
 	for _, want := range []string{"\ufeffНомер у реєстрі;Сторінка;", "Змінено (за Києвом);", "\r\nUA-1;https://registry.example/uk/assets/a1;",
 		";На перевірці;\"'=1+1;\"\"x\"\"\";", ";20,5;"} {
-		if !strings.Contains(ukrainian, want) {
-			t.Errorf("got %q, want %q in it", ukrainian, want)
-		}
+		expect.ErrorIf(t, !strings.Contains(ukrainian, want), "got %q, want %q in it", ukrainian, want)
 	}
 }
 
@@ -81,9 +79,7 @@ func TestASheetForPeople(t *testing.T) {
 	first, second := partOf(t, file, "xl/worksheets/sheet1.xml"), partOf(t, file, "xl/worksheets/sheet2.xml")
 	for _, want := range []string{`<pane ySplit="1"`, `<autoFilter ref="A1:`, `3"/></worksheet>`, `width="40"`, `<row r="3">`,
 		`<c r="A1" s="2" t="inlineStr">`, `<c r="A3" s="1" t="inlineStr">`, ` s="3"><v>46204.062500</v>`, `>00032945<`, ` s="0"><v>600</v>`} {
-		if !strings.Contains(first, want) {
-			t.Errorf("got %s, want %s in it", first, want)
-		}
+		expect.ErrorIf(t, !strings.Contains(first, want), "got %s, want %s in it", first, want)
 	}
 	var rows []string
 	for _, row := range strings.Split(second, "<row ")[1:] {

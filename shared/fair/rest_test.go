@@ -83,9 +83,7 @@ func (s *sent) Cut()                 { s.cut = true }
 // Promises: stuck-answers
 func TestTheCallerWithTheMostGivesWay(t *testing.T) {
 	var h Held
-	if h.Take() {
-		t.Fatal("got an answer of nobody, want none")
-	}
+	expect.FatalIf(t, h.Take(), "got an answer of nobody, want none")
 	given := map[string]int{}
 	answers, ends := map[string]*sent{}, map[string]func(){}
 	for _, a := range []struct {

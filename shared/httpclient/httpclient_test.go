@@ -45,17 +45,13 @@ func TestEveryClientIsMadeHere(t *testing.T) {
 			found++
 			for _, use := range usesOf(t, path) {
 				mayMake := strings.HasSuffix(path, "httpclient/httpclient.go") || strings.HasSuffix(path, "clients/go/client.go")
-				if !mayMake {
-					t.Errorf("%s: got %s, which follows redirects; want httpclient.New", path, use)
-				}
+				expect.ErrorIf(t, !mayMake, "%s: got %s, which follows redirects; want httpclient.New", path, use)
 			}
 			return nil
 		})
 		expect.OK(t, err)
 	}
-	if found < 100 {
-		t.Errorf("got %d files, want at least 100: the product's files", found)
-	}
+	expect.ErrorIf(t, found < 100, "got %d files, want at least 100: the product's files", found)
 }
 
 // usesOf returns the names in package net/http with which a file makes or uses an HTTP client, such as "http.Get".

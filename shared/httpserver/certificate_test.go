@@ -73,9 +73,7 @@ func TestACertificateIsReadAnew(t *testing.T) {
 	secure, err := c.Config(slog.New(slog.DiscardHandler))
 	expect.OK(t, err)
 	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS == nil || !r.TLS.HandshakeComplete {
-			t.Error("got no TLS state in the request, want it")
-		}
+		expect.ErrorIf(t, r.TLS == nil || !r.TLS.HandshakeComplete, "got no TLS state in the request, want it")
 		io.WriteString(w, r.Proto)
 	}), ServeOptions{TLS: secure}, defaultTimeouts)
 	ask := func(pool *x509.CertPool) (string, error) {

@@ -289,9 +289,7 @@ func TestABodyThatEndsEarlyIsAnswered(t *testing.T) {
 		expect.OK(t, conn.(*net.TCPConn).CloseWrite())
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		expect.Must(t, err, "%s", c.name)
-		if resp.StatusCode != c.status {
-			t.Errorf("%s: got %s, want %d", c.name, resp.Status, c.status)
-		}
+		expect.ErrorIf(t, resp.StatusCode != c.status, "%s: got %s, want %d", c.name, resp.Status, c.status)
 	}
 }
 

@@ -51,9 +51,7 @@ func (w *writes) check(t *testing.T, want ...int) {
 	for _, text := range w.all {
 		got = append(got, strings.Count(text, "\n"))
 	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("lines of each write: got %v, want %v", got, want)
-	}
+	expect.FatalIf(t, !slices.Equal(got, want), "lines of each write: got %v, want %v", got, want)
 }
 
 func TestLogLinesAreWrittenTogether(t *testing.T) {

@@ -27,9 +27,7 @@ func TestAScriptIsASCIIAndMeansTheSame(t *testing.T) {
 			t.Errorf("%q: got %s, %v; want the same value", text, script, err)
 		}
 		for _, b := range script {
-			if b >= 0x80 {
-				t.Errorf("%q: got the byte %#x in %q, want ASCII", text, b, script)
-			}
+			expect.ErrorIf(t, b >= 0x80, "%q: got the byte %#x in %q, want ASCII", text, b, script)
 		}
 		if kind != "application/javascript; charset=utf-8" {
 			t.Errorf("got the type %s, want one with its charset", kind)

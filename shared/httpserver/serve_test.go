@@ -141,7 +141,5 @@ func TestHealthIsReadiness(t *testing.T) {
 	for probe.Ready(t.Context(), url) == nil {
 		time.Sleep(time.Millisecond)
 	}
-	if probe.Ready(t.Context(), "http://127.0.0.1:1/readyz") == nil {
-		t.Error("no server: got nil, want an error")
-	}
+	expect.ErrorIf(t, probe.Ready(t.Context(), "http://127.0.0.1:1/readyz") == nil, "no server: got nil, want an error")
 }

@@ -39,9 +39,7 @@ func TestStdIsNetHTTPAlone(t *testing.T) {
 		io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		served := <-taken
 		defer served.Close()
-		if jsonConnOf(served) == nil {
-			t.Fatalf("%s: got a %T, want the connection of net/http", c.name, served)
-		}
+		expect.FatalIf(t, jsonConnOf(served) == nil, "%s: got a %T, want the connection of net/http", c.name, served)
 	}
 }
 

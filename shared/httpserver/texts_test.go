@@ -154,9 +154,7 @@ func sayTwice(t testing.TB, dial func() (net.Conn, error), first, last request, 
 	reader := bufio.NewReader(conn)
 	for i := range answers {
 		resp, err := http.ReadResponse(reader, nil)
-		if err != nil {
-			t.Fatalf("answer %d: got %v, want an answer with %d bytes", i+1, err, len(want))
-		}
+		expect.FatalIf(t, err != nil, "answer %d: got %v, want an answer with %d bytes", i+1, err, len(want))
 		got, err := io.ReadAll(resp.Body)
 		if err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(got, want) {
 			t.Fatalf("answer %d: got %d, %v and %d bytes, want 200 and %d bytes\ngot  %.300q\nwant %.300q",

@@ -92,13 +92,9 @@ func TestWhatIsRememberedRunsOut(t *testing.T) {
 		expect.ErrOf(t, c.want, "after %v", c.elapsed)(signer.Verify(first))
 	}
 	now = start.Add(reuse - time.Second)
-	if sign() != first {
-		t.Error("before the end of reuse: got a new token, want the same")
-	}
+	expect.ErrorIf(t, sign() != first, "before the end of reuse: got a new token, want the same")
 	now = start.Add(reuse + time.Second)
-	if sign() == first {
-		t.Error("after the end of reuse: got the same token, want a new one")
-	}
+	expect.ErrorIf(t, sign() == first, "after the end of reuse: got the same token, want a new one")
 }
 
 // TestAFullCacheStaysBounded signs for more callers than a signer remembers.

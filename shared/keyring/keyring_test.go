@@ -31,9 +31,7 @@ func TestRead(t *testing.T) {
 			expect.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
 			got, err := Read(file)
 			expect.Equal(t, string(bytes.Join(got, []byte("|"))), strings.Join(c.want, "|"), "")
-			if (err == nil) != (c.says == nil) {
-				t.Errorf("got %v, want an error: %t", err, c.says != nil)
-			}
+			expect.ErrorIf(t, (err == nil) != (c.says == nil), "got %v, want an error: %t", err, c.says != nil)
 			for _, says := range c.says {
 				if err != nil && !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), a) {
 					t.Errorf("got %v, want %q and no secret in it", err, says)

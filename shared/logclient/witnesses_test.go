@@ -234,9 +234,7 @@ func TestWithoutAQuorumTheDeadlineHolds(t *testing.T) {
 	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for !s.cosign(deadline, t).Quorum {
-		if deadline.Err() != nil {
-			t.Fatal("got no quorum after the witnesses answered again, want one")
-		}
+		expect.FatalIf(t, deadline.Err() != nil, "got no quorum after the witnesses answered again, want one")
 	}
 }
 

@@ -201,9 +201,7 @@ func TestAMadeKeyNamesANewLog(t *testing.T) {
 	for range 3 {
 		file := filepath.Join(t.TempDir(), "log.key")
 		made, err := ReadOrCreate(file, "https://registry.example/x/")
-		if err != nil || len(made) != 1 {
-			t.Fatalf("got %d keys, %v; want one", len(made), err)
-		}
+		expect.FatalIf(t, err != nil || len(made) != 1, "got %d keys, %v; want one", len(made), err)
 		name := made[0].Public().Name()
 		if !form.MatchString(name) || names[name] {
 			t.Errorf("got the origin %q, want another one like registry.example/x/log/1a2b3c4d", name)

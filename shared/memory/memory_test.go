@@ -48,20 +48,12 @@ func TestLimitIsKnownWithoutGOMEMLIMIT(t *testing.T) {
 
 func TestLargeHoldersLeaveRoomForSmallOnes(t *testing.T) {
 	b := NewBudget(4 << 20)
-	if !b.Hold(3 << 20) {
-		t.Fatal("a large holder: got 3 of 4 MiB refused, want them held")
-	}
-	if b.Hold(Small + 1) {
-		t.Error("a large holder: got a part of the last quarter, want it refused")
-	}
+	expect.FatalIf(t, !b.Hold(3<<20), "a large holder: got 3 of 4 MiB refused, want them held")
+	expect.ErrorIf(t, b.Hold(Small+1), "a large holder: got a part of the last quarter, want it refused")
 	for n := range (1 << 20) / Small {
-		if !b.Hold(Small) {
-			t.Fatalf("small holder %d: got it refused, want it held in the last quarter", n)
-		}
+		expect.FatalIf(t, !b.Hold(Small), "small holder %d: got it refused, want it held in the last quarter", n)
 	}
-	if b.Hold(1) {
-		t.Error("got a byte more than the budget has, want it refused")
-	}
+	expect.ErrorIf(t, b.Hold(1), "got a byte more than the budget has, want it refused")
 	expect.Equal(t, b.Used(), 4<<20, "bytes used")
 	expect.Equal(t, b.Refused(), 2, "refusals counted")
 }
@@ -112,9 +104,7 @@ func TestEqualLargeAnswersShareTheirBytes(t *testing.T) {
 	var releases []func()
 	for range 100 {
 		kept, release, ok := a.Keep("caller", taken{}, bytes.Clone(first))
-		if !ok || !bytes.Equal(kept, first) {
-			t.Fatal("an equal answer: got it refused or changed, want it kept")
-		}
+		expect.FatalIf(t, !ok || !bytes.Equal(kept, first), "an equal answer: got it refused or changed, want it kept")
 		releases = append(releases, release)
 	}
 	if got := a.Used(); got > 2*want {

@@ -43,16 +43,12 @@ func TestFreeAddrsDiffer(t *testing.T) {
 		lines := bufio.NewScanner(output)
 		for n := 0; n < each; {
 			var addr string
-			if !lines.Scan() {
-				t.Fatalf("got %d addresses, want %d", n, each)
-			}
+			expect.FatalIf(t, !lines.Scan(), "got %d addresses, want %d", n, each)
 			if _, err := fmt.Sscanf(lines.Text(), "addr %s", &addr); err != nil {
 				continue
 			}
 			n++
-			if seen[addr] {
-				t.Errorf("got %s twice, want it once", addr)
-			}
+			expect.ErrorIf(t, seen[addr], "got %s twice, want it once", addr)
 			seen[addr] = true
 		}
 	}

@@ -101,7 +101,5 @@ func TestDirectoriesThatOthersOwnOrMayReplace(t *testing.T) {
 func TestPlacesWithoutADirectory(t *testing.T) {
 	absent := filepath.Join(t.TempDir(), "absent")
 	warnings, err := Look("", "file:", "mongodb://a,b/registry", "redis://a", "s3+https://host/bucket", absent, "file:"+absent+"/x.db")
-	if err != nil || len(warnings) > 0 {
-		t.Errorf("got %q, %v; want nothing", warnings, err)
-	}
+	expect.ErrorIf(t, err != nil || len(warnings) > 0, "got %q, %v; want nothing", warnings, err)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestASeedRepeatsEachPlace asks for numbers at two places, and then, with the same seed, at only one of
@@ -41,7 +43,5 @@ func TestASeedRepeatsEachPlace(t *testing.T) {
 	if got := draw(first, second); slices.Equal(got, both) {
 		t.Errorf("another seed: got %d again, want others", got)
 	}
-	if alone[0] == alone[1] {
-		t.Errorf("got %d, want numbers that differ", alone)
-	}
+	expect.ErrorIf(t, alone[0] == alone[1], "got %d, want numbers that differ", alone)
 }

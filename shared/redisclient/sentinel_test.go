@@ -33,9 +33,7 @@ func TestFailover(t *testing.T) {
 		},
 	} {
 		expect.Value(t, c.want, "%s", c.name)(failover(c.url))
-		if !isSentinel(c.url) {
-			t.Errorf("%s: isSentinel: got false, want true", c.name)
-		}
+		expect.ErrorIf(t, !isSentinel(c.url), "%s: isSentinel: got false, want true", c.name)
 	}
 	for _, address := range []string{
 		"redis+sentinel://:hunter2@a:1,b:2",
@@ -54,9 +52,7 @@ func TestFailover(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"redis://a/1", "rediss://a", "file:x", "", "redis+sentinel"} {
-		if isSentinel(address) {
-			t.Errorf("%q: isSentinel: got true, want false", address)
-		}
+		expect.ErrorIf(t, isSentinel(address), "%q: isSentinel: got true, want false", address)
 	}
 }
 
@@ -78,9 +74,7 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 			if err == nil {
 				return
 			}
-			if time.Now().After(deadline) {
-				t.Fatalf("write for a minute %s: got %v, want no error", value, err)
-			}
+			expect.FatalIf(t, time.Now().After(deadline), "write for a minute %s: got %v, want no error", value, err)
 		}
 	}
 	write("at first")

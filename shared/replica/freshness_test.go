@@ -29,9 +29,7 @@ func TestACopyIsAsFreshAsTheLastEndThatItReached(t *testing.T) {
 		{"an empty feed", func() { f.Saw(Seen{0, at(5)}) }, at(5)},
 	} {
 		c.do()
-		if !f.equal.Equal(c.want) {
-			t.Errorf("after %s: got %v, want %v", c.name, f.equal, c.want)
-		}
+		expect.ErrorIf(t, !f.equal.Equal(c.want), "after %s: got %v, want %v", c.name, f.equal, c.want)
 	}
 	for i := range 2 * mostGoals {
 		f.Saw(Seen{int64(100 + i), at(6)})

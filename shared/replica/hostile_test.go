@@ -152,9 +152,7 @@ func TestOnlyAnotherCookieMeansOtherData(t *testing.T) {
 	run := &run{Store: r}
 	for id, want := range map[string]bool{"": false, "first": false, "other": true} {
 		err := fmt.Errorf("%w: %w", client.ErrStartOver, &client.Error{Status: 404, ServerID: id})
-		if got := errors.Is(run.otherData(err), ErrOtherData); got != want {
-			t.Errorf("the cookie %q: got other data: %t, want %t", id, got, want)
-		}
+		expect.Equal(t, errors.Is(run.otherData(err), ErrOtherData), want, "the cookie %q: other data", id)
 	}
 }
 

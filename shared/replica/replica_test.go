@@ -273,9 +273,7 @@ func FuzzParseEntry(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !jsontext.Value(text).IsValid() {
-			t.Errorf("got the entry %+v, want an error for %q", e, text)
-		}
+		expect.ErrorIf(t, !jsontext.Value(text).IsValid(), "got the entry %+v, want an error for %q", e, text)
 		if key, err := keyOf(e.ID); err != nil || e.Position <= 0 || len(key) != idBytes {
 			t.Errorf("got the entry %+v, %v; want one with an id and a position", e, err)
 		}

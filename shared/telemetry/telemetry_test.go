@@ -18,9 +18,7 @@ import (
 
 func TestAWrongNameOfAMetricIsAnErrorOfTheProgram(t *testing.T) {
 	defer func() {
-		if recover() == nil {
-			t.Error("got a metric with a space in its name, want a panic")
-		}
+		expect.ErrorIf(t, recover() == nil, "got a metric with a space in its name, want a panic")
 	}()
 	Counter(sdkmetric.NewMeterProvider().Meter("test"), "a name", "", "")
 }
@@ -75,9 +73,7 @@ func TestATraceTravelsWithARequest(t *testing.T) {
 		expect.Get(client.RoundTrip(r))(t)
 	}
 	send(t.Context())
-	if got.Get("Traceparent") != "" {
-		t.Error("outside of a trace: got a Traceparent header, want none")
-	}
+	expect.ErrorIf(t, got.Get("Traceparent") != "", "outside of a trace: got a Traceparent header, want none")
 	ctx, request := New(tracers, nil, 1).Tracer().Start(t.Context(), "request", trace.WithSpanKind(trace.SpanKindServer))
 	send(ctx)
 	request.End()
@@ -95,9 +91,7 @@ func TestATraceTravelsWithARequest(t *testing.T) {
 	}
 	forged := http.Header{"Traceparent": {"00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01"}}
 	Inject(t.Context(), forged)
-	if forged.Get("Traceparent") != "" {
-		t.Error("got the client's Traceparent passed on, want it removed")
-	}
+	expect.ErrorIf(t, forged.Get("Traceparent") != "", "got the client's Traceparent passed on, want it removed")
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

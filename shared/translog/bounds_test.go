@@ -99,9 +99,7 @@ func TestTimesOfCosignaturesHaveBounds(t *testing.T) {
 		signature = append(signature, ed25519.Sign(key.private, cosigned(stamp, []byte("x")))...)
 		expect.Equal(t, key.Public().Verify([]byte("x"), signature), ok, "time %d: verified", stamp)
 	}
-	if key.Public().Verify([]byte("x"), make([]byte, 5)) {
-		t.Error("a short signature: got verified, want not")
-	}
+	expect.ErrorIf(t, key.Public().Verify([]byte("x"), make([]byte, 5)), "a short signature: got verified, want not")
 	for stamp, ok := range map[uint64]bool{latest: true, latest + 1: false} {
 		raw := binary.BigEndian.AppendUint64(make([]byte, 4), stamp)
 		signers, err := Signers([]byte(goldenText + "\n" + filler(130, append(raw, make([]byte, 64)...))))

@@ -37,9 +37,7 @@ func goldenTree(t testing.TB) Tree {
 func TestCheckpointsAreSignedAsSpecified(t *testing.T) {
 	c := Checkpoint{origin, 3, goldenTree(t).Root()}
 	got, err := Sign(c, logKey(t))
-	if err != nil || string(got) != goldenCheckpoint {
-		t.Fatalf("got %s, %v, want %s", got, err, goldenCheckpoint)
-	}
+	expect.FatalIf(t, err != nil || string(got) != goldenCheckpoint, "got %s, %v, want %s", got, err, goldenCheckpoint)
 	line, err := Cosign(got, witnessKey(t, 1), cosignedAt)
 	if err != nil || string(line) != goldenCosignature {
 		t.Errorf("got %s, %v, want %s", line, err, goldenCosignature)

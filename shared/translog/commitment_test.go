@@ -33,9 +33,7 @@ func TestCanonicalForm(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Canonical([]byte(c.asset))
-			if err != nil || string(got) != c.want {
-				t.Fatalf("got %s, %v, want %s", got, err, c.want)
-			}
+			expect.FatalIf(t, err != nil || string(got) != c.want, "got %s, %v, want %s", got, err, c.want)
 			if again, err := Canonical(got); err != nil || string(again) != c.want {
 				t.Errorf("got %s, %v of the canonical form, want the same", again, err)
 			}
@@ -66,9 +64,7 @@ func TestCanonicalRefuses(t *testing.T) {
 
 func TestCommitmentIsTheSpecifiedOne(t *testing.T) {
 	got, err := Commit(goldenSalt(), []byte(goldenAsset))
-	if err != nil || got.String() != goldenCommitment {
-		t.Errorf("got %s, %v, want %s", got, err, goldenCommitment)
-	}
+	expect.ErrorIf(t, err != nil || got.String() != goldenCommitment, "got %s, %v, want %s", got, err, goldenCommitment)
 }
 
 // Promises: leaf-matches
@@ -76,9 +72,7 @@ func TestALeafMatchesItsAssetOnly(t *testing.T) {
 	leaf, err := ParseLeaf([]byte(goldenLeaf))
 	expect.OK(t, err)
 	change := func(old, new string) string {
-		if !strings.Contains(goldenAsset, old) {
-			t.Fatalf("the asset has no %s", old)
-		}
+		expect.FatalIf(t, !strings.Contains(goldenAsset, old), "the asset has no %s", old)
 		return strings.Replace(goldenAsset, old, new, 1)
 	}
 	other := goldenSalt()
@@ -121,13 +115,9 @@ func TestALeafMatchesItsAssetOnly(t *testing.T) {
 
 func TestSaltsAreRandomAndHexadecimal(t *testing.T) {
 	salt := NewSalt()
-	if salt == NewSalt() || salt == (Salt{}) {
-		t.Fatalf("got the salt %s twice or empty, want a random one", salt)
-	}
+	expect.FatalIf(t, salt == NewSalt() || salt == (Salt{}), "got the salt %s twice or empty, want a random one", salt)
 	text, err := json.Marshal(salt)
-	if err != nil || string(text) != `"`+salt.String()+`"` {
-		t.Fatalf("got %s, %v, want %s", text, err, salt)
-	}
+	expect.FatalIf(t, err != nil || string(text) != `"`+salt.String()+`"`, "got %s, %v, want %s", text, err, salt)
 	var got Salt
 	if err := json.Unmarshal(text, &got); err != nil || got != salt {
 		t.Errorf("got %s, %v, want %s", got, err, salt)

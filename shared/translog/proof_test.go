@@ -123,9 +123,7 @@ func TestParseProofRefuses(t *testing.T) {
 	good := string(proven(t, 1, 3).Encode())
 	extra := "extra " + base64.StdEncoding.EncodeToString(evidence(t)) + "\n"
 	change := func(old, new string) string {
-		if !strings.Contains(good, old) {
-			t.Fatalf("the proof has no %q", old)
-		}
+		expect.FatalIf(t, !strings.Contains(good, old), "the proof has no %q", old)
 		return strings.Replace(good, old, new, 1)
 	}
 	for _, c := range []struct{ name, file string }{

@@ -40,9 +40,7 @@ func FuzzSigners(f *testing.F) {
 			t.Errorf("got %v, want an error only for a malformed checkpoint: %v", err, refused)
 		}
 		for _, s := range all {
-			if len(s.ID) != 8 || s.At.Year() > 9999 {
-				t.Errorf("got %+v, want an id of 8 digits and a time", s)
-			}
+			expect.ErrorIf(t, len(s.ID) != 8 || s.At.Year() > 9999, "got %+v, want an id of 8 digits and a time", s)
 		}
 	})
 }

@@ -123,9 +123,7 @@ func checkTiles(t *testing.T, size int64, m memory, all hashes) {
 			}
 		}
 	}
-	if count != len(m.parts) {
-		t.Errorf("got %d parts of a log of %d, want %d", len(m.parts), size, count)
-	}
+	expect.ErrorIf(t, count != len(m.parts), "got %d parts of a log of %d, want %d", len(m.parts), size, count)
 }
 
 // Promises: log-parts
@@ -138,9 +136,7 @@ func TestATreeDoesNotDependOnTheBatches(t *testing.T) {
 				wantTree.Root(), len(want.parts))
 		}
 		for path, data := range want.parts {
-			if !bytes.Equal(got.parts[path], data) {
-				t.Errorf("got another %s of batches of %d", path, batch)
-			}
+			expect.ErrorIf(t, !bytes.Equal(got.parts[path], data), "got another %s of batches of %d", path, batch)
 		}
 	}
 }

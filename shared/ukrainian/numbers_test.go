@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // numberKinds are the kinds of numbers and codes of docs/search.md. Each function makes all spellings of one random value.
@@ -115,9 +117,7 @@ func TestWordsBeforeANumberAreNoPartOfIt(t *testing.T) {
 				if !slices.ContainsFunc(keys, func(keys []string) bool { return slices.Equal(keys, []string{want}) }) {
 					t.Errorf("the question %q: got the keys %q, want %s among them", text, keys, want)
 				}
-				if !meets(want, "опис "+text+" опис") {
-					t.Errorf("got no %s in the text %q", want, text)
-				}
+				expect.ErrorIf(t, !meets(want, "опис "+text+" опис"), "got no %s in the text %q", want, text)
 			}
 		}
 	}

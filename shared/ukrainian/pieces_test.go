@@ -102,9 +102,7 @@ func TestTheWordsOfATextEndAtTheirNumber(t *testing.T) {
 		if got := Each(text, most, func(key string) { keys = append(keys, key) }); got != most {
 			t.Errorf("at most %d words: got %d", most, got)
 		}
-		if most == 0 && len(keys) > 0 {
-			t.Errorf("at most 0 words: got the keys %q", keys)
-		}
+		expect.ErrorIf(t, most == 0 && len(keys) > 0, "at most 0 words: got the keys %q", keys)
 	}
 	expect.Equal(t, Each("один два", 10, func(string) {}), 2, "words")
 }

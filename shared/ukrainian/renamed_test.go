@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 func TestPlacesHaveTheirOtherNames(t *testing.T) {
@@ -62,9 +64,7 @@ func TestASharedNameIsReadBesideItsRegion(t *testing.T) {
 		for _, key := range Former(Ask(text), nil) {
 			got += key
 		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		expect.ErrorIf(t, got != want, "%q: got %q, want %q", text, got, want)
 	}
 	if got := Former(Ask("прес Дзержинськ"), []string{"Донецька область"}); got[1] != "~дзержинськ донецька" {
 		t.Errorf("got %v with a filter by region, want the key of the town", got)
@@ -98,16 +98,12 @@ func TestTheListOfRenamedPlacesIsWhole(t *testing.T) {
 		}
 		formers[name] = true
 	}
-	if lines < 80 {
-		t.Errorf("got %d places, want 80", lines)
-	}
+	expect.ErrorIf(t, lines < 80, "got %d places, want 80", lines)
 }
 
 func TestAFormerNameHasItsKeys(t *testing.T) {
 	for key, want := range map[string]string{"цюрупинськ": "Цюрупинськ", "димитров": "Димитров", "склад": ""} {
-		if got := FormerName(stems(key)[0]); got != want {
-			t.Errorf("%s: got %q, want %q", key, got, want)
-		}
+		expect.Equal(t, FormerName(stems(key)[0]), want, "%s", key)
 	}
 }
 

@@ -91,14 +91,10 @@ func TestASignMayBeAnApostrophe(t *testing.T) {
 		"явір": `ТОВ"Явір"`, "юність": `ДП"Юність"`, "агро": `ТОВ"Агро"`, "об'єкт": `Об"єкт`, "об’єктів": "об*єкт", `ТОВ"Явір"`: "ТОВ «Явір»",
 		"тов": `ТОВ"Явір"`, "п'яний": `п"яного`, "подвір'я": `подвір"я`,
 	} {
-		if !meets(question, text) {
-			t.Errorf("got no %q in %q, want it there", question, text)
-		}
+		expect.ErrorIf(t, !meets(question, text), "got no %q in %q, want it there", question, text)
 	}
 	for question, text := range map[string]string{"об'агро": `об"агро`, "об'єкт": `об" єкт`, "а'я": `а"я`, "обв": `об"в`} {
-		if meets(question, text) {
-			t.Errorf("got %q in %q, want it not there", question, text)
-		}
+		expect.ErrorIf(t, meets(question, text), "got %q in %q, want it not there", question, text)
 	}
 }
 
@@ -113,13 +109,9 @@ func FuzzWords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		words := Words(text)
 		for _, keys := range words {
-			if len(keys) == 0 {
-				t.Errorf("%q: got a word without keys", text)
-			}
+			expect.ErrorIf(t, len(keys) == 0, "%q: got a word without keys", text)
 			for _, key := range keys {
-				if key == "" || !utf8.ValidString(key) {
-					t.Errorf("%q: got the key %q, want a text", text, key)
-				}
+				expect.ErrorIf(t, key == "" || !utf8.ValidString(key), "%q: got the key %q, want a text", text, key)
 			}
 		}
 		if len(words) > 0 && !meets(text, strings.ToUpper(text)) && !meets(text, text) {

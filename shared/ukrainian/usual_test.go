@@ -43,9 +43,7 @@ func TestTheMemoChangesNoKeys(t *testing.T) {
 	}
 	for n := range mostRemembered + 10 {
 		m.keys(strings.Repeat("а", n%40) + string(rune('а'+n%32)) + string(rune(0x4e00+n)))
-		if len(m.found) > mostRemembered {
-			t.Fatalf("got %d words, want at most %d", len(m.found), mostRemembered)
-		}
+		expect.FatalIf(t, len(m.found) > mostRemembered, "got %d words, want at most %d", len(m.found), mostRemembered)
 	}
 }
 

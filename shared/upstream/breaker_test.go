@@ -19,16 +19,10 @@ func TestTheBreakerLetsOneTry(t *testing.T) {
 		}
 		expect.Equal(t, b.fail(now), i == maxFailures-1, "failure %d, opened", i+1)
 	}
-	if b.admit(now) || !b.isOpen(now) {
-		t.Error("after all failures: got a closed breaker, want an open one")
-	}
+	expect.ErrorIf(t, b.admit(now) || !b.isOpen(now), "after all failures: got a closed breaker, want an open one")
 	now = now.Add(openFor)
-	if b.isOpen(now) || !b.admit(now) {
-		t.Error("after a second: got no trial, want one")
-	}
-	if b.admit(now) || !b.isOpen(now) {
-		t.Error("during a trial: got a second trial, want none")
-	}
+	expect.ErrorIf(t, b.isOpen(now) || !b.admit(now), "after a second: got no trial, want one")
+	expect.ErrorIf(t, b.admit(now) || !b.isOpen(now), "during a trial: got a second trial, want none")
 	if b.fail(now); b.admit(now) {
 		t.Error("after a failed trial: got a closed breaker, want an open one")
 	}

@@ -83,9 +83,7 @@ func FuzzParseAnswer(f *testing.F) {
 			return
 		}
 		want, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b)), r)
-		if err != nil {
-			t.Fatalf("%q: got an answer, want %v", b, err)
-		}
+		expect.FatalIf(t, err != nil, "%q: got an answer, want %v", b, err)
 		if got.Body == nil {
 			got.Body = &body{from: bytes.NewReader(b[size:]), left: got.ContentLength}
 		}

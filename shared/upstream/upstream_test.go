@@ -201,9 +201,7 @@ func TestWhatMayBeRepeatedIs(t *testing.T) {
 				if want := fmt.Sprintf("%s %s 0", c.method, c.body); err == nil && text != want {
 					t.Errorf("got %q, want %q", text, want)
 				}
-				if c.answered && err != nil {
-					t.Errorf("got %v, want an answer", err)
-				}
+				expect.ErrorIf(t, c.answered && err != nil, "got %v, want an answer", err)
 			}
 			if n := broken.requests.Load() + whole.requests.Load(); !c.answered && n != 2 {
 				t.Errorf("two requests: got %d arrivals, want 2", n)
@@ -304,9 +302,7 @@ func TestTheEndOfAContextEndsTheRequest(t *testing.T) {
 		} else if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want %v", err, context.Canceled)
 		}
-		if err == nil {
-			t.Error("got a whole answer, want an error")
-		}
+		expect.ErrorIf(t, err == nil, "got a whole answer, want an error")
 		<-gone
 	}
 	expect.Equal(t, (*p.servers.Load())[0].breaker.failures.Load(), 0, "failures of the server after its clients left")
@@ -373,13 +369,9 @@ func TestCheckOfAddresses(t *testing.T) {
 	for _, text := range []string{
 		"", "a:1", "ftp://a", "http://", "http://a/path", "http://a?q", "http://u@a", "http://a#f",
 	} {
-		if Check([]string{text}) == nil {
-			t.Errorf("%q: got no error, want one", text)
-		}
+		expect.ErrorIf(t, Check([]string{text}) == nil, "%q: got no error, want one", text)
 	}
-	if Check(nil) == nil {
-		t.Error("no address: got no error, want one")
-	}
+	expect.ErrorIf(t, Check(nil) == nil, "no address: got no error, want one")
 }
 
 // TestReadingsHaveConnectionsOfTheirOwn sends readings (GET and HEAD) and other requests. A connection must carry only

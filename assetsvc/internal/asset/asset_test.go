@@ -176,9 +176,7 @@ func TestWhoWritesWhat(t *testing.T) {
 		"revisions":           `[]`,
 	}
 	for _, f := range assetModel.fields {
-		if values[f.name] == "" && f.name != "status" {
-			t.Errorf("field %s: got no test value, want one", f.name)
-		}
+		expect.ErrorIf(t, values[f.name] == "" && f.name != "status", "field %s: got no test value, want one", f.name)
 	}
 	const (
 		nobody  = "-"

@@ -116,9 +116,7 @@ func TestTheErrorOfAListHasEachFault(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			err := CodeLists{}.Add(c.scheme, c.text)
 			for _, says := range c.says {
-				if !strings.Contains(fmt.Sprint(err), says) {
-					t.Errorf("got %v, want an error with %q", err, says)
-				}
+				expect.ErrorIf(t, !strings.Contains(fmt.Sprint(err), says), "got %v, want an error with %q", err, says)
 			}
 		})
 	}

@@ -164,9 +164,7 @@ func TestStoredTextsMayBeTooLong(t *testing.T) {
 					}
 					_, _, err := rules.Change(a, Change{Fields: fields, Whole: whole, Caller: Caller{Role: by},
 						Version: "2.5", Now: evening, NewID: ids()})
-					if err != nil {
-						t.Errorf("%s to %s by %v, PUT %t: got %.300v, want nil", s, to, by, whole, err)
-					}
+					expect.ErrorIf(t, err != nil, "%s to %s by %v, PUT %t: got %.300v, want nil", s, to, by, whole, err)
 				}
 			}
 		}
@@ -194,9 +192,7 @@ func TestAFaultyTextIsToldOnce(t *testing.T) {
 			}
 		}
 	})
-	if refused < 100 {
-		t.Errorf("got %d refused texts, want at least 100: texts of all fields", refused)
-	}
+	expect.ErrorIf(t, refused < 100, "got %d refused texts, want at least 100: texts of all fields", refused)
 }
 
 // TestOtherChangesKeepTextsThatAreTooLong changes assets with stored texts that the rules would refuse in a

@@ -55,9 +55,7 @@ func ask(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (A
 func first(t testing.TB, a Asset, path string) string {
 	t.Helper()
 	list := a.Parts(part(t, path), AllVersions)
-	if len(list) == 0 {
-		t.Fatalf("got no %s in the asset, want some", path)
-	}
+	expect.FatalIf(t, len(list) == 0, "got no %s in the asset, want some", path)
 	return idOf(list[0])
 }
 
@@ -245,9 +243,7 @@ func TestOrderOfPartRefusals(t *testing.T) {
 			_, _, err := rules.ChangePart(c.a,
 				PartChange{Part: part(t, "items"), ID: c.id, Verb: Merge, Fields: parse(t, c.sent),
 					Caller: Caller{Role: c.by}, Now: night, NewID: ids()})
-			if places(err) != c.place {
-				t.Errorf("got %v, want a fault at %s", err, c.place)
-			}
+			expect.ErrorIf(t, places(err) != c.place, "got %v, want a fault at %s", err, c.place)
 		})
 	}
 }
@@ -430,9 +426,7 @@ func TestRelatedProcesses(t *testing.T) {
 		}
 	}
 	_, changed := done(t, active, Concierge, "related_processes", Merge, `{"identifier":"UA-LR-1"}`)
-	if changed.Text("identifier") != "UA-LR-1" {
-		t.Errorf("merge: got %v, want identifier UA-LR-1", changed)
-	}
+	expect.ErrorIf(t, changed.Text("identifier") != "UA-LR-1", "merge: got %v, want identifier UA-LR-1", changed)
 }
 
 func FuzzPart(f *testing.F) {

@@ -93,9 +93,7 @@ func TestPartsNameFieldsThatExist(t *testing.T) {
 			t.Errorf("%s: got field %q, check of %q; want a field of the asset and a check", p.Path, p.field, p.checked)
 		}
 		for _, name := range slices.Concat(p.given, p.fixed, p.renewed) {
-			if !has(p.model, name) {
-				t.Errorf("%s: got field %q, want a field of the part", p.Path, name)
-			}
+			expect.ErrorIf(t, !has(p.model, name), "%s: got field %q, want a field of the part", p.Path, name)
 		}
 		for _, row := range assetModel.fields {
 			if row.name == p.field && modelOf(row.of) != p.model {

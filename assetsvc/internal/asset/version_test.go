@@ -106,9 +106,7 @@ func TestAViewHidesOnlyLaterFields(t *testing.T) {
 	a := colourful(t)
 	got := "{" + strings.TrimPrefix(members(t, NewView("2.5"), a), ",") + "}"
 	want := strings.ReplaceAll(string(a.Encode()), `,"colour":"red"`, "")
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	expect.ErrorIf(t, got != want, "got  %s\nwant %s", got, want)
 }
 
 func TestOldVersionsRefuseLaterFields(t *testing.T) {

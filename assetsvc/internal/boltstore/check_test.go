@@ -176,9 +176,7 @@ func TestCheckFindsAnOlderCopy(t *testing.T) {
 			return nil
 		})
 	})
-	if err != nil || len(older) != 2 {
-		t.Fatalf("got %d copies, %v; want 2", len(older), err)
-	}
+	expect.FatalIf(t, err != nil || len(older) != 2, "got %d copies, %v; want 2", len(older), err)
 	for key := range older {
 		r := expect.Get(s.Get(t.Context(), hex.EncodeToString([]byte(key)), registry.AnySize))(t)
 		r.Body, r.Change = append(bytes.TrimSuffix(r.Body, []byte("}")), `, "title": "new"}`...), []byte("c2")

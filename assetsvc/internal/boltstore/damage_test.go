@@ -148,9 +148,7 @@ func halve(b *bbolt.Bucket) (err error) {
 func TestReadsAreBounded(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	records, err := s.Scan(t.Context(), "", 1)
-	if err != nil || len(records) != 1 {
-		t.Fatalf("got %d records, %v; want 1", len(records), err)
-	}
+	expect.FatalIf(t, err != nil || len(records) != 1, "got %d records, %v; want 1", len(records), err)
 	sealed, err := s.SealedAfter(t.Context(), records[0].ID, 10)
 	if err != nil || len(sealed) != 1 || sealed[0].ID <= records[0].ID {
 		t.Errorf("got %v, %v; want the record after %s", sealed, err, records[0].ID)

@@ -107,9 +107,7 @@ func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 		}
 		return inBody(r)
 	}})
-	if !errors.Is(err, broken) {
-		t.Fatalf("got %v, want the error of an interrupted index", err)
-	}
+	expect.FatalIf(t, !errors.Is(err, broken), "got %v, want the error of an interrupted index", err)
 	s = openOwners(t, path, inBody)
 	check("a file that a former program has written")
 	create(2)

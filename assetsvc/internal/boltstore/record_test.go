@@ -17,9 +17,7 @@ import (
 func storedChange(t *testing.T) (change registry.Revision, id []byte) {
 	t.Helper()
 	id, ok := registry.ParseID(storetest.NewID())
-	if !ok {
-		t.Fatal("got a malformed id")
-	}
+	expect.FatalIf(t, !ok, "got a malformed id")
 	return registry.Revision{
 		ID: hex.EncodeToString(id), Position: 7, Revision: 3, Before: 5, Listed: true, Change: []byte("change"), Whole: []byte("whole"),
 	}, id

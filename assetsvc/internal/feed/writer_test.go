@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // rig is a writer on a plain store. It lives in the virtual time of a synctest bubble.
@@ -146,9 +148,7 @@ func TestARefusedChangeFailsAloneAndACancelledOneIsNotMade(t *testing.T) {
 			t.Errorf("got a at %d and c at %d, left at %d, blocked at %d and b at %d; want a at %d, c at %d and no other",
 				r.at("a"), r.at("c"), r.at("left"), r.at("blocked"), r.at("b"), a.position, c.position)
 		}
-		if len(r.failed) > 0 {
-			t.Errorf("got the errors %q, want none", r.failed)
-		}
+		expect.ErrorIf(t, len(r.failed) > 0, "got the errors %q, want none", r.failed)
 	})
 }
 
@@ -212,9 +212,7 @@ func TestAFailingStoreIsAskedOnceAPause(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		r.check(t, strings.Repeat("open a fails, ", 10)+"open a, write, close", []*result{got}, []error{nil})
-		if len(r.failed) != 1 {
-			t.Errorf("got the errors %q, want one", r.failed)
-		}
+		expect.ErrorIf(t, len(r.failed) != 1, "got the errors %q, want one", r.failed)
 	})
 }
 
@@ -286,9 +284,7 @@ func TestNobodyIsToldBeforeTheBatchIsClosed(t *testing.T) {
 			}
 			leave()
 			synctest.Wait()
-			if len(r.failed) > 0 {
-				t.Errorf("got the errors %q, want none", r.failed)
-			}
+			expect.ErrorIf(t, len(r.failed) > 0, "got the errors %q, want none", r.failed)
 			if want := map[bool]error{false: nil, true: ErrUnknown}[ends]; !errors.Is(got.err, want) {
 				t.Errorf("got %v, want %v", got.err, want)
 			}

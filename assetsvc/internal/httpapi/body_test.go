@@ -70,9 +70,7 @@ func TestParseBodyRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := parseBody([]byte(c.body))
 			f, ok := err.(*fault.Error)
-			if !ok || f.Kind != fault.Invalid {
-				t.Fatalf("got %v, want a fault of kind Invalid", err)
-			}
+			expect.FatalIf(t, !ok || f.Kind != fault.Invalid, "got %v, want a fault of kind Invalid", err)
 			d := f.Details[0]
 			if d.Location != fault.Body || d.Name != c.place || !strings.Contains(d.Description, c.says) {
 				t.Errorf("got %+v, want a fault at body/%s with %q", d, c.place, c.says)
@@ -92,9 +90,7 @@ func FuzzParseBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got, err := parseBody(body)
 		if err != nil {
-			if fault.KindOf(err) != fault.Invalid {
-				t.Fatalf("%q: got %v, want kind Invalid", body, err)
-			}
+			expect.FatalIf(t, fault.KindOf(err) != fault.Invalid, "%q: got %v, want kind Invalid", body, err)
 			return
 		}
 		printed := record.Append(nil, got.data)

@@ -209,9 +209,7 @@ func TestMemoryForAnswers(t *testing.T) {
 	s := newServiceWith(t, m)
 	small, middle := "/api/2.5/assets/"+s.publish(t, 10), "/api/2.5/assets/"+s.publish(t, 3*memory.Small)
 	held := m.Answers.Size()/4*3 - 4*memory.Small // large amounts may use three quarters
-	if !m.Answers.Hold(held) {
-		t.Fatal("got no memory, want it free")
-	}
+	expect.FatalIf(t, !m.Answers.Hold(held), "got no memory, want it free")
 	change := `{"data":{"title":"y"}}`
 	for _, e := range []exchange{
 		{"GET", middle, "", "", "", 200, ""},
@@ -243,9 +241,7 @@ func TestNoReadingIsAnsweredWithoutMemory(t *testing.T) {
 	at := "/api/2.5/assets/" + s.publish(t, 10)
 	shown := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String()
 	item := regexp.MustCompile(`"items":\[\{"id":"([0-9a-f]{32})"`).FindStringSubmatch(shown)
-	if item == nil {
-		t.Fatalf("got %s, want an item with an id", shown)
-	}
+	expect.FatalIf(t, item == nil, "got %s, want an item with an id", shown)
 	paths := []string{"/api/2.5/assets", "/api/2.5/assets?opt_fields=*", at, at + "/items", at + "/items/" + item[1],
 		at + "/revisions"}
 	for _, path := range paths {

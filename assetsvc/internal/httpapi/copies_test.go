@@ -142,9 +142,7 @@ func TestADownloadNeverMixesCopies(t *testing.T) {
 	ask("its own address", own, rest, 206, whole[100:])
 	s.change(t, 2, "Склад", form)
 	second := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.String()
-	if second == whole {
-		t.Fatal("got the same copy after a change, want another")
-	}
+	expect.FatalIf(t, second == whole, "got the same copy after a change, want another")
 	ask("after a newer copy", path, resumed, 206, whole[100:])
 	ask("after a newer copy, without If-Range", path, rest, 200, second)
 	ask("after a newer copy, without Range", path, http.Header{"If-Range": resumed["If-Range"]}, 200, second)

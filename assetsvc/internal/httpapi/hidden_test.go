@@ -37,9 +37,7 @@ func TestHiddenFieldsAreForCallersWithAKey(t *testing.T) {
 	at := s.publishedAs(t, withSecrets)
 	whole := s.do(t, exchange{"GET", at, identity.Broker, "", "", 200, "secret office"}).Body.String()
 	item := regexp.MustCompile(`"items":\[\{"id":"([0-9a-f]{32})"`).FindStringSubmatch(whole)
-	if item == nil {
-		t.Fatalf("got %s, want an item with an id", whole)
-	}
+	expect.FatalIf(t, item == nil, "got %s, want an item with an id", whole)
 	for _, version := range []string{"2.4", "2.5"} {
 		at := strings.Replace(at, "2.5", version, 1)
 		for _, c := range []struct {
@@ -79,9 +77,7 @@ func TestSnapshotsAndWebhooksHaveNoHiddenFields(t *testing.T) {
 	s, api, _ := newServiceParts(t, NewMemory(1<<30), groups...)
 	s.publishedAs(t, withSecrets)
 	stored, err := api.registry.List(t.Context(), registry.Query{Limit: 1, Mode: registry.Real, Bodies: registry.AnySize})
-	if err != nil || len(stored.Entries) != 1 {
-		t.Fatalf("got %v, %v; want an asset", stored, err)
-	}
+	expect.FatalIf(t, err != nil || len(stored.Entries) != 1, "got %v, %v; want an asset", stored, err)
 	shown := map[string]string{}
 	line := expect.Get(SnapshotLine(time.UTC, groups)(nil, stored.Entries[0]))(t)
 	shown["a snapshot"] = string(line)

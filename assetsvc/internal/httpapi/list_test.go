@@ -207,14 +207,10 @@ func FuzzParseOffset(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		position, err := parseOffset(text)
 		if err != nil {
-			if fault.KindOf(err) != fault.NotFound {
-				t.Fatalf("%q: got %v, want kind NotFound", text, err)
-			}
+			expect.FatalIf(t, fault.KindOf(err) != fault.NotFound, "%q: got %v, want kind NotFound", text, err)
 			return
 		}
-		if position < 1 {
-			t.Fatalf("%q: got position %d, want at least 1", text, position)
-		}
+		expect.FatalIf(t, position < 1, "%q: got position %d, want at least 1", text, position)
 		again, err := parseOffset(printPosition(position, time.UTC))
 		if err != nil || again != position {
 			t.Fatalf("%q: %d printed and parsed again: got %d, %v; want the same", text, position, again, err)

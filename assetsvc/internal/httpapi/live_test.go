@@ -90,9 +90,7 @@ func (s service) positionAt(t *testing.T, at string) int64 {
 	tag := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Header().Get("ETag")
 	number, _, _ := strings.Cut(strings.Trim(tag, `"`), "-")
 	position, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		t.Fatalf("got tag %s, want a position first", tag)
-	}
+	expect.FatalIf(t, err != nil, "got tag %s, want a position first", tag)
 	return position
 }
 

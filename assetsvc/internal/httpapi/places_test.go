@@ -125,9 +125,7 @@ func TestPlacesGoRoundByCaller(t *testing.T) {
 			}
 			end()
 			all.Wait()
-			if answered[many] != 20 {
-				t.Errorf("got %v answered at the end, want all", answered)
-			}
+			expect.ErrorIf(t, answered[many] != 20, "got %v answered at the end, want all", answered)
 		})
 	}
 }

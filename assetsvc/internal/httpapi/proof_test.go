@@ -63,14 +63,10 @@ func (s logged) sign(t *testing.T) {
 func (s logged) verify(t *testing.T, answer []byte) (leaf translog.Leaf, asset string) {
 	t.Helper()
 	proof, evidence, err := prooftest.Decode(answer)
-	if err != nil {
-		t.Fatalf("%v in %s", err, answer)
-	}
+	expect.FatalIf(t, err != nil, "%v in %s", err, answer)
 	file := expect.Get(translog.ParseProof(proof.Encode()))(t)
 	leaf, _, _, err = file.VerifyAsset(s.policy)
-	if err != nil {
-		t.Errorf("got %v for %s, want a proof that verifies", err, answer)
-	}
+	expect.ErrorIf(t, err != nil, "got %v for %s, want a proof that verifies", err, answer)
 	return leaf, string(evidence.Asset)
 }
 
@@ -129,9 +125,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	first, err1 := translog.Canonical([]byte(a))
 	second, err2 := translog.Canonical([]byte(b))
-	if err1 != nil || err2 != nil {
-		t.Fatalf("got %v and %v, want two JSON objects", err1, err2)
-	}
+	expect.FatalIf(t, err1 != nil || err2 != nil, "got %v and %v, want two JSON objects", err1, err2)
 	return bytes.Equal(first, second)
 }
 

@@ -197,9 +197,7 @@ func TestNothingIsReadWhileNobodyFollows(t *testing.T) {
 		s.mu.Lock()
 		before := len(s.reads)
 		s.mu.Unlock()
-		if before > 0 {
-			t.Errorf("before anybody follows: got %d reads, want 0", before)
-		}
+		expect.ErrorIf(t, before > 0, "before anybody follows: got %d reads, want 0", before)
 		_, leave := join(t, w, Selection{}, &encoder{})
 		leave()
 		leave() // a second call must do nothing
@@ -211,9 +209,7 @@ func TestNothingIsReadWhileNobodyFollows(t *testing.T) {
 		s.mu.Lock()
 		after := len(s.reads)
 		s.mu.Unlock()
-		if after != before {
-			t.Errorf("after the last has left: got %d more reads, want 0", after-before)
-		}
+		expect.ErrorIf(t, after != before, "after the last has left: got %d more reads, want 0", after-before)
 		s.grow(7)
 		ring, leave := join(t, w, Selection{}, &encoder{})
 		defer leave()

@@ -136,9 +136,7 @@ func TestASourceThatDoesNotAnswerIsAnError(t *testing.T) {
 			equalParts(t, large, to)
 			return
 		}
-		if !errors.Is(err, errDown) {
-			t.Fatalf("call %d fails: got %v, want its error", works+1, err)
-		}
+		expect.FatalIf(t, !errors.Is(err, errDown), "call %d fails: got %v, want its error", works+1, err)
 		if works == 3 {
 			works = 62
 		}

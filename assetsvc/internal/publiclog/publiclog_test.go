@@ -121,9 +121,7 @@ func TestTheLogIsAFunctionOfTheRecord(t *testing.T) {
 		checkpoints += len(w.signed)
 	}
 	t.Logf("%d checkpoints were signed", checkpoints)
-	if checkpoints < 100 {
-		t.Errorf("got %d checkpoints, want at least 100", checkpoints)
-	}
+	expect.ErrorIf(t, checkpoints < 100, "got %d checkpoints, want at least 100", checkpoints)
 }
 
 func TestTheLogNeedsEachGuard(t *testing.T) {

@@ -92,9 +92,7 @@ func must(t *testing.T, errs ...error) {
 func extended(t *testing.T, writer *publiclog.Writer) {
 	t.Helper()
 	_, won, err := writer.Extend(t.Context())
-	if err != nil || !won {
-		t.Fatalf("extend: got %v, %v; want true", won, err)
-	}
+	expect.FatalIf(t, err != nil || !won, "extend: got %v, %v; want true", won, err)
 }
 
 func signed(t *testing.T, writer *publiclog.Writer) {
@@ -386,9 +384,7 @@ func TestANewWriterSignsAtOnce(t *testing.T) {
 		if _, err := step(t, writer); err != nil || parse(w.head.Checkpoint).Size != w.head.Tree.Size() {
 			t.Errorf("got %v and a checkpoint of %d leaves, want %d", err, parse(w.head.Checkpoint).Size, w.head.Tree.Size())
 		}
-		if p.looks != 2 {
-			t.Errorf("got %d looks, want 2: one to extend and one to sign", p.looks)
-		}
+		expect.ErrorIf(t, p.looks != 2, "got %d looks, want 2: one to extend and one to sign", p.looks)
 	})
 }
 
@@ -405,8 +401,6 @@ func TestACutOffLogIsReportedInEachStep(t *testing.T) {
 		for i, err := range errs {
 			expect.Says(t, err, "more leaves than the log", "step %d", i)
 		}
-		if len(errs) < 14 {
-			t.Errorf("got %d steps, want 15", len(errs))
-		}
+		expect.ErrorIf(t, len(errs) < 14, "got %d steps, want 15", len(errs))
 	})
 }

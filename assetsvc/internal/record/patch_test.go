@@ -72,9 +72,7 @@ func TestApplyRefusesAPatchThatDoesNotFit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Apply(mustParse(t, c.value), mustParse(t, c.patch).(List))
-			if err == nil {
-				t.Errorf("got %v, want an error", got)
-			}
+			expect.ErrorIf(t, err == nil, "got %v, want an error", got)
 		})
 	}
 }

@@ -28,9 +28,7 @@ func TestParse(t *testing.T) {
 		{`{"b":1,"a":{"c":false}}`, object(Member{"b", Number("1")}, Member{"a", object(Member{"c", false})})},
 	} {
 		got, err := Parse([]byte(c.text))
-		if err != nil || !Equal(got, c.want) {
-			t.Errorf("%s: got %v, %v; want %v", c.text, got, err, c.want)
-		}
+		expect.ErrorIf(t, err != nil || !Equal(got, c.want), "%s: got %v, %v; want %v", c.text, got, err, c.want)
 	}
 }
 
@@ -74,9 +72,7 @@ func TestTheErrorListsAllRepeatedNames(t *testing.T) {
 	} {
 		_, err := Parse([]byte(c.text))
 		f, ok := errors.AsType[*fault.Error](err)
-		if !ok {
-			t.Fatalf("%.60s: got %v, want a fault", c.text, err)
-		}
+		expect.FatalIf(t, !ok, "%.60s: got %v, want a fault", c.text, err)
 		var names []string
 		for _, d := range f.Details {
 			names = append(names, d.Name)
@@ -125,9 +121,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		value, err := Parse(text)
 		if err != nil {
-			if fault.KindOf(err) != fault.Invalid {
-				t.Fatalf("%q: got %v, want kind Invalid", text, err)
-			}
+			expect.FatalIf(t, fault.KindOf(err) != fault.Invalid, "%q: got %v, want kind Invalid", text, err)
 			return
 		}
 		printed := Append(nil, value)

@@ -3,6 +3,8 @@ package record
 import (
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // FuzzSkim compares the members and elements that Skim finds with those of the parsed value. Skim must not fail on a
@@ -44,9 +46,7 @@ func FuzzSkim(f *testing.F) {
 				want = append(want, m.Value)
 			}
 		}
-		if len(found)+len(want) > 0 && !Equal(found, want) {
-			t.Errorf("%s: got %v, want %v", text, found, want)
-		}
+		expect.ErrorIf(t, len(found)+len(want) > 0 && !Equal(found, want), "%s: got %v, want %v", text, found, want)
 	})
 }
 

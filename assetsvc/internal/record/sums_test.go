@@ -30,9 +30,7 @@ func TestTheSameRequestHasOneSum(t *testing.T) {
 	for i, request := range requests {
 		for _, text := range request {
 			value, err := Parse([]byte(text))
-			if err != nil {
-				t.Fatalf("%s: got %v, want JSON", text, err)
-			}
+			expect.FatalIf(t, err != nil, "%s: got %v, want JSON", text, err)
 			sum := SumsOf(sha256.New, "", value.(Object)).Canonical
 			first, found := seen[sum]
 			if found != (text != request[0]) || found && first != i {

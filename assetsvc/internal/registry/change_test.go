@@ -184,9 +184,7 @@ func TestAConditionHoldsForTheRevisionThatIsReplaced(t *testing.T) {
 			r := registry.New(kept, &anyChange{}, plainRules, time.Now)
 			kept.times = 1
 			err = c.change(r, id, func(position int64) bool { return position == before.Position })
-			if fault.KindOf(err) != fault.Precondition {
-				t.Errorf("got %v, want a fault of kind Precondition", err)
-			}
+			expect.ErrorIf(t, fault.KindOf(err) != fault.Precondition, "got %v, want a fault of kind Precondition", err)
 			after, err := kept.Get(t.Context(), id, registry.AnySize)
 			if err != nil || after.Revision != 2 || after.Sealed != before.Sealed {
 				t.Errorf("got revision %d with the tokens %q, %v; want 2, the other request's, with the tokens of before",

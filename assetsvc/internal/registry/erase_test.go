@@ -153,8 +153,6 @@ func TestErasuresAtTheSameTimeSucceed(t *testing.T) {
 			t.Errorf("erasures before reading %d: got %+v, %v; want the revision erased", call, change, err)
 		}
 		p.checkErased(t, erased)
-		if call > 100 {
-			t.Fatal("got over 100 readings for an erasure, want few")
-		}
+		expect.FatalIf(t, call > 100, "got over 100 readings for an erasure, want few")
 	}
 }

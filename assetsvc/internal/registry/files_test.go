@@ -102,9 +102,7 @@ func TestDocumentsAreBoundToFiles(t *testing.T) {
 			t.Errorf("%s: got %v, %q and %d claims, want %q, %q and %d claims",
 				c.name, err, part.Text("url"), len(f.claims), c.want, c.stored, c.claims)
 		}
-		if got, want := r.Unchecked(part), part.Text("url") == foreign; got != want {
-			t.Errorf("%s: got a hash that nobody compares: %t, want %t", c.name, got, want)
-		}
+		expect.Equal(t, r.Unchecked(part), part.Text("url") == foreign, "%s: a hash that nobody compares", c.name)
 	}
 }
 

@@ -259,9 +259,7 @@ func TestAKeyHasAMaximumNumberOfUses(t *testing.T) {
 		now.pass(24 * time.Hour)
 	}
 	_, err := r.Create(t.Context(), owner, in)
-	if fault.KindOf(err) != fault.Invalid {
-		t.Errorf("got %v, want kind Invalid", err)
-	}
+	expect.ErrorIf(t, fault.KindOf(err) != fault.Invalid, "got %v, want kind Invalid", err)
 	expect.NoDiff(t, cmp.Diff([]string{"header/Idempotency-Key"}, places(err)), "the places differ")
 }
 

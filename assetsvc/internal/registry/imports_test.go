@@ -45,7 +45,5 @@ func TestUseCasesKnowNeitherHTTPNorAStore(t *testing.T) {
 		}
 	}
 	follow(nil, "asset-registry/assetsvc/internal/registry")
-	if len(seen) < 10 {
-		t.Errorf("got %d packages, want at least 10", len(seen))
-	}
+	expect.ErrorIf(t, len(seen) < 10, "got %d packages, want at least 10", len(seen))
 }

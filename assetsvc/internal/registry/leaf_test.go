@@ -17,9 +17,7 @@ import (
 func newest(t *testing.T, store registry.Store, id string) registry.Revision {
 	t.Helper()
 	log, err := store.Log(t.Context(), id, registry.LogQuery{Limit: 1})
-	if err != nil || len(log) != 1 {
-		t.Fatalf("got %v, %v; want one change", log, err)
-	}
+	expect.FatalIf(t, err != nil || len(log) != 1, "got %v, %v; want one change", log, err)
 	return log[0]
 }
 
@@ -63,9 +61,7 @@ func TestTheLogHasTheChangesOfPublicAssets(t *testing.T) {
 		if got, err := translog.Commit(salt, changed.Body); err != nil || got != leaf.Commitment {
 			t.Errorf("%s: got commitment %v, want %v, %v", c.name, leaf.Commitment, got, err)
 		}
-		if salts[salt] {
-			t.Errorf("%s: got salt %v again, want a new one", c.name, salt)
-		}
+		expect.ErrorIf(t, salts[salt], "%s: got salt %v again, want a new one", c.name, salt)
 		salts[salt] = true
 	}
 }

@@ -252,9 +252,7 @@ func twiceChanged(t *testing.T) *prover {
 func (p *prover) keepsWhole(t *testing.T) bool {
 	t.Helper()
 	log, err := p.store.Log(t.Context(), p.id, registry.LogQuery{Limit: 1})
-	if err != nil || len(log) != 1 {
-		t.Fatalf("got %d changes, %v; want 1", len(log), err)
-	}
+	expect.FatalIf(t, err != nil || len(log) != 1, "got %d changes, %v; want 1", len(log), err)
 	return !strings.Contains(string(log[0].Change), `"value":"b"`) ||
 		strings.Contains(string(log[0].Change), `"extra":"asset"`)
 }

@@ -99,9 +99,7 @@ func TestARecoveryIsRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want a fault of kind %v", c.name, err, c.want)
 		}
 	}
-	if len(keys.asked) > 0 {
-		t.Errorf("got the requests %+v of the auth service, want none", keys.asked)
-	}
+	expect.ErrorIf(t, len(keys.asked) > 0, "got the requests %+v of the auth service, want none", keys.asked)
 	keys.down = true
 	expect.FaultOf(t, fault.Unavailable, "without the audit log")(r.Recover(t.Context(), admin, id, nil, lost))
 	if stored, err := store.Get(t.Context(), id, registry.AnySize); err != nil || stored.Revision != 1 {

@@ -107,9 +107,7 @@ func TestAKeyBelongsToItsReference(t *testing.T) {
 		}
 	}
 	_, err := one.Create(t.Context(), owner, referring(t, "y", "", registry.Seed("seed")))
-	if fault.KindOf(err) != fault.Invalid {
-		t.Errorf("other fields: got %v, want them refused", err)
-	}
+	expect.ErrorIf(t, fault.KindOf(err) != fault.Invalid, "other fields: got %v, want them refused", err)
 }
 
 // TestAReferenceOutlivesItsAsset removes one draft, hands another one over, and then uses their references

@@ -67,9 +67,7 @@ func TestARemovedDraftIsGone(t *testing.T) {
 	for doing, err := range map[string]error{
 		"read": read, "revisions": revisions, "erase": erased, "change": changed, "remove again": again,
 	} {
-		if fault.KindOf(err) != fault.NotFound {
-			t.Errorf("%s: got %v, want a fault of kind NotFound", doing, err)
-		}
+		expect.ErrorIf(t, fault.KindOf(err) != fault.NotFound, "%s: got %v, want a fault of kind NotFound", doing, err)
 	}
 	page, err := r.Own(t.Context(), owner, registry.Query{Limit: 10, Mode: registry.All})
 	if err != nil || len(page.Entries) != 0 {

@@ -170,9 +170,7 @@ func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	old.Body = []byte(strings.NewReplacer(id, old.ID, `"scheme":"UA-EDR","id":1`,
 		`"scheme":"UA-EDR","id":`+deep).Replace(string(stored.Body)))
 	old.Change = []byte(`{"by":{"broker":"broker"},"patch":[{"op":"add","path":"","value":` + string(old.Body) + `}],"size":1}`)
-	if !strings.Contains(string(old.Body), deep) {
-		t.Fatalf("got %s, want an asset with a deep id", old.Body)
-	}
+	expect.FatalIf(t, !strings.Contains(string(old.Body), deep), "got %s, want an asset with a deep id", old.Body)
 	expect.Get(store.Create(t.Context(), old))(t)
 	if got := history(t, r, old.ID); len(got) != 1 || got[0].Patch == nil {
 		t.Errorf("got %v, want one change with its patch", got)

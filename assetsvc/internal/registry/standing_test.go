@@ -78,9 +78,7 @@ func TestRefusalsNameTheReason(t *testing.T) {
 
 func tells(t *testing.T, err error, want string) {
 	t.Helper()
-	if fault.KindOf(err) != fault.Forbidden || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
+	expect.ErrorIf(t, fault.KindOf(err) != fault.Forbidden || err.Error() != want, "got  %v\nwant %s", err, want)
 }
 
 // TestRefusalsNameTheLevels has a case for each set of levels that is not enough. The refusal must name the level that

@@ -230,9 +230,7 @@ func TestCopiesAndSnapshotFailApart(t *testing.T) {
 		}
 		old = newest
 	}
-	if failing < 5 {
-		t.Errorf("got %d rests, want several in the snapshot and in the copies", failing-1)
-	}
+	expect.ErrorIf(t, failing < 5, "got %d rests, want several in the snapshot and in the copies", failing-1)
 }
 
 func TestADamagedSegmentMakesNoCopies(t *testing.T) {

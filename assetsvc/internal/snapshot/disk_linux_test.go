@@ -43,8 +43,6 @@ func TestCopiesThatFillTheDiskLeaveRoomForTheSnapshot(t *testing.T) {
 		if manifests, files := copyNames(t, dir); manifests+files != 0 {
 			t.Errorf("got %d manifests and %d files of copies, want none", manifests, files)
 		}
-		if !k.lacksCopies() {
-			t.Error("got a snapshot with copies, want that they are made later")
-		}
+		expect.ErrorIf(t, !k.lacksCopies(), "got a snapshot with copies, want that they are made later")
 	}
 }

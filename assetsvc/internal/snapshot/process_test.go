@@ -109,7 +109,5 @@ func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
 		}
 		expect.OK(t, s.Close())
 	}
-	if made == 0 {
-		t.Error("got no snapshot by a killed process, want some")
-	}
+	expect.ErrorIf(t, made == 0, "got no snapshot by a killed process, want some")
 }

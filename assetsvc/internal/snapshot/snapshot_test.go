@@ -115,9 +115,7 @@ func lines(tb testing.TB, k *Keeper, m Manifest) (all []string) {
 		all = append(all, text...)
 		from = registry.NextID(s.To)
 	}
-	if from != "" {
-		tb.Errorf("got segments up to %q, want all ids", from)
-	}
+	expect.ErrorIf(tb, from != "", "got segments up to %q, want all ids", from)
 	if !slices.IsSorted(all) || m.Assets != len(all) {
 		tb.Errorf("got %d lines, sorted: %t; want %d, sorted", len(all), slices.IsSorted(all), m.Assets)
 	}
@@ -172,9 +170,7 @@ func segmentsOf(t *testing.T, s Store, most int) (got []string, sizes []int) {
 
 // Promises: ranges, segment-size
 func TestRangesAreCutWhereAssetsHaveTooManyBytes(t *testing.T) {
-	if spanBytes != 4<<20 {
-		t.Errorf("got segments of up to %d bytes, want 4 MiB", spanBytes)
-	}
+	expect.ErrorIf(t, spanBytes != 4<<20, "got segments of up to %d bytes, want 4 MiB", spanBytes)
 	s := openStore(t)
 	for _, id := range []string{"00", "01", "40", "41", "42", "f0"} {
 		create(t, s, registry.Record{ID: id + strings.Repeat("0", 30), Listed: true, Body: body(900)})
@@ -212,15 +208,11 @@ func TestGrowthOnlyCutsRanges(t *testing.T) {
 			from, to, _ := strings.Cut(r, "-")
 			inside := slices.ContainsFunc(now, func(n string) bool { return strings.HasPrefix(n, from) }) &&
 				slices.ContainsFunc(now, func(n string) bool { return strings.HasSuffix(n, to) })
-			if !inside {
-				t.Errorf("got no ranges that begin and end with %s, want the same one or its parts", r)
-			}
+			expect.ErrorIf(t, !inside, "got no ranges that begin and end with %s, want the same one or its parts", r)
 		}
 		before = now
 	}
-	if len(before) < 8 {
-		t.Errorf("got %d ranges, want at least 8", len(before))
-	}
+	expect.ErrorIf(t, len(before) < 8, "got %d ranges, want at least 8", len(before))
 }
 
 func hashes(m Manifest) (all []string) {
@@ -579,9 +571,7 @@ func TestASnapshotThatStaysDueIsNotMadeAtOnce(t *testing.T) {
 		ctx, end := context.WithTimeout(t.Context(), 10*mostLook)
 		defer end()
 		k.Run(ctx, func(err error) { t.Error(err) })
-		if made < 9 || made > 11 {
-			t.Errorf("got %d snapshots in the time of 10 looks, want 10", made)
-		}
+		expect.ErrorIf(t, made < 9 || made > 11, "got %d snapshots in the time of 10 looks, want 10", made)
 	})
 }
 

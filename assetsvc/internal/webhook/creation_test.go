@@ -96,9 +96,7 @@ func TestFieldsThatAWebhookLacksAreRefused(t *testing.T) {
 	_, replayed := b.Replay(t.Context(), b1, id, rogue)
 	_, _, rotated := b.Rotate(t.Context(), b1, id, rogue)
 	for does, err := range map[string]error{"change": changed, "replay": replayed, "rotate": rotated} {
-		if kindOf(err) != fault.Invalid {
-			t.Errorf("%s: got %v, want a fault of kind Invalid", does, err)
-		}
+		expect.ErrorIf(t, kindOf(err) != fault.Invalid, "%s: got %v, want a fault of kind Invalid", does, err)
 	}
 	if e, err := b.store.Endpoint(t.Context(), id); err != nil || e.Generation != 1 || e.State != webhook.Unverified {
 		t.Errorf("got generation %d and state %q, %v; want no change", e.Generation, e.State, err)

@@ -168,9 +168,7 @@ func TestASenderSendsAndLeavesNoConnection(t *testing.T) {
 	defer cancel()
 	select {
 	case id := <-got:
-		if id == "" {
-			t.Error("got a message without an id, want one")
-		}
+		expect.ErrorIf(t, id == "", "got a message without an id, want one")
 	case <-ctx.Done():
 		t.Error("got no message, want one")
 	}

@@ -84,7 +84,5 @@ func TestAStoreThatFailsEndsTheSealing(t *testing.T) {
 	expect.OK(t, s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b", Seal: former}))
 	full := &failing{Store: s, errs: []error{want}}
 	got, err := webhook.Reseal(t.Context(), full, newSeals(t, secondSecret, firstSecret))
-	if !errors.Is(err, want) || got.Anew != 0 {
-		t.Errorf("got %+v, %v; want no new seal, and %v", got, err, want)
-	}
+	expect.ErrorIf(t, !errors.Is(err, want) || got.Anew != 0, "got %+v, %v; want no new seal, and %v", got, err, want)
 }

@@ -98,9 +98,7 @@ func TestBothSecretsSignDuringARotation(t *testing.T) {
 	}
 	signed := []byte("msg_1.1700000000.body")
 	got := strings.Fields(h.Get("webhook-signature"))
-	if len(got) != 4 {
-		t.Fatalf("got %d signatures, want 4: %q", len(got), got)
-	}
+	expect.FatalIf(t, len(got) != 4, "got %d signatures, want 4: %q", len(got), got)
 	for i, seal := range seals {
 		secret, public, err := s.Secret(seal)
 		expect.OK(t, err)

@@ -23,9 +23,7 @@ func inWorld(t *testing.T, c conduct, test func(w *world, r *receiver, p *proces
 		time.Sleep(2 * time.Second)
 		test(w, r, p)
 		p.close()
-		if !p.sender.isFree() {
-			t.Error("got a slot, memory or a read that was not given back, want all free")
-		}
+		expect.ErrorIf(t, !p.sender.isFree(), "got a slot, memory or a read that was not given back, want all free")
 		expect.Equal(t, w.followed, 0, "rings that were not left")
 		for _, f := range w.check() {
 			t.Error(f)
@@ -191,9 +189,7 @@ func TestAReplayAndAPauseAreSeenWhileMessagesAreUnderWay(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.wantState(Disabled, Paused)
 		w.mu.Lock()
-		if r.handled >= 199 {
-			t.Errorf("paused: got entries up to %d, want fewer than all", r.handled)
-		}
+		expect.ErrorIf(t, r.handled >= 199, "paused: got entries up to %d, want fewer than all", r.handled)
 		w.mu.Unlock()
 		w.alter(func(e *Endpoint) { e.State, e.Reason = Active, "" })
 		time.Sleep(5 * time.Second)
@@ -289,9 +285,7 @@ func TestAProcessWithoutTheStoreStopsAtTheEndOfItsTerm(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.wantHandled(r, 1)
 		w.mu.Lock()
-		if r.messages != 1 {
-			t.Errorf("got %d messages, want 1: of the next process only", r.messages)
-		}
+		expect.ErrorIf(t, r.messages != 1, "got %d messages, want 1: of the next process only", r.messages)
 		w.mu.Unlock()
 		next.kill()
 	})

@@ -562,9 +562,7 @@ func TestTheNumberOfEndpointsIsBounded(t *testing.T) {
 	b = newBench(t)
 	b.store.(*crowded).full = true
 	_, _, err := b.Create(t.Context(), b2, webhook.Creation{Fields: object("url", address), Version: "2.5"})
-	if kindOf(err) != fault.Forbidden {
-		t.Errorf("one more than all may have: got %v, want a refusal", err)
-	}
+	expect.ErrorIf(t, kindOf(err) != fault.Forbidden, "one more than all may have: got %v, want a refusal", err)
 }
 
 func TestConcurrentChangesAllCount(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 var kills = flag.Int("webhook.kills", 120, "kills of the simulation")
@@ -84,9 +86,7 @@ func simulated(t *testing.T, seed uint64, change func(*world), course func(*worl
 		}
 		faults = w.check()
 		for _, r := range w.receivers {
-			if r.messages == 0 {
-				t.Errorf("endpoint %s: got no message, want some", r.id)
-			}
+			expect.ErrorIf(t, r.messages == 0, "endpoint %s: got no message, want some", r.id)
 		}
 	})
 	return w, faults
@@ -160,9 +160,7 @@ func simulateChanges(t *testing.T, seed uint64, change func(*world)) []string {
 		return []*process{p}
 	})
 	for _, r := range w.receivers {
-		if r.changed == 0 {
-			t.Errorf("endpoint %s: got no change, want some", r.id)
-		}
+		expect.ErrorIf(t, r.changed == 0, "endpoint %s: got no change, want some", r.id)
 	}
 	return faults
 }

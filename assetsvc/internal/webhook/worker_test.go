@@ -70,9 +70,7 @@ func (p *process) worker(id string) *worker {
 func (s *Sender) full(t *testing.T) (leave func()) {
 	t.Helper()
 	for _, l := range []lane{s.lanes.fast, s.lanes.slow} {
-		if !l.slots.TryAcquire(maxSlots / 2) {
-			t.Fatal("got a slot in use, want all free")
-		}
+		expect.FatalIf(t, !l.slots.TryAcquire(maxSlots/2), "got a slot in use, want all free")
 	}
 	return func() {
 		s.lanes.fast.slots.Release(maxSlots / 2)
@@ -113,9 +111,7 @@ func TestEachWebhookOfAnAdministratorHasAShare(t *testing.T) {
 	} {
 		names[payer(e)] = true
 	}
-	if len(names) != 3 {
-		t.Errorf("got the shares %v, want one of the broker and two of administrators", names)
-	}
+	expect.ErrorIf(t, len(names) != 3, "got the shares %v, want one of the broker and two of administrators", names)
 }
 
 // TestAWebhookThatCannotBeUnderstoodGetsNothing has a webhook with malformed filters, and one with a seal of
@@ -699,9 +695,7 @@ func TestAFeedThatFailsIsReadAgain(t *testing.T) {
 				t.Errorf("%s: got changes up to %d, want all", c.call, r.handled)
 			}
 			p.close()
-			if !p.sender.isFree() {
-				t.Errorf("%s: got a slot that was not given back, want all free", c.call)
-			}
+			expect.ErrorIf(t, !p.sender.isFree(), "%s: got a slot that was not given back, want all free", c.call)
 			if got := w.warnings(); !strings.Contains(got, "the feed is down") {
 				t.Errorf("%s: got the warnings %q, want that the feed is down", c.call, got)
 			}

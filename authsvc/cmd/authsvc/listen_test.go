@@ -13,9 +13,7 @@ func TestAnAddressMayBeANetwork(t *testing.T) {
 	expect.OK(t, err)
 	defer l.Close()
 	host, _, err := net.SplitHostPort(l.Addr().String())
-	if err != nil || host != "127.0.0.1" {
-		t.Errorf("got host %q, %v; want 127.0.0.1", host, err)
-	}
+	expect.ErrorIf(t, err != nil || host != "127.0.0.1", "got host %q, %v; want 127.0.0.1", host, err)
 }
 
 func TestAnAddressMayBeAHost(t *testing.T) {

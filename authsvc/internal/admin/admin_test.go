@@ -348,9 +348,7 @@ func TestNoSecretOrHashIsToldByLogAndAudit(t *testing.T) {
 		}
 	}
 	for _, secret := range []string{first, second, authapi.Hash(first), authapi.Hash(second)} {
-		if strings.Contains(told, secret) {
-			t.Errorf("got the secret or hash %s in %s, want none", secret, told)
-		}
+		expect.ErrorIf(t, strings.Contains(told, secret), "got the secret or hash %s in %s, want none", secret, told)
 	}
 }
 
@@ -385,9 +383,7 @@ func TestEveryBadKeyCostsAndReadsTheSame(t *testing.T) {
 		if want == "" {
 			want = err.Error()
 		}
-		if err.Error() != want {
-			t.Errorf("%s: got %v, want %s", name, err, want)
-		}
+		expect.ErrorIf(t, err.Error() != want, "%s: got %v, want %s", name, err, want)
 	}
 	got, err := w.verifier.Verify(t.Context(), authapi.Hash(good))
 	if err != nil || got.Broker != "b" || got.Levels != "13" {
@@ -413,9 +409,7 @@ func TestASecretIsNotLostWithWhatIsShownBesideIt(t *testing.T) {
 	w.uses = errors.New("down")
 	n := adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker"}}
 	k, first, err := w.service.CreateKey(t.Context(), operator, n)
-	if err != nil || k.ID == "" {
-		t.Fatalf("create: got %+v, %v; want a key with an id", k, err)
-	}
+	expect.FatalIf(t, err != nil || k.ID == "", "create: got %+v, %v; want a key with an id", k, err)
 	rotated, second, err := w.service.RotateKey(t.Context(), operator, k.ID, time.Hour)
 	if err != nil || len(rotated.Secrets) != 2 {
 		t.Fatalf("rotate: got %+v, %v; want a key with 2 secrets", rotated, err)

@@ -101,9 +101,7 @@ func TestKeysAreFoundInEveryOrder(t *testing.T) {
 		t.Errorf("got %d keys of states %v, %v; want 1 of %v", got.Total, got.States, err, want)
 	}
 	_, err = w.service.FindKeys(t.Context(), admin.KeyQuery{Order: "colour", Limit: 1})
-	if fault.KindOf(err) != fault.Invalid {
-		t.Errorf("an unknown order: got %v, want a fault of kind Invalid", err)
-	}
+	expect.ErrorIf(t, fault.KindOf(err) != fault.Invalid, "an unknown order: got %v, want a fault of kind Invalid", err)
 }
 
 func TestTheUsageOfABrokerIsThatOfItsKeys(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestAFloodOfNetworksForgetsNoGuesses sends wrong keys from more networks than are remembered. The memory must be
@@ -23,9 +24,7 @@ func TestAFloodOfNetworksForgetsNoGuesses(t *testing.T) {
 	refused := func(from netip.Addr) bool { return fault.KindOf(g.check(from, now)) == fault.TooMany }
 	first, last := netip.MustParseAddr("192.0.2.1"), network(3*maxGuessers)
 	for range maxGuesses {
-		if refused(first) {
-			t.Fatal("the first network is refused too early")
-		}
+		expect.FatalIf(t, refused(first), "the first network is refused too early")
 		g.count(first, now)
 	}
 	for n := range 3 * maxGuessers {
@@ -34,16 +33,12 @@ func TestAFloodOfNetworksForgetsNoGuesses(t *testing.T) {
 	for range maxGuesses {
 		g.count(last, now)
 	}
-	if len(g.windows) > maxGuessers {
-		t.Errorf("got %d windows, want at most %d", len(g.windows), maxGuessers)
-	}
+	expect.ErrorIf(t, len(g.windows) > maxGuessers, "got %d windows, want at most %d", len(g.windows), maxGuessers)
 	now = now.Add(guessWindow - 1)
 	if !refused(first) || !refused(last) {
 		t.Errorf("within the window: got refused %t and %t, want both networks", refused(first), refused(last))
 	}
-	if refused(network(0)) {
-		t.Error("a network with one wrong key is refused")
-	}
+	expect.ErrorIf(t, refused(network(0)), "a network with one wrong key is refused")
 	now = now.Add(1)
 	if refused(first) || refused(last) {
 		t.Errorf("after the window: got refused %t and %t, want none", refused(first), refused(last))
@@ -53,9 +48,7 @@ func TestAFloodOfNetworksForgetsNoGuesses(t *testing.T) {
 	for n := range 10 {
 		g.count(network(4*maxGuessers+n), now)
 	}
-	if len(g.windows) > 20 {
-		t.Errorf("after the window: got %d windows, want the new ones", len(g.windows))
-	}
+	expect.ErrorIf(t, len(g.windows) > 20, "after the window: got %d windows, want the new ones", len(g.windows))
 }
 
 // TestUsesThatAreRememberedAreBounded uses a key from more addresses than are remembered. Each use must be due once.

@@ -21,9 +21,7 @@ func TestARequestOfOnceMakesItsChangeOnce(t *testing.T) {
 	w := newWorld(t)
 	w.broker(t, "b")
 	head, err := w.service.Head(t.Context())
-	if err != nil || head.Seq != 1 {
-		t.Fatalf("got head %v, %v; want entry 1", head, err)
-	}
+	expect.FatalIf(t, err != nil || head.Seq != 1, "got head %v, %v; want entry 1", head, err)
 	by := admin.Actor{Name: "key-1", Role: apikey.Operator, RequestID: "form-1", Once: &admin.Once{After: head.Seq}}
 	n := adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker"}}
 	if _, _, err := w.service.CreateKey(t.Context(), by, adminapi.NewKey{}); fault.KindOf(err) != fault.Invalid {

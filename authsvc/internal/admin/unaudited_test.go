@@ -69,9 +69,7 @@ func TestAPlantedKeyNeverOpensTheAdminAPI(t *testing.T) {
 	w := newWorld(t)
 	w.commandKey(t, "planted", apikey.Operator)
 	_, err := w.operators.SignedIn(t.Context(), authapi.Hash("planted"), local)
-	if fault.KindOf(err) != fault.Unauthorized {
-		t.Errorf("got %v, want a fault of kind Unauthorized", err)
-	}
+	expect.ErrorIf(t, fault.KindOf(err) != fault.Unauthorized, "got %v, want a fault of kind Unauthorized", err)
 	want := "no entry describes key planted"
 	expect.Equal(t, strings.Join(w.problems(t), "; "), want, "problems")
 }

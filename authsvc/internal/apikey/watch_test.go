@@ -103,9 +103,7 @@ func TestAWatchTellsEachChangeOrAll(t *testing.T) {
 	kept := r.entries
 	for left := range 2 { // the store loses entries between the read of its head and the read of its entries
 		got, err := NewWatch(losing{r, left}).Await(t.Context(), first, time.Hour)
-		if err != nil || !got.All {
-			t.Errorf("%d entries are left: got %+v, %v; want all", left, got, err)
-		}
+		expect.ErrorIf(t, err != nil || !got.All, "%d entries are left: got %+v, %v; want all", left, got, err)
 	}
 	for lost := range 3 { // the store lacks these entries, as after a restore of only some data
 		r.entries = kept[lost+1:]

@@ -29,9 +29,7 @@ func TestAssetsAreFound(t *testing.T) {
 			"/api/2.5/me/assets?descending=1&limit=2&opt_fields=assetID%2Ctitle%2Cstatus%2Cowner%2Cmode acme broker": `{"data":[` + one + `]}`,
 		}
 		asked := fmt.Sprintf("%s %s %s", r.URL.RequestURI(), by.Broker, by.Role)
-		if answers[asked] == "" {
-			t.Errorf("got the request %s, want one of %v", asked, answers)
-		}
+		expect.ErrorIf(t, answers[asked] == "", "got the request %s, want one of %v", asked, answers)
 		fmt.Fprint(w, answers[asked])
 	})
 	want := adminapi.Asset{
@@ -45,9 +43,7 @@ func TestAssetsAreFound(t *testing.T) {
 		t.Errorf("got %v, more %t, %v; want one draft and more", drafts, more, err)
 	}
 	all, more, err := client.Owned(t.Context(), "key-1", "acme", "", 1, true)
-	if err != nil || more {
-		t.Errorf("got more %t, %v; want no more", more, err)
-	}
+	expect.ErrorIf(t, err != nil || more, "got more %t, %v; want no more", more, err)
 	expect.NoDiff(t, cmp.Diff([]adminapi.Asset{want}, all), "the assets differ")
 	if _, _, asked, err := client.Titles(t.Context(), "x", 1); asked || err != nil {
 		t.Errorf("without a search service: got asked %t, %v; want neither", asked, err)

@@ -99,9 +99,7 @@ func TestASearchFindsWhatItsQuerySelects(t *testing.T) {
 					break
 				}
 			}
-			if !slices.Equal(found, c.want) {
-				t.Errorf("search: got %v, want %v", found, c.want)
-			}
+			expect.ErrorIf(t, !slices.Equal(found, c.want), "search: got %v, want %v", found, c.want)
 			var exported []int64
 			err := audit.Export(t.Context(), log, c.query, func(e adminapi.Entry) error {
 				exported = append(exported, e.Seq)

@@ -41,9 +41,7 @@ func spoil(t *testing.T, s *Store, bucket []byte, value string) {
 		}); err != nil {
 			return err
 		}
-		if len(keys) == 0 {
-			t.Errorf("got no value in %s, want some", bucket)
-		}
+		expect.ErrorIf(t, len(keys) == 0, "got no value in %s, want some", bucket)
 		for _, key := range keys {
 			if err := tx.Bucket(bucket).Put(key, []byte(value)); err != nil {
 				return err

@@ -177,9 +177,7 @@ func TestWhatTheFileCannotHoldIsRefused(t *testing.T) {
 		"a transfer": s.CreateTransfer(t.Context(), token.Transfer{ID: long}),
 		"a count":    s.AddUsage(t.Context(), nil, []authapi.Count{count}),
 	} {
-		if err == nil {
-			t.Errorf("%s: got no error, want one", what)
-		}
+		expect.ErrorIf(t, err == nil, "%s: got no error, want one", what)
 	}
 }
 

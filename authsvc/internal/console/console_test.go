@@ -51,9 +51,7 @@ func TestASecretIsShownOnce(t *testing.T) {
 		}
 	}
 	keys, _, err := d.service.Keys(t.Context(), admin.Filter{Broker: "acme", Limit: 10})
-	if err != nil || len(keys) != 1 {
-		t.Errorf("got %d keys, %v; want 1", len(keys), err)
-	}
+	expect.ErrorIf(t, err != nil || len(keys) != 1, "got %d keys, %v; want 1", len(keys), err)
 	id := strings.TrimPrefix(b.post("/console/new-key", form).Request.URL.Path, "/console/keys/")
 	rotation := b.fill("/console/keys/"+id+"/rotate", url.Values{"grace": {"1h"}})
 	rotated := b.post("/console/keys/"+id+"/rotate", rotation)
@@ -63,9 +61,7 @@ func TestASecretIsShownOnce(t *testing.T) {
 	}
 	again := b.post("/console/keys/"+id+"/rotate", rotation)
 	again.must(t, 200, "Nothing was done again")
-	if secrets.MatchString(again.text) {
-		t.Errorf("the rotation again: got %s, want no secret", again.text)
-	}
+	expect.ErrorIf(t, secrets.MatchString(again.text), "the rotation again: got %s, want no secret", again.text)
 	for _, secret := range []string{secret, second} {
 		expect.ErrOf(t, nil, "a secret within the grace")(d.verifier.Verify(t.Context(), authapi.Hash(secret)))
 	}
@@ -98,9 +94,7 @@ func TestASecretIsShownOnce(t *testing.T) {
 		}
 	}
 	want := []string{"broker.create", "key.create", "key.rotate", "key.rotate", "key.revoke"}
-	if !slices.Equal(actions, want) {
-		t.Errorf("got actions %v, want %v", actions, want)
-	}
+	expect.ErrorIf(t, !slices.Equal(actions, want), "got actions %v, want %v", actions, want)
 	b.get("/console/audit").must(t, 200, "key.revoke", "production")
 	b.get("/console/audit/check").must(t, 200, "The log is as it was written")
 }
@@ -123,9 +117,7 @@ func TestAnAuditorReadsAndChangesNothing(t *testing.T) {
 		got := b.get(path)
 		got.must(t, 200)
 		for _, change := range changes {
-			if strings.Contains(got.text, change) {
-				t.Errorf("%s: got a link to %s, want none", path, change)
-			}
+			expect.ErrorIf(t, strings.Contains(got.text, change), "%s: got a link to %s, want none", path, change)
 		}
 		expect.Equal(t, strings.Count(got.text, `method="post"`), 1, "%s: forms", path)
 	}
@@ -406,9 +398,7 @@ func TestListsAreSearchedAndPaged(t *testing.T) {
 			path = older[1]
 		}
 	}
-	if len(seen) != 32 || seen[0] != "32" || seen[31] != "1" {
-		t.Errorf("got entries %v, want 32 to 1", seen)
-	}
+	expect.ErrorIf(t, len(seen) != 32 || seen[0] != "32" || seen[31] != "1", "got entries %v, want 32 to 1", seen)
 	for path, status := range map[string]int{
 		"/console/audit?before=x": 400, "/console/audit?before=99999": 200, "/console/keys/none": 404,
 		"/console/broker?name=none": 404, "/console/keys/none/x": 404,

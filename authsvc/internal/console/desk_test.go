@@ -187,8 +187,6 @@ func (a answer) must(t *testing.T, status int, says ...string) {
 		t.Errorf("%s: got %d %s, want an HTML page with %d: %s", a.Request.URL, a.StatusCode, kind, status, a.text)
 	}
 	for _, text := range says {
-		if !strings.Contains(a.text, text) {
-			t.Errorf("%s: got %s, want %q in it", a.Request.URL, a.text, text)
-		}
+		expect.ErrorIf(t, !strings.Contains(a.text, text), "%s: got %s, want %q in it", a.Request.URL, a.text, text)
 	}
 }

@@ -161,9 +161,7 @@ func TestAKeyWithoutUseSaysSoInWords(t *testing.T) {
 	k, _ := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
 	page := b.get("/console/keys/" + k.ID + "?days=7")
 	page.must(t, 200, "No requests with this key in the last 7 days")
-	if strings.Contains(page.text, "<svg class=\"chart\"") {
-		t.Errorf("got %s, want no empty chart", page.text)
-	}
+	expect.ErrorIf(t, strings.Contains(page.text, "<svg class=\"chart\""), "got %s, want no empty chart", page.text)
 }
 
 // history fills the audit log with changes by two operators.
@@ -178,9 +176,7 @@ func history(t *testing.T, d *desk) (b *browser, key string) {
 		"broker": {"acme"}, "name": {"=HYPERLINK(\"x\");=1"}, "role": {"broker"}, "levels": {"1"},
 	})
 	keys, err := d.service.FindKeys(t.Context(), admin.KeyQuery{Broker: "acme", Limit: 1})
-	if err != nil || len(keys.Keys) != 1 {
-		t.Fatalf("got %v, %v; want a key", keys, err)
-	}
+	expect.FatalIf(t, err != nil || len(keys.Keys) != 1, "got %v, %v; want a key", keys, err)
 	key = keys.Keys[0].ID
 	b.submit("/console/keys/"+key+"/edit", url.Values{
 		"name": {"=HYPERLINK(\"x\");=1"}, "role": {"broker"}, "levels": {"1", "3"}, "limit-write": {"5/1s, 100/1m"},
@@ -214,9 +210,7 @@ func TestTheAuditLogIsFilteredAndReadByPeople(t *testing.T) {
 		for _, n := range entryNumbers.FindAllStringSubmatch(got.text, -1) {
 			found = append(found, n[1])
 		}
-		if strings.Join(found, " ") != want {
-			t.Errorf("%s: got entries %v, want %s", query, found, want)
-		}
+		expect.ErrorIf(t, strings.Join(found, " ") != want, "%s: got entries %v, want %s", query, found, want)
 	}
 	page := b.get("/console/audit?action=key.change")
 	page.must(t, 200, "2026-11-25 14:31:07 UTC",
@@ -242,9 +236,7 @@ func TestTheAuditLogIsExported(t *testing.T) {
 		t.Errorf("got %d %v, want a CSV file that no cache keeps", got.StatusCode, got.Header)
 	}
 	table, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(got.text, "\uFEFF"))).ReadAll()
-	if err != nil || len(table) != 4 {
-		t.Fatalf("got %v, %v; want a heading and 3 rows", table, err)
-	}
+	expect.FatalIf(t, err != nil || len(table) != 4, "got %v, %v; want a heading and 3 rows", table, err)
 	for _, row := range table {
 		for _, cell := range row {
 			expect.Equal(t, cell, cells.Harmless(cell), "the cell")
@@ -316,9 +308,7 @@ func TestFewExportsRunAtOnce(t *testing.T) {
 	}
 	busy := b.get("/console/audit/export/csv")
 	busy.must(t, http.StatusTooManyRequests, "Other exports are running")
-	if busy.Header.Get("Retry-After") == "" {
-		t.Errorf("got the headers %v, want Retry-After", busy.Header)
-	}
+	expect.ErrorIf(t, busy.Header.Get("Retry-After") == "", "got the headers %v, want Retry-After", busy.Header)
 	close(store.end)
 	for range 2 {
 		expect.Equal(t, <-ended, 200, "")

@@ -103,9 +103,7 @@ func TestTheStartPageSaysWhatNeedsSomebody(t *testing.T) {
 	got.must(t, 200, "soon&lt;b&gt;</a></bdi> <bdi>expires</bdi>", ">idle</a></bdi> <bdi>created</bdi>", "one.example", "disabled gone",
 		">127.0.0.1</a>", "keys 1", "the disk, the last backup")
 	for _, text := range []string{"two.example", "soon<b>", "Not known now"} {
-		if strings.Contains(got.text, text) {
-			t.Errorf("got %s, want no %s", got.text, text)
-		}
+		expect.ErrorIf(t, strings.Contains(got.text, text), "got %s, want no %s", got.text, text)
 	}
 }
 

@@ -153,9 +153,7 @@ func TestAConsoleWithoutAssetServicesHasNoLog(t *testing.T) {
 	b.base = server.URL
 	got := b.get("/console/keys")
 	got.must(t, 200, "Keys")
-	if strings.Contains(got.text, "/console/log") {
-		t.Errorf("got a link to the log, want none: %s", got.text)
-	}
+	expect.ErrorIf(t, strings.Contains(got.text, "/console/log"), "got a link to the log, want none: %s", got.text)
 	b.get("/console/log").must(t, 404)
 	b.get("/console/asset?id="+strings.Repeat("0", 32)).must(t, 404)
 }

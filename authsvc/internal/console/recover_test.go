@@ -56,9 +56,7 @@ func TestAnOperatorRecoversAnAsset(t *testing.T) {
 	}
 	entries, err := d.service.Entries(t.Context(), before.Seq, 10)
 	entries = slices.DeleteFunc(entries, func(e adminapi.Entry) bool { return e.Action == "asset.read" })
-	if err != nil || len(entries) != 1 {
-		t.Fatalf("got the entries %+v, %v; want one", entries, err)
-	}
+	expect.FatalIf(t, err != nil || len(entries) != 1, "got the entries %+v, %v; want one", entries, err)
 	e := entries[0]
 	if e.Action != "asset.recover" || e.Subject != "asset "+id || !strings.HasPrefix(e.Who, "key-") ||
 		string(e.After) != `{"broker":"acme","reason":"the \u003ctoken\u003e was lost"}` {

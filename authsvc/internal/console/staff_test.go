@@ -106,9 +106,7 @@ func TestAPersonSignsIn(t *testing.T) {
 		"oidc:4711 Олена Коваль session.begin log 127.0.0.1",
 		"oidc:4711 Олена Коваль broker.create broker acme 127.0.0.1",
 	}
-	if !slices.Equal(told, want) {
-		t.Errorf("got entries %v, want %v", told, want)
-	}
+	expect.ErrorIf(t, !slices.Equal(told, want), "got entries %v, want %v", told, want)
 	v.get("/console/audit").must(t, 200, "oidc:4711 Олена Коваль")
 	v.get("/console/audit/check").must(t, 200, "The log is as it was written")
 	cookies := v.client.Jar.Cookies(mustURL(t, v.base+"/console/"))
@@ -238,9 +236,7 @@ func TestTheRoleIsAskedAgain(t *testing.T) {
 			o.now = o.now.Add(c.later)
 			o.provider.Asked = nil
 			got := v.get("/console/keys?q=x")
-			if !strings.Contains(got.text, c.says) {
-				t.Errorf("got %s, want %q", got.text, c.says)
-			}
+			expect.ErrorIf(t, !strings.Contains(got.text, c.says), "got %s, want %q", got.text, c.says)
 			for range 3 {
 				v.get("/console/brokers")
 			}

@@ -300,9 +300,7 @@ func TestAKillAtEachStep(t *testing.T) {
 			t.Run(fmt.Sprint(killed, " ", at), func(t *testing.T) { more = runWithKill(t, killed, at) })
 			points = at
 		}
-		if points < 3 {
-			t.Errorf("%s: got %d points of a kill, want some", killed, points)
-		}
+		expect.ErrorIf(t, points < 3, "%s: got %d points of a kill, want some", killed, points)
 	}
 }
 
@@ -340,9 +338,7 @@ func runWithKill(t *testing.T, killed string, at int) (more bool) {
 	check("it starts again")
 	expect.OK(t, w.hear(endless))
 	check("it has talked with the other")
-	if !w.opens(other) {
-		t.Error("the other key: got a refusal, want it to open the registry")
-	}
+	expect.ErrorIf(t, !w.opens(other), "the other key: got a refusal, want it to open the registry")
 	if acknowledged {
 		w.checkLog(1)
 	}
@@ -366,9 +362,7 @@ func TestAProcessRemembersWhatNobodyConfirmed(t *testing.T) {
 	if warnings := *operator.Warnings; len(warnings) != 1 || !strings.Contains(warnings[0], "told later") {
 		t.Errorf("the answer: got the warnings %q, want one that the asset services will be told later", warnings)
 	}
-	if w.opens(secret) {
-		t.Fatal("after the revocation: got a key that opens the registry, want a refusal")
-	}
+	expect.FatalIf(t, w.opens(secret), "after the revocation: got a key that opens the registry, want a refusal")
 	guard := w.guard
 	goBack()
 	w.start(endless)
@@ -378,9 +372,7 @@ func TestAProcessRemembersWhatNobodyConfirmed(t *testing.T) {
 	service := admin.NewService(w.store, sealer, slog.New(slog.DiscardHandler), time.Now)
 	guard.store, guard.service = w.store, service // the process goes on; its connection leads to the store that went back
 	w.guard, w.verifier = guard, apikey.NewVerifier(nil, w.store, time.Now).WithGuard(guard)
-	if w.opens(secret) {
-		t.Error("the store went back: got a key that opens the registry, want it to wait")
-	}
+	expect.ErrorIf(t, w.opens(secret), "the store went back: got a key that opens the registry, want it to wait")
 	expect.OK(t, w.hear(endless))
 	if w.opens(secret) || !w.opens(other) {
 		t.Errorf("got %t and %t, want the revoked key refused and the other not", w.opens(secret), w.opens(other))
@@ -477,9 +469,7 @@ func TestAWaitWithoutAnEntryAsksNoMore(t *testing.T) {
 			_, err := w.service.RevokeKey(ctx, by(), id) // a later read would find it
 			return authapi.WatchKeysResponse{At: since}, err
 		})
-	if err != nil || len(answer.Endings) > 0 {
-		t.Errorf("got %+v, %v; want no ending yet", answer, err)
-	}
+	expect.ErrorIf(t, err != nil || len(answer.Endings) > 0, "got %+v, %v; want no ending yet", answer, err)
 	expect.OK(t, w.hear(endless))
 }
 

@@ -146,9 +146,7 @@ func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
 		first := hook.cursors
 		hook.cursors = nil
 		expect.Err(t, s.format.run(t.Context(), s.client), nil, "caller leaves: %t: the next check", leaves)
-		if len(first) != 2 || first[0] != "0" || first[1] == "0" {
-			t.Fatalf("got the steps %q, want two", first)
-		}
+		expect.FatalIf(t, len(first) != 2 || first[0] != "0" || first[1] == "0", "got the steps %q, want two", first)
 		want := first[0]
 		if leaves {
 			want = first[1]

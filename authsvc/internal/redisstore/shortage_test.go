@@ -38,9 +38,7 @@ func TestARedisThatCannotWorkNowIsUnavailable(t *testing.T) {
 			}
 			break
 		}
-		if time.Now().After(wait) {
-			t.Fatalf("got %v, want that Redis is busy", err)
-		}
+		expect.FatalIf(t, time.Now().After(wait), "got %v, want that Redis is busy", err)
 	}
 	expect.OK(t, redis.NewClient(&redis.Options{Addr: busy.Addr}).ScriptKill(t.Context()).Err())
 	<-done

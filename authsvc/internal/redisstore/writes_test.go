@@ -81,8 +81,6 @@ func TestNoRequestAsksForWrites(t *testing.T) {
 	stop := s.WatchWrites(t.Context(), slog.New(slog.DiscardHandler))
 	defer stop()
 	for wait := time.Now().Add(20 * time.Second); sets() == before; time.Sleep(time.Millisecond) {
-		if time.Now().After(wait) {
-			t.Fatal("got no write by the store itself, want one")
-		}
+		expect.FatalIf(t, time.Now().After(wait), "got no write by the store itself, want one")
 	}
 }

@@ -59,9 +59,7 @@ func TestARecoveryAfterAHandover(t *testing.T) {
 	changed, err := h.ChangeOwner(t.Context(), h.request(), now)
 	expect.OK(t, err)
 	got, err := h.Recover(t.Context(), asset, changed.Sealed)
-	if err != nil || got.Owner != "new" {
-		t.Fatalf("got %+v, %v; want the owner new", got, err)
-	}
+	expect.FatalIf(t, err != nil || got.Owner != "new", "got %+v, %v; want the owner new", got, err)
 	if h.is(t, "new", h.made.Token, got.Sealed) || !h.is(t, "new", got.Token, got.Sealed) {
 		t.Error("got the token of the transfer, want the recovered one only")
 	}

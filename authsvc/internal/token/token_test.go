@@ -142,9 +142,7 @@ func TestIssuedTokensAreRandomAndUnknownToAllButTheirHolder(t *testing.T) {
 		}
 		expect.Value(t, want, "")(sealer.Unseal(issued.Sealed))
 	}
-	if len(store.records) != 0 {
-		t.Errorf("got stored records %v, want none", store.records)
-	}
+	expect.ErrorIf(t, len(store.records) != 0, "got stored records %v, want none", store.records)
 }
 
 func TestVerify(t *testing.T) {
@@ -231,9 +229,7 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 		got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{
 			AssetID: c.id, Broker: "broker", TokenHash: authapi.Hash(issued.Token), Sealed: c.sealed,
 		})
-		if !errors.Is(err, ErrForged) || got.Valid {
-			t.Errorf("%s: got %+v, %v; want ErrForged", name, got, err)
-		}
+		expect.ErrorIf(t, !errors.Is(err, ErrForged) || got.Valid, "%s: got %+v, %v; want ErrForged", name, got, err)
 	}
 }
 
@@ -307,13 +303,9 @@ func TestAStoreThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 // TestAKnownRecordIsReadOnce verifies a token again, on a store that allows one read and nothing else.
 func TestAKnownRecordIsReadOnce(t *testing.T) {
 	h := newHandover(t)
-	if !h.is(t, "old", h.issued.Token, h.issued.Sealed) {
-		t.Error("the first time: got invalid, want valid")
-	}
+	expect.ErrorIf(t, !h.is(t, "old", h.issued.Token, h.issued.Sealed), "the first time: got invalid, want valid")
 	h.store.err, h.store.works = errors.New("another call"), 1
-	if !h.is(t, "old", h.issued.Token, h.issued.Sealed) {
-		t.Error("again: got invalid, want valid")
-	}
+	expect.ErrorIf(t, !h.is(t, "old", h.issued.Token, h.issued.Sealed), "again: got invalid, want valid")
 }
 
 func TestASweepGoesOnUntilItsEnd(t *testing.T) {
@@ -365,7 +357,5 @@ func TestTokensAreIssuedAgainToWhoHasTheSeed(t *testing.T) {
 		}
 		expect.Value(t, want, "")(sealer.Unseal(issued.Sealed))
 	}
-	if len(store.records) != 0 {
-		t.Errorf("got stored records %v, want none", store.records)
-	}
+	expect.ErrorIf(t, len(store.records) != 0, "got stored records %v, want none", store.records)
 }

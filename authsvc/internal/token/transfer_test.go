@@ -52,9 +52,7 @@ func (h *handover) is(t *testing.T, broker, token, sealed string) bool {
 func TestAnAssetChangesHands(t *testing.T) {
 	h := newHandover(t)
 	changed, err := h.ChangeOwner(t.Context(), h.request(), now)
-	if err != nil || changed.Owner != "new" {
-		t.Fatalf("got %+v, %v; want owner new", changed, err)
-	}
+	expect.FatalIf(t, err != nil || changed.Owner != "new", "got %+v, %v; want owner new", changed, err)
 	if !h.is(t, "old", h.issued.Token, h.issued.Sealed) {
 		t.Error("the old owner with the old record, before the new record is used: got invalid, want valid")
 	}
@@ -239,9 +237,7 @@ func TestChangeOwnerRefuses(t *testing.T) {
 			r := h.request()
 			c.spoil(t, h, &r)
 			_, err := h.ChangeOwner(t.Context(), r, now)
-			if fault.KindOf(err) != c.kind || err.Error() != c.at {
-				t.Errorf("got %v, want %s", err, c.at)
-			}
+			expect.ErrorIf(t, fault.KindOf(err) != c.kind || err.Error() != c.at, "got %v, want %s", err, c.at)
 			got, err := h.read("", now)
 			if err != nil || (got.AssetID == asset || got.Claimed == asset) && name != "a used transfer token" {
 				t.Errorf("the transfer: got %+v, %v; want no claim for the asset", got, err)

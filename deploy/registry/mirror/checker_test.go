@@ -181,9 +181,7 @@ func TestARefusedProofOfAChangedAssetCountsNoMore(t *testing.T) {
 	c := newChecked(t, 1)
 	delete(c.proofs, idOf(0))
 	c.steps(t, 2)
-	if c.refused() == 0 {
-		t.Fatal("got no refusals, want some")
-	}
+	expect.FatalIf(t, c.refused() == 0, "got no refusals, want some")
 	c.put(t, idOf(0), 100)
 	c.steps(t, 1)
 	expect.Equal(t, c.refused(), 0, "refusals")

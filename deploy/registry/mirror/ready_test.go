@@ -101,9 +101,7 @@ func TestAMirrorThatDemandsALogServesNothingWithout(t *testing.T) {
 			serve = true
 		default:
 		}
-		if serve != c.serve {
-			t.Errorf("%s: got served: %t, want %t", c.name, serve, c.serve)
-		}
+		expect.ErrorIf(t, serve != c.serve, "%s: got served: %t, want %t", c.name, serve, c.serve)
 	}
 }
 

@@ -134,9 +134,7 @@ func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
 				await := func(what string, is func() bool) {
 					t.Helper()
 					for began := time.Now(); !is(); time.Sleep(time.Second) { // by the clock of synctest
-						if time.Since(began) > time.Hour {
-							t.Fatalf("after an hour: got %s, want %s", output, what)
-						}
+						expect.FatalIf(t, time.Since(began) > time.Hour, "after an hour: got %s, want %s", output, what)
 					}
 				}
 				ready := func() bool { return answer("/readyz").Code == http.StatusOK }
@@ -146,9 +144,7 @@ func TestAServedCopyIsReplacedOnlyByOneWithTheWholeLog(t *testing.T) {
 				kept := fmt.Sprintf("the new copy has %d leaves, and the old one %d", c.size, served)
 				const replaced = "the copy is replaced"
 				await("a decision", func() bool { return output.Count(kept) > 0 || output.Count(replaced) > 0 })
-				if got := output.Count(replaced) > 0; got != c.replaces {
-					t.Errorf("got that the copy is replaced: %t, want %t", got, c.replaces)
-				}
+				expect.Equal(t, output.Count(replaced) > 0, c.replaces, "that the copy is replaced")
 				if c.replaces {
 					await("a mirror that serves the new copy", ready)
 				} else if got := answer("/readyz"); got.Code != 503 || !strings.Contains(got.Body.String(), "other data") {

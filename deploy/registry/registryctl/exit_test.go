@@ -129,13 +129,9 @@ func TestAnInterruptedCreationGetsItsTokens(t *testing.T) {
 	lost = false
 	expect.Get(run(t, create...))(t)
 	held, err := readAccess(access, "a1")
-	if err != nil || held.Access.Token != "tok1" {
-		t.Errorf("got %+v, %v, want the tokens in the file", held, err)
-	}
+	expect.ErrorIf(t, err != nil || held.Access.Token != "tok1", "got %+v, %v, want the tokens in the file", held, err)
 	for _, key := range keys {
-		if key == "" || key != keys[0] {
-			t.Errorf("got the idempotency keys %q, want the same each time", keys)
-		}
+		expect.ErrorIf(t, key == "" || key != keys[0], "got the idempotency keys %q, want the same each time", keys)
 	}
 	expect.SaysOf(t, "exists", "a file with tokens")(run(t, create...))
 	lost = true
@@ -148,9 +144,7 @@ func TestAnInterruptedCreationGetsItsTokens(t *testing.T) {
 func TestTheHelpOfSyncShowsTheCommandThatItStandsFor(t *testing.T) {
 	got := helpText(t, "sync")
 	for _, says := range []string{"<dir>", "--once", "--verify", "sync export"} {
-		if !strings.Contains(got, says) {
-			t.Errorf("got %s, want %q in it", got, says)
-		}
+		expect.ErrorIf(t, !strings.Contains(got, says), "got %s, want %q in it", got, says)
 	}
 }
 

@@ -123,9 +123,7 @@ func TestAReportForPeople(t *testing.T) {
 		}
 		got := string(expect.Get(os.ReadFile(at(c.report)))(t))
 		for _, text := range c.has {
-			if !strings.Contains(got, text) {
-				t.Errorf("%s: got %q, want %q in it", c.report, got, text)
-			}
+			expect.ErrorIf(t, !strings.Contains(got, text), "%s: got %q, want %q in it", c.report, got, text)
 		}
 	}
 }

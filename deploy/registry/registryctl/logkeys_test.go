@@ -27,9 +27,7 @@ func TestKeysOfALogAreMadeRotatedAndRetired(t *testing.T) {
 		printed = append(printed, strings.Fields(got))
 	}
 	first, both := printed[0], printed[2]
-	if len(first) != 1 || len(both) != 2 {
-		t.Fatalf("got %q, want one key, then two", printed)
-	}
+	expect.FatalIf(t, len(first) != 1 || len(both) != 2, "got %q, want one key, then two", printed)
 	want := [][]string{first, first, {both[0], first[0]}, both, both[:1]}
 	expect.NoDiff(t, cmp.Diff(want, printed), "the public keys differ")
 	keys, err := logkey.Read(file)

@@ -79,9 +79,7 @@ content: matches the leaf
 cosigned:
   - w
 `
-	if err != nil || got != want {
-		t.Errorf("got %s, %v, want %s", got, err, want)
-	}
+	expect.ErrorIf(t, err != nil || got != want, "got %s, %v, want %s", got, err, want)
 }
 
 func TestTamperedProofsAreRefused(t *testing.T) {
@@ -97,9 +95,7 @@ func TestTamperedProofsAreRefused(t *testing.T) {
 	key := r.key.Public().String()
 	saved := r.proof(289)
 	forged := func(what, by string) []byte {
-		if !strings.Contains(saved, what) {
-			t.Fatalf("got no %q in %s, want it there", what, saved)
-		}
+		expect.FatalIf(t, !strings.Contains(saved, what), "got no %q in %s, want it there", what, saved)
 		return []byte(strings.Replace(saved, what, by, 1))
 	}
 	for _, c := range []struct {

@@ -46,9 +46,7 @@ func TestParseLimits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := parseLimits(c.texts)
-			if (err != nil) != (c.want == nil) {
-				t.Errorf("got error %v, want an error: %t", err, c.want == nil)
-			}
+			expect.ErrorIf(t, (err != nil) != (c.want == nil), "got error %v, want an error: %t", err, c.want == nil)
 			expect.NoDiff(t, cmp.Diff(c.want, got), "the limits differ")
 		})
 	}
@@ -195,9 +193,7 @@ func TestCompletionOfBrokers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := run(t, append([]string{"__complete"}, c.words...)...)
-			if err != nil || got != c.want {
-				t.Errorf("got %q, %v, want %q", got, err, c.want)
-			}
+			expect.ErrorIf(t, err != nil || got != c.want, "got %q, %v, want %q", got, err, c.want)
 		})
 	}
 }
@@ -225,9 +221,7 @@ func TestComplete(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := run(t, append([]string{"__complete"}, c.words...)...)
-			if err != nil || got != c.want {
-				t.Errorf("got %q, %v, want %q", got, err, c.want)
-			}
+			expect.ErrorIf(t, err != nil || got != c.want, "got %q, %v, want %q", got, err, c.want)
 		})
 	}
 }

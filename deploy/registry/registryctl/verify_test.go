@@ -40,9 +40,7 @@ func TestAWholeLogIsVerified(t *testing.T) {
 	policy := file(t, "policy", []byte("log "+r.key.Public().String()+"\nquorum none\n"))
 	text, err := run(t, "--url", r.URL, "verify", "--policy", policy)
 	lines := "origin: registry.example/log\nsize: 300\nroot: " + want.Root + "\ncosigned: -\n"
-	if err != nil || text != lines {
-		t.Errorf("got %q, %v with a policy, want %q", text, err, lines)
-	}
+	expect.ErrorIf(t, err != nil || text != lines, "got %q, %v with a policy, want %q", text, err, lines)
 }
 
 func TestALogIsRememberedAndMustContinue(t *testing.T) {

@@ -43,9 +43,7 @@ func TestWebhookCommands(t *testing.T) {
 		}
 		expect.NoDiff(t, cmp.Diff([]string{c.request}, *requests), "%v: the requests differ", c.args)
 		for _, want := range c.prints {
-			if !strings.Contains(out, want) {
-				t.Errorf("%v: got %q, want %q in it", c.args, out, want)
-			}
+			expect.ErrorIf(t, !strings.Contains(out, want), "%v: got %q, want %q in it", c.args, out, want)
 		}
 		asJSON, err := run(t, append(args, "-o", "json")...)
 		if err != nil || !strings.HasPrefix(asJSON, "{\n") {

@@ -65,13 +65,9 @@ func TestFilesOfDocumentsAreCopied(t *testing.T) {
 	r.mustCatchUp()
 	r.has(3, strings.Repeat("large", 50_000))
 	for path, n := range r.asked {
-		if path != "/get/removed" && n != 1 {
-			t.Errorf("%s was asked for %d times, want 1", path, n)
-		}
+		expect.ErrorIf(t, path != "/get/removed" && n != 1, "%s was asked for %d times, want 1", path, n)
 	}
-	if len(r.asked) != 4 {
-		t.Errorf("got requests for %v, want three files and the removals", r.asked)
-	}
+	expect.ErrorIf(t, len(r.asked) != 4, "got requests for %v, want three files and the removals", r.asked)
 	if got := r.Counts.Refused.Load(); got == 0 {
 		t.Error("got no refused asset, want those that are none")
 	}
@@ -151,9 +147,7 @@ func TestALyingUpstream(t *testing.T) {
 			if got := r.requests("/get/" + id(1)); got < 1+retries { // net/http repeats some requests by itself
 				t.Errorf("got %d requests, want %d", got, 1+retries)
 			}
-			if r.requests("/elsewhere") > 0 {
-				t.Error("a redirect was followed")
-			}
+			expect.ErrorIf(t, r.requests("/elsewhere") > 0, "a redirect was followed")
 			r.serveText(1, text)
 			r.mustCatchUp()
 			r.has(1, text)
@@ -185,9 +179,7 @@ func TestABusyUpstream(t *testing.T) {
 	time.Sleep(10 * r.Every)
 	end()
 	got, most := r.requests("/get/removed")-before, int(time.Since(begun)/r.Every)+1
-	if got < 1 || got > most {
-		t.Errorf("got %d readings of the removals, want from 1 to %d", got, most)
-	}
+	expect.ErrorIf(t, got < 1 || got > most, "got %d readings of the removals, want from 1 to %d", got, most)
 }
 
 // TestAFileThatNoAssetNamesIsNotServed changes assets until none of them names a file any longer. The file must

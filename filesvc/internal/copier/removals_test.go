@@ -98,9 +98,7 @@ func TestAListThatCannotBeFinishedIsApplied(t *testing.T) {
 			}
 			r.lacks(2, fault.Gone)
 			r.has(9, "x")
-			if r.known.Load() != before {
-				t.Error("the removals count as read")
-			}
+			expect.ErrorIf(t, r.known.Load() != before, "the removals count as read")
 			if got := r.blobs(); len(got) != 1 {
 				t.Errorf("got the bytes %q, want the bytes of one file", got)
 			}
@@ -222,9 +220,7 @@ func TestLyingRemovals(t *testing.T) {
 		r.serve("/get/removed", lie)
 		before := r.known.Load()
 		expect.Fails(t, r.readRemovals(t.Context()), "%s", name)
-		if r.known.Load() != before {
-			t.Errorf("%s: the removals count as read", name)
-		}
+		expect.ErrorIf(t, r.known.Load() != before, "%s: the removals count as read", name)
 		r.has(1, "x")
 	}
 	r.serve("/get/removed", has(`{"data":[],"next_page":{}}`)) // a valid last page

@@ -253,9 +253,7 @@ func (r *rig) mustList(want ...string) {
 func await(t *testing.T, what string, isTrue func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !isTrue(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
-		}
+		expect.FatalIf(t, time.Now().After(end), "waited in vain: %s", what)
 	}
 }
 

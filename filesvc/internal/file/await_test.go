@@ -55,9 +55,7 @@ func TestDocumentsAreCompleted(t *testing.T) {
 	look := func(what string, want ...string) {
 		t.Helper()
 		slices.Sort(assets.done)
-		if !slices.Equal(assets.done, want) {
-			t.Errorf("%s: got %q completed, want %q", what, assets.done, want)
-		}
+		expect.ErrorIf(t, !slices.Equal(assets.done, want), "%s: got %q completed, want %q", what, assets.done, want)
 		assets.done = nil
 	}
 	expect.OK(t, follower.complete(t.Context()))

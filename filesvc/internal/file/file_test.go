@@ -427,9 +427,7 @@ func TestClaims(t *testing.T) {
 		if kind := fault.KindOf(err); (err == nil) != (c.want == -1) || err != nil && kind != c.want {
 			t.Errorf("%s: got %v, want kind %d", c.name, err, c.want)
 		}
-		if err == nil && got != f {
-			t.Errorf("%s: got %+v, want %+v", c.name, got, f)
-		}
+		expect.ErrorIf(t, err == nil && got != f, "%s: got %+v, want %+v", c.name, got, f)
 	}
 }
 

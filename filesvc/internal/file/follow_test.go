@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // growing is a feed to which a test adds documents. Each document is one position.
@@ -86,8 +88,6 @@ func TestDocumentsAreCompletedInTime(t *testing.T) {
 			b.memory.step = func(string) error { end(); return away } // during the next round
 		}
 		Follower{Service: b.Service, Feed: feed, Awaited: b.memory, Documents: documents}.Run(ctx, time.Second, tell)
-		if at != len(stages) {
-			t.Errorf("got the end after %d stages, want it after %d", at, len(stages))
-		}
+		expect.ErrorIf(t, at != len(stages), "got the end after %d stages, want it after %d", at, len(stages))
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestLists lists the files of two brokers, from the first page to the last one. Each file must come once, in
@@ -83,7 +84,5 @@ func TestRemovalsAreListed(t *testing.T) {
 			break
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.ErrorIf(t, !slices.Equal(got, want), "got %q, want %q", got, want)
 }

@@ -19,9 +19,7 @@ func TestEqualFilesAreApart(t *testing.T) {
 	b.clock = start.Add(2 * keep)
 	b.memory.reading.Complete = b.clock
 	done, err := b.Collect(t.Context())
-	if must(t, done, err).Files != 1 {
-		t.Errorf("got %+v, want one file collected", done)
-	}
+	expect.ErrorIf(t, must(t, done, err).Files != 1, "got %+v, want one file collected", done)
 	b.has(t, files[0].ID, "content")
 }
 

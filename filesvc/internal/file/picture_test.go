@@ -82,9 +82,7 @@ func TestIllustrationsGetPictures(t *testing.T) {
 				t.Errorf("got %v and %d calls, want %d", err, p.calls, c.calls)
 			}
 			must(t, f, b.Name(t.Context(), f.ID, c.isIllustration))
-			if len(b.wanted) != 0 {
-				t.Error("got it to be drawn again, want it drawn once")
-			}
+			expect.ErrorIf(t, len(b.wanted) != 0, "got it to be drawn again, want it drawn once")
 			if c.want != Wanted {
 				must(t, f, b.drawOne(t.Context(), p, f.ID))
 			}
@@ -100,9 +98,7 @@ func TestIllustrationsGetPictures(t *testing.T) {
 			for name, want := range map[string]string{b.memory.files[f.ID].Small: "small", b.memory.files[f.ID].Large: "large"} {
 				blob, err := b.OpenPicture(t.Context(), name)
 				got, err := io.ReadAll(must(t, blob, err))
-				if string(must(t, got, err)) != want {
-					t.Errorf("got %q, want %q", got, want)
-				}
+				expect.ErrorIf(t, string(must(t, got, err)) != want, "got %q, want %q", got, want)
 			}
 		})
 	}
@@ -114,9 +110,7 @@ func TestPicturesOfLateBytes(t *testing.T) {
 	b := newBench()
 	f := b.register(t, image)
 	must(t, f, b.Name(t.Context(), f.ID, true))
-	if len(b.wanted) != 0 {
-		t.Error("got it to be drawn without bytes")
-	}
+	expect.ErrorIf(t, len(b.wanted) != 0, "got it to be drawn without bytes")
 	stored, err := b.Upload(t.Context(), broker, f.ID, upload(image))
 	must(t, stored, err)
 	must(t, f, b.drawAll(t, &painter{do: works}))

@@ -148,14 +148,10 @@ func TestAnUploadBesideARemoval(t *testing.T) {
 				len(m.blobs), w.faults, 1+files)
 		}
 		for _, f := range m.files {
-			if f.State != Removed {
-				t.Fatalf("seed %d: got %+v, want it removed", seed, f)
-			}
+			expect.FatalIf(t, f.State != Removed, "seed %d: got %+v, want it removed", seed, f)
 		}
 	}
-	if refused == 0 || refused == 2*seeds {
-		t.Errorf("got %d of %d uploads refused, want some", refused, 2*seeds)
-	}
+	expect.ErrorIf(t, refused == 0 || refused == 2*seeds, "got %d of %d uploads refused, want some", refused, 2*seeds)
 }
 
 // TestARemovalTakesNothingElse removes files while other files exist that must stay as they are: files without

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // world runs actors, one step at a time, in a random order that depends on the seed. Hours may pass between any
@@ -265,9 +267,7 @@ func TestTheSimulationSeesEachGuard(t *testing.T) {
 		for seed := uint64(0); seed < 10*seeds && !seen; seed++ {
 			seen = len(simulate(seed, c.spoil)) > 0
 		}
-		if !seen {
-			t.Errorf("%s: got nothing wrong, want a file that is gone", c.name)
-		}
+		expect.ErrorIf(t, !seen, "%s: got nothing wrong, want a file that is gone", c.name)
 	}
 }
 

@@ -63,9 +63,7 @@ func FuzzForm(f *testing.F) {
 			t.Errorf("got %d bytes of fields in %d parts, want at most %d in %d", form.kept, form.count, maxField, maxParts)
 		}
 		for name, value := range form.fields {
-			if !json.Valid(value) {
-				t.Errorf("field %q: got %q, want JSON", name, value)
-			}
+			expect.ErrorIf(t, !json.Valid(value), "field %q: got %q, want JSON", name, value)
 		}
 		if want, err := fileIn(body); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("got the file %q, want %q, %v", got, want, err)

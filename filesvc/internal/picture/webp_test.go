@@ -110,8 +110,6 @@ func FuzzChunks(f *testing.F) {
 			_, _ = parts.Write(p)
 		}
 		expect.Equal(t, string(parts.exif), string(whole.exif), "")
-		if len(whole.exif) > maxExif {
-			t.Errorf("got %d bytes, want %d or fewer", len(whole.exif), maxExif)
-		}
+		expect.ErrorIf(t, len(whole.exif) > maxExif, "got %d bytes, want %d or fewer", len(whole.exif), maxExif)
 	})
 }

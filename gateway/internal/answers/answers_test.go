@@ -25,9 +25,7 @@ func put(t *testing.T, m *Cache, id string, a *Answer) {
 	t.Helper()
 	m.recent.again(id, m.now())
 	r := m.Begin(id)
-	if r == nil {
-		t.Fatalf("got no reading of %s, want one at the second request", id)
-	}
+	expect.FatalIf(t, r == nil, "got no reading of %s, want one at the second request", id)
 	r.End(a)
 }
 
@@ -49,9 +47,7 @@ func TestKeepsWhatIsAskedForTwiceInAMinute(t *testing.T) {
 		}
 	}
 	now = now.Add(3 * time.Minute)
-	if m.Begin("a") != nil {
-		t.Error("three minutes later: got kept, want not")
-	}
+	expect.ErrorIf(t, m.Begin("a") != nil, "three minutes later: got kept, want not")
 	expect.Equal(t, len(m.busy), 0, "assets busy")
 }
 

@@ -65,21 +65,17 @@ func TestASeedTakesTheKeyTheNameAndTheSecrets(t *testing.T) {
 		{"a password", seed(basic("key:word"), "name", "secret")},
 		{"the Bearer scheme", seed("Bearer key", "name", "secret")},
 	} {
-		if c.same != want {
-			t.Errorf("%s: got the seed %s, want the same, %s", c.name, c.same, want)
-		}
+		expect.ErrorIf(t, c.same != want, "%s: got the seed %s, want the same, %s", c.name, c.same, want)
 	}
 	for _, c := range []struct{ name, other string }{
 		{"another key", seed(basic("key2:"), "name", "secret")},
 		{"another name", seed(basic("key:"), "name2", "secret")},
 		{"another secret", seed(basic("key:"), "name", "secret2")},
 	} {
-		if c.other == want {
-			t.Errorf("%s: got the same seed, %s, want another", c.name, want)
-		}
+		expect.ErrorIf(t, c.other == want, "%s: got the same seed, %s, want another", c.name, want)
 	}
 	want += "," + seed(basic("key:"), "name", "new")
-	expect.Equal(t, seed(basic("key:"), "name", "secret", "new"), want, "two secrets")
+	expect.Equal(t, seed(basic("key"), "name", "secret", "new"), want, "two secrets")
 	got, err := Seeds(http.Header{}, "name", keyring.Ring{[]byte("secret")})
 	if fault.KindOf(err) != fault.Unauthorized || got != "" {
 		t.Errorf("no key: got %s, %v; want no seed and kind Unauthorized", got, err)
@@ -378,9 +374,7 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 			case call := <-from: // the answer was not remembered, which is allowed
 				tell(call, refused)
 			case err := <-results:
-				if err != refused {
-					t.Errorf("a revoked key afterwards: got %v, want %v", err, refused)
-				}
+				expect.ErrorIf(t, err != refused, "a revoked key afterwards: got %v, want %v", err, refused)
 			}
 		}
 		// In a bubble, waiting for a call that never comes fails immediately.

@@ -48,15 +48,11 @@ func at(value any, path ...any) any {
 func TestTheCatalogueHasEachFile(t *testing.T) {
 	text, err := JSONLD(Settings{DataLicence: "https://licence.example/4.0", DataPublisher: `Фонд </script><b>`}, "https://registry.example", manifest())
 	expect.OK(t, err)
-	if strings.ContainsAny(string(text), "<>") {
-		t.Errorf("got %s, want < and > escaped", text)
-	}
+	expect.ErrorIf(t, strings.ContainsAny(string(text), "<>"), "got %s, want < and > escaped", text)
 	var got any
 	expect.OK(t, json.Unmarshal(text, &got))
 	list, _ := at(got, "dcat:dataset", 0, "dcat:distribution").([]any)
-	if len(list) != len(export.Whole) {
-		t.Fatalf("got %d files, want %d", len(list), len(export.Whole))
-	}
+	expect.FatalIf(t, len(list) != len(export.Whole), "got %d files, want %d", len(list), len(export.Whole))
 	for i, f := range export.Whole {
 		for path, want := range map[string]any{
 			"dcat:downloadURL/@id":                    "https://registry.example/data/" + f.Name,
@@ -191,9 +187,7 @@ func TestTheSchemaOfALineIsWhole(t *testing.T) {
 	for _, d := range schema.Defs {
 		walk(d)
 	}
-	if len(refs) < 5 {
-		t.Errorf("got %d references, want at least 5", len(refs))
-	}
+	expect.ErrorIf(t, len(refs) < 5, "got %d references, want at least 5", len(refs))
 	for _, to := range refs {
 		if name, isOurs := strings.CutPrefix(to, "#/$defs/"); !isOurs || schema.Defs[name] == nil {
 			t.Errorf("got the reference %s, which leads nowhere", to)

@@ -25,12 +25,8 @@ func TestTheLeastImportantAreRefusedFirst(t *testing.T) {
 
 func TestOneRequestIsAlwaysAdmitted(t *testing.T) {
 	l := New(1)
-	if !l.Enter(AnonymousRead) {
-		t.Error("got the only request refused, want it admitted")
-	}
-	if l.Enter(Write) {
-		t.Error("got a second request admitted, want it refused")
-	}
+	expect.ErrorIf(t, !l.Enter(AnonymousRead), "got the only request refused, want it admitted")
+	expect.ErrorIf(t, l.Enter(Write), "got a second request admitted, want it refused")
 }
 
 // stuck is an answer whose client takes nothing.

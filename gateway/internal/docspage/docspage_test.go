@@ -44,9 +44,7 @@ func TestAPageHoldsNothingThatItsPolicyForbids(t *testing.T) {
 	for _, path := range []string{"/docs", "/docs/2.4", "/docs/uk", "/docs/uk/2.4"} {
 		page := served(t, Options{}, path, true)
 		found, links := forbidden(page)
-		if len(found) > 0 {
-			t.Errorf("%s: got %q, want none", path, found)
-		}
+		expect.ErrorIf(t, len(found) > 0, "%s: got %q, want none", path, found)
 		if scripts := strings.Count(page, "<script"); links < 50 || scripts == 0 {
 			t.Errorf("%s: got %d links and %d scripts, want at least 50 and 1", path, links, scripts)
 		}
@@ -154,14 +152,10 @@ func TestAPageShows(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			page := served(t, c.options, c.path, c.sandbox)
 			for _, want := range c.want {
-				if !strings.Contains(page, want) {
-					t.Errorf("got a page without %q, want it in the page", want)
-				}
+				expect.ErrorIf(t, !strings.Contains(page, want), "got a page without %q, want it in the page", want)
 			}
 			for _, not := range c.not {
-				if strings.Contains(page, not) {
-					t.Errorf("got a page with %q, want it left out", not)
-				}
+				expect.ErrorIf(t, strings.Contains(page, not), "got a page with %q, want it left out", not)
 			}
 		})
 	}
@@ -172,9 +166,7 @@ func TestEachOperationHasACommandAndEachGETIsSent(t *testing.T) {
 	operation := regexp.MustCompile(`(?s)<div id="([a-z]+)-(/[^"]*)">(.*?)</details>`)
 	for _, path := range []string{"/docs", "/docs/2.4"} {
 		all := operation.FindAllStringSubmatch(served(t, Options{}, path, true), -1)
-		if len(all) < 40 {
-			t.Errorf("%s: got %d operations, want at least 40", path, len(all))
-		}
+		expect.ErrorIf(t, len(all) < 40, "%s: got %d operations, want at least 40", path, len(all))
 		for _, o := range all {
 			expect.Equal(t, strings.Count(o[3], `<pre class="curl"`), 1, "%s: %s %s: commands", path, o[1], o[2])
 			if sent := strings.Contains(o[3], ` data-send="GET /`); sent != (o[1] == "get") {
@@ -211,9 +203,7 @@ func TestCommandsOfOperations(t *testing.T) {
 			_, rest, _ := strings.Cut(served(t, Options{}, c.path, c.sandbox), `<div id="`+c.id+`">`)
 			_, rest, _ = strings.Cut(rest, `<pre class="curl"`)
 			text := regexp.MustCompile(`(?s)<code>(.*?)</code>`).FindStringSubmatch(rest)
-			if text == nil {
-				t.Fatal("got no command, want one")
-			}
+			expect.FatalIf(t, text == nil, "got no command, want one")
 			got := html.UnescapeString(regexp.MustCompile(`<[^>]+>`).ReplaceAllString(text[1], ""))
 			expect.NoDiff(t, cmp.Diff(c.want, got), "the command")
 		})
@@ -249,9 +239,7 @@ func TestAnswersHaveTheTypeOfTheirJSON(t *testing.T) {
 	row := regexp.MustCompile(`<code>200</code></th><td>.*?</td><td>(.*?)</td>`).FindStringSubmatch(
 		strings.ReplaceAll(rest, "\n", " "))
 	const want = `<a href="#type-AssetAnswer">AssetAnswer</a>`
-	if row == nil || row[1] != want {
-		t.Errorf("got the type %q, want %s", row, want)
-	}
+	expect.ErrorIf(t, row == nil || row[1] != want, "got the type %q, want %s", row, want)
 }
 
 // disordered returns the headings of a page that do not fit the heading before, and the number of all headings.

@@ -37,9 +37,7 @@ func TestEachGuideHasTheSameExamplesAndLinksInBothLanguages(t *testing.T) {
 			}
 		}
 	}
-	if examples < 25 {
-		t.Errorf("got %d examples, want at least 25", examples)
-	}
+	expect.ErrorIf(t, examples < 25, "got %d examples, want at least 25", examples)
 }
 
 func TestEachTextIsTranslatedAndUsed(t *testing.T) {
@@ -67,7 +65,5 @@ func TestEachTextIsTranslatedAndUsed(t *testing.T) {
 			t.Errorf("got no translation of %s in the script, want one", call[1])
 		}
 	}
-	if len(called) < 8 {
-		t.Errorf("got %d texts in the script, want at least 8", len(called))
-	}
+	expect.ErrorIf(t, len(called) < 8, "got %d texts in the script, want at least 8", len(called))
 }

@@ -28,9 +28,7 @@ func TestAPageMayUseEveryHeaderOfTheContract(t *testing.T) {
 	}
 	named := regexp.MustCompile("`((?:[A-Z][A-Za-z]*-)+[A-Za-z]+|Accept|Age|Allow|Deprecation|ETag|Expect|Link|Location|"+
 		"Prefer|Range|RateLimit|Sunset|Vary)(?:: [^`]*)?`").FindAllStringSubmatch(string(text), -1)
-	if len(named) < 40 {
-		t.Fatalf("got %d headers in the contract, want more: the pattern is wrong", len(named))
-	}
+	expect.FatalIf(t, len(named) < 40, "got %d headers in the contract, want more: the pattern is wrong", len(named))
 	for _, m := range named {
 		name := m[1]
 		if slices.Contains(neverSent, name) || slices.Contains(neverRead, name) || slices.Contains(notHeaders, name) {

@@ -27,9 +27,7 @@ func TestWithoutMemoryAnswersAreNotCompressed(t *testing.T) {
 		return w.Header().Get("Content-Encoding")
 	}
 	expect.Equal(t, coding(), "gzip", "with memory: the coding")
-	if !budget.Hold(encoderSize) {
-		t.Fatal("got no memory after the first answer, want it given back")
-	}
+	expect.FatalIf(t, !budget.Hold(encoderSize), "got no memory after the first answer, want it given back")
 	expect.Equal(t, coding(), "", "without memory: the coding")
 	budget.Release(encoderSize)
 	expect.Equal(t, coding(), "gzip", "with memory again: the coding")

@@ -106,9 +106,7 @@ func TestASlowClientHoldsNoPlace(t *testing.T) {
 		for done := false; !done; {
 			synctest.Wait() // the answer waits for the client
 			leave, err := places.Acquire(t.Context(), "another", 1)
-			if err != nil {
-				t.Fatalf("got %v while a client takes nothing, want a place", err)
-			}
+			expect.FatalIf(t, err != nil, "got %v while a client takes nothing, want a place", err)
 			leave()
 			select {
 			case w.takes <- struct{}{}:

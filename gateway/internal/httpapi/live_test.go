@@ -109,9 +109,7 @@ func TestTheAnswerAfterALongPollHasTime(t *testing.T) {
 		defer func() { _ = recover() }() // the handler ends the connection of a client that has left
 		engine.ServeHTTP(w, r)
 	}()
-	if w.write.Before(end) {
-		t.Errorf("got the deadline %v, want one after %v", w.write, end)
-	}
+	expect.ErrorIf(t, w.write.Before(end), "got the deadline %v, want one after %v", w.write, end)
 }
 
 // TestAPanicEndsOneStreamAlone runs a stream that panics, because it has no follower.

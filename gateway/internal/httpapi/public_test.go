@@ -30,7 +30,5 @@ func TestEveryRouteIsPublicOrForOperators(t *testing.T) {
 			return path == p.Path || !p.Exact && strings.HasPrefix(path, p.Path+"/")
 		})
 	}
-	if len(unused) > 0 {
-		t.Errorf("got no route for the public paths %v, want one for each", unused)
-	}
+	expect.ErrorIf(t, len(unused) > 0, "got no route for the public paths %v, want one for each", unused)
 }

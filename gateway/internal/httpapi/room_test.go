@@ -6,6 +6,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestARefusedBodyHoldsNoRoom uses up the part of a broker. Then bodies with a third key are refused. Once the
@@ -17,9 +18,7 @@ func TestARefusedBodyHoldsNoRoom(t *testing.T) {
 	var releases []func()
 	for _, id := range []string{"one", "two"} {
 		release, err := r.hold(key(id), size/keyPart)
-		if err != nil {
-			t.Fatalf("key %s: got %v, want room", id, err)
-		}
+		expect.FatalIf(t, err != nil, "key %s: got %v, want room", id, err)
 		releases = append(releases, release)
 	}
 	for range 2 * size / keyPart {

@@ -222,8 +222,6 @@ func TestAllRoutesAreServed(t *testing.T) {
 		}
 	}
 	for _, route := range want {
-		if !got[route] {
-			t.Errorf("got no route %s, want it", route)
-		}
+		expect.ErrorIf(t, !got[route], "got no route %s, want it", route)
 	}
 }

@@ -57,9 +57,7 @@ func TestSelectionsAreKeptForKeys(t *testing.T) {
 	}
 	expect.Equal(t, admittedAll, maxSelections*3/4, "selections of callers without a key")
 	leave, admitted := s.enter("key", true, selectionOfField(maxSelections))
-	if !admitted {
-		t.Fatal("a caller with a key: got refused, want admitted")
-	}
+	expect.FatalIf(t, !admitted, "a caller with a key: got refused, want admitted")
 	for _, leave := range append(all, leave) {
 		leave()
 	}

@@ -96,9 +96,7 @@ func TestBodiesThatComeSlowly(t *testing.T) {
 	}
 	for _, key := range []string{"new", "newer"} { // together, two keys use the whole part of their broker
 		release, err := a.room.hold(identity.Identity{Broker: "b", KeyID: key}, budget.Size()/keyPart)
-		if err != nil {
-			t.Fatalf("the part of key %s: got %v, want room", key, err)
-		}
+		expect.FatalIf(t, err != nil, "the part of key %s: got %v, want room", key, err)
 		defer release()
 	}
 }

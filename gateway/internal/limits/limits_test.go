@@ -39,7 +39,5 @@ func TestDecisionsAreCountedByTheErrorThatTellsThem(t *testing.T) {
 		"read admitted 2", "read refused 0", "read uncounted 0",
 		"write admitted 0", "write refused 1", "write uncounted 0",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	expect.ErrorIf(t, !slices.Equal(got, want), "got  %q\nwant %q", got, want)
 }

@@ -174,9 +174,7 @@ func TestMissingTransfersNoAsset(t *testing.T) {
 			}
 			expect.Err(t, u.Missing(t.Context(), "/there"), nil, "there")
 			want := []string{"HEAD /missing", "GET /missing", "HEAD /there"}
-			if !slices.Equal(asked, want) {
-				t.Errorf("got the requests %q, want %q", asked, want)
-			}
+			expect.ErrorIf(t, !slices.Equal(asked, want), "got the requests %q, want %q", asked, want)
 		})
 	}
 }
@@ -190,9 +188,7 @@ func TestAnUpstreamThatIsDownIsUnavailable(t *testing.T) {
 	if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v, want kind Unavailable with the cause", err)
 	}
-	if recorder.Body.Len() > 0 {
-		t.Errorf("got the body %s, want none: the caller writes the error", recorder.Body)
-	}
+	expect.ErrorIf(t, recorder.Body.Len() > 0, "got the body %s, want none: the caller writes the error", recorder.Body)
 	for _, c := range []struct {
 		name string
 		ask  func(context.Context, string) error
@@ -257,9 +253,7 @@ func FuzzTakeToken(f *testing.F) {
 		rest, token := takeToken(query)
 		before, _ := url.ParseQuery(query) // even with an error, ParseQuery returns the well-formed parameters
 		after, _ := url.ParseQuery(rest)
-		if after.Has(tokenParameter) {
-			t.Fatalf("%q: got the rest %q, want no token in it", query, rest)
-		}
+		expect.FatalIf(t, after.Has(tokenParameter), "%q: got the rest %q, want no token in it", query, rest)
 		if !strings.Contains(query, ";") { // because ParseQuery skips parameters with a semicolon
 			var want string
 			for _, value := range before[tokenParameter] {
@@ -267,9 +261,7 @@ func FuzzTakeToken(f *testing.F) {
 					break
 				}
 			}
-			if token != want {
-				t.Fatalf("%q: got the token %q, want %q", query, token, want)
-			}
+			expect.FatalIf(t, token != want, "%q: got the token %q, want %q", query, token, want)
 		}
 		delete(before, tokenParameter)
 		if before.Encode() != after.Encode() {

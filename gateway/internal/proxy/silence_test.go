@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/testing/expect"
 )
 
 // service is a service that takes the body of a request, and then does nothing until the request ends, or until the
@@ -138,8 +139,6 @@ func TestARequestWithADeadlineHasNoOther(t *testing.T) {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(ctx, "GET", "/", nil)
 		err := Remote(slow, newSigner(t)).Forward(w, r, Request{Path: "/"})
-		if err != nil || w.Body.String() != "done" {
-			t.Errorf("got %q, %v; want the whole answer", w.Body, err)
-		}
+		expect.ErrorIf(t, err != nil || w.Body.String() != "done", "got %q, %v; want the whole answer", w.Body, err)
 	})
 }

@@ -129,8 +129,6 @@ func TestAdmitAllocatesLittle(t *testing.T) {
 		})
 		// The test itself needs one allocation, and the headers need two. The race detector empties pools,
 		// which costs two more.
-		if got > 5 {
-			t.Errorf("%s: got %v allocations, want at most 5", class, got)
-		}
+		expect.ErrorIf(t, got > 5, "%s: got %v allocations, want at most 5", class, got)
 	}
 }

@@ -57,18 +57,14 @@ func TestAReserveSurvivesARestart(t *testing.T) {
 			v, err := s.Take(t.Context(), bucket, nil)
 			expect.OK(t, err)
 			if v.Wait > 0 {
-				if v.Wait > 2*time.Minute {
-					t.Errorf("got a wait of %v, want at most two periods", v.Wait)
-				}
+				expect.ErrorIf(t, v.Wait > 2*time.Minute, "got a wait of %v, want at most two periods", v.Wait)
 				break
 			}
 			admitted++
 		}
 		clock.pass(time.Second)
 	}
-	if admitted > 80 {
-		t.Errorf("got %d requests admitted by 10 starts within a minute, want at most 80", admitted)
-	}
+	expect.ErrorIf(t, admitted > 80, "got %d requests admitted by 10 starts within a minute, want at most 80", admitted)
 	clock.pass(3 * time.Minute)
 	s := borrowerAt(t, url, clock, func(c *BorrowerConfig) { c.Gateways = 1 })
 	if v, err := s.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
@@ -141,9 +137,7 @@ func TestAnUnreadableRecordIsOneKeysOnly(t *testing.T) {
 				t.Errorf("record %d, %s: got %+v, %v; want it admitted and counted", n, b.Key.Name, v, err)
 			}
 		}
-		if s.IsDown() {
-			t.Fatalf("record %d: got Redis taken for down, want it in use", n)
-		}
+		expect.FatalIf(t, s.IsDown(), "record %d: got Redis taken for down, want it in use", n)
 	}
 }
 
@@ -180,9 +174,7 @@ func testBorrower(t *testing.T, url string, known int64) {
 			t.Fatal(b)
 		}
 	})
-	if refused == 0 {
-		t.Error("got no refusal, want some: without one the test proves nothing")
-	}
+	expect.ErrorIf(t, refused == 0, "got no refusal, want some: without one the test proves nothing")
 }
 
 // The function `each` calls the function f n times in all, on several goroutines.
@@ -216,9 +208,7 @@ func TestTwoGatewaysOnOneRedisEnforceOneLimit(t *testing.T) {
 	}
 	trips := gateways[0].trips.Load() + gateways[1].trips.Load()
 	t.Logf("%d round trips for 4000 requests", trips)
-	if trips > 200 {
-		t.Errorf("4000 requests: got %d round trips, want at most 200", trips)
-	}
+	expect.ErrorIf(t, trips > 200, "4000 requests: got %d round trips, want at most 200", trips)
 }
 
 // TestAGatewayKeepsToALimitThatRedisHasLost uses up a limit, and then lets Redis lose its data. The gateway must admit
@@ -467,9 +457,7 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 		t.Errorf("got %d outages, logged %d and %d times; want 3 each",
 			entered, log.Count("does not answer"), log.Count("answers again"))
 	}
-	if s.unaided.Load() == 0 {
-		t.Error("got no request decided without Redis, want some")
-	}
+	expect.ErrorIf(t, s.unaided.Load() == 0, "got no request decided without Redis, want some")
 	// The test knows the time of a use only to within a few milliseconds.
 	if n := most(uses, rates[0].Period-20*time.Millisecond); n > rates[0].Limit {
 		t.Errorf("got %d requests admitted in a second, want at most %d", n, rates[0].Limit)

@@ -102,9 +102,7 @@ func TestAWriteThatIsRefusedTakesNoBytes(t *testing.T) {
 			}
 			expect.OK(t, admit(8000))
 			for range 50 {
-				if admit(3000) == nil {
-					t.Fatal("got 11200 bytes admitted, want at most 10000")
-				}
+				expect.FatalIf(t, admit(3000) == nil, "got 11200 bytes admitted, want at most 10000")
 			}
 			expect.Err(t, admit(500), nil, "a write that fits")
 		})
@@ -233,9 +231,7 @@ func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 		fail()
 	}
 	wait := waitOf(t, l.CheckLockout(t.Context(), guesser))
-	if wait < time.Minute {
-		t.Errorf("got a wait of %v, want at least a minute", wait)
-	}
+	expect.ErrorIf(t, wait < time.Minute, "got a wait of %v, want at least a minute", wait)
 	clock.pass(wait - time.Second)
 	if l.CheckLockout(t.Context(), guesser) == nil {
 		t.Errorf("a second before the end of %v: got no error, want a refusal", wait)

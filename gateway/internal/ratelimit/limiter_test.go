@@ -84,9 +84,7 @@ func TestARefusalNamesItsPolicy(t *testing.T) {
 		var err error
 		for n := range c.times + 1 {
 			err = l.Admit(t.Context(), http.Header{}, Request{Class: c.class, Client: client, Body: c.body})
-			if n < c.times && err != nil {
-				t.Fatalf("%s: request %d: got %v, want it admitted", c.exceeds, n, err)
-			}
+			expect.FatalIf(t, n < c.times && err != nil, "%s: request %d: got %v, want it admitted", c.exceeds, n, err)
 		}
 		f, _ := errors.AsType[*fault.Error](err)
 		if f == nil || f.Kind != fault.TooMany || !strings.Contains(f.Details[0].Description, c.says) {

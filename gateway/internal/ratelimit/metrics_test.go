@@ -48,12 +48,8 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 		"registry.limits.refused": 2, "registry.limits.store.away": 1, "registry.limits.store.losses": 1,
 		"registry.limits.store.alone": 5, "registry.limits.store.trips": 1,
 	}
-	if connections == 0 {
-		t.Error("got no metrics of connections, want some")
-	}
-	if !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	expect.ErrorIf(t, connections == 0, "got no metrics of connections, want some")
+	expect.ErrorIf(t, !maps.Equal(got, want), "got %v, want %v", got, want)
 }
 
 func TestMetricsTellOfKeysThatAreNotLookedAt(t *testing.T) {

@@ -80,9 +80,7 @@ func mustAdmit(t *testing.T, s Store, name string) {
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("got no end after 20 s, want that %s", what)
-		}
+		expect.FatalIf(t, time.Now().After(end), "got no end after 20 s, want that %s", what)
 	}
 }
 

@@ -41,9 +41,7 @@ func TestOtherClientsAndWindowsHaveOtherCounts(t *testing.T) {
 	for i := range buckets {
 		keys[redisKey(&buckets[i])] = true
 	}
-	if len(keys) != len(buckets) {
-		t.Errorf("got the keys %v, want %d that differ", keys, len(buckets))
-	}
+	expect.ErrorIf(t, len(keys) != len(buckets), "got the keys %v, want %d that differ", keys, len(buckets))
 }
 
 // fixed is a Redis that always gives the same answer.
@@ -96,9 +94,7 @@ func TestTheLastTokensAreNoRefusal(t *testing.T) {
 	rates := []limiter.Rate{{Limit: 9, Period: time.Hour}}
 	for lent, want := range map[int64]time.Duration{1: 0, 0: time.Hour} {
 		c := scriptCall{rates: rates, least: 1, most: 1}
-		if !c.read([]int64{lent, 7, 0, 0, 0, 0}) {
-			t.Fatal("got the answer refused, want it read")
-		}
+		expect.FatalIf(t, !c.read([]int64{lent, 7, 0, 0, 0, 0}), "got the answer refused, want it read")
 		if wait, _ := c.shortage.wait(0, 1); wait != want {
 			t.Errorf("%d lent: got a wait of %v for the next one, want %v", lent, wait, want)
 		}
@@ -164,7 +160,5 @@ func TestASlotHasOneMark(t *testing.T) {
 		t.Errorf("got the marks %v and %d used, want one mark of slot 5 with all 1,001", w.marks, w.used)
 	}
 	w.add(int64(6*time.Second), 1, period)
-	if len(w.marks) != 2 {
-		t.Errorf("a slot later: got the marks %v, want two", w.marks)
-	}
+	expect.ErrorIf(t, len(w.marks) != 2, "a slot later: got the marks %v, want two", w.marks)
 }

@@ -140,8 +140,6 @@ func TestAnEntryThatIsRemovedMeanwhileIsNotUsed(t *testing.T) {
 	}
 	table.unlock(got)
 	for _, e := range []*entry{key, old} {
-		if !e.mu.TryLock() {
-			t.Error("got an entry that is still locked, want it free")
-		}
+		expect.ErrorIf(t, !e.mu.TryLock(), "got an entry that is still locked, want it free")
 	}
 }

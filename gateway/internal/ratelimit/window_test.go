@@ -177,9 +177,7 @@ func TestALimitIsReachedAndComesBack(t *testing.T) {
 		t.Fatalf("over the limit: got a wait of %v, want a second or a slot more", v.Wait)
 	}
 	clock.pass(v.Wait - 1)
-	if take().Wait == 0 {
-		t.Error("just before the end of the wait: got the request admitted, want it refused")
-	}
+	expect.ErrorIf(t, take().Wait == 0, "just before the end of the wait: got the request admitted, want it refused")
 	clock.pass(1)
 	if got := take(); got.Wait > 0 || got.States[0].Left != 99 {
 		t.Errorf("after the wait: got %+v, want the request admitted with 99 left", got)
@@ -204,9 +202,7 @@ func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
 			}
 			states := expect.Get(c.store.Peek(t.Context(), buckets, nil))(t)
 			left := []int64{states[0].Left, states[1].Left}
-			if !slices.Equal(left, []int64{8, 0}) {
-				t.Errorf("got %v left, want 8 and 0", left)
-			}
+			expect.ErrorIf(t, !slices.Equal(left, []int64{8, 0}), "got %v left, want 8 and 0", left)
 		})
 	}
 }

@@ -187,9 +187,7 @@ func TestNoLockoutIsForgottenByFilling(t *testing.T) {
 				t.Errorf("%s: address %d after all ends: got a wait of %v, want none", c.name, n, got)
 			}
 		}
-		if l.prefixes != nil || l.some.Load() {
-			t.Errorf("%s: after all ends: got prefixes, want none", c.name)
-		}
+		expect.ErrorIf(t, l.prefixes != nil || l.some.Load(), "%s: after all ends: got prefixes, want none", c.name)
 	}
 }
 
@@ -207,7 +205,5 @@ func TestALockoutIsMeasuredByNoClockOfTheDay(t *testing.T) {
 			t.Errorf("%s: got the end %v, want one with a monotonic time", addr, until)
 		}
 	}
-	if len(l.lockouts.until) == 0 {
-		t.Error("got no lockout, want one")
-	}
+	expect.ErrorIf(t, len(l.lockouts.until) == 0, "got no lockout, want one")
 }

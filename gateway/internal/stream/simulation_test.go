@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"asset-registry/shared/follow"
+	"asset-registry/shared/testing/expect"
 )
 
 // world is a registry whose feed grows, behind asset services that are late, break off, leave gaps and send
@@ -433,9 +434,7 @@ func TestSimulation(t *testing.T) {
 			t.Errorf("seed %d: got %d faults of %d deliveries, want none; the first: %s",
 				seed, len(faults), deliveries, faults[0])
 		}
-		if deliveries < 10_000 {
-			t.Errorf("seed %d: got %d deliveries, want at least 10,000", seed, deliveries)
-		}
+		expect.ErrorIf(t, deliveries < 10_000, "seed %d: got %d deliveries, want at least 10,000", seed, deliveries)
 	}
 }
 

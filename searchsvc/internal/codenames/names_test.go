@@ -61,9 +61,7 @@ func TestCodesHaveNamesAtEachLevelInBothLanguages(t *testing.T) {
 	for code, want := range map[string]string{"03111000-2": "Насіння", "04121000-2": "Назва коду", "99": ""} {
 		expect.Equal(t, lists.Classification(code).Uk, want, "%s", code)
 	}
-	if (Lists{}).Classification("03") != (Name{}) {
-		t.Error("got a name of no lists, want none")
-	}
+	expect.ErrorIf(t, (Lists{}).Classification("03") != (Name{}), "got a name of no lists, want none")
 	var codes []string
 	lists.Each("CPV", func(code string, name Name) { codes = append(codes, code+" "+name.In("en")) })
 	if want := []string{"03000000-1", "03100000-2", "03111000-2 Seeds", "03111100-3 Soya beans", "03111200-4 Арахіс"}; len(codes) < len(want) ||
@@ -120,26 +118,20 @@ func TestNamesAreBuiltIn(t *testing.T) {
 			t.Errorf("%s: got %+v, want a division with names in two languages", code, name)
 		}
 	})
-	if divisions != 45 {
-		t.Errorf("got %d divisions of CPV, want 45", divisions)
-	}
+	expect.ErrorIf(t, divisions != 45, "got %d divisions of CPV, want 45", divisions)
 	for code, want := range map[string]string{
 		"04": "Нерухоме майно", "06": "Земельні ділянки", "07": "Права вимоги за кредитними договорами", "0408": "", "08": "",
 		"05100000-6": "Єдині майнові комплекси державних підприємств, їх структурні підрозділи", "03": "Сільськогосподарська, фермерська" +
 			" продукція, продукція рибальства, лісівництва та супутня продукція", "08110000-0": "Корпоративні права Акціонерного товариства",
 	} {
-		if got := lists.Classification(code).Uk; got != want {
-			t.Errorf("%s: got %q, want %q", code, got, want)
-		}
+		expect.Equal(t, lists.Classification(code).Uk, want, "%s", code)
 	}
 	own, err := Read(writeLists(t, map[string]string{"CAV-PS.uk.json": `{"04000000-8": "Власна назва"}`, "CPV.txt": "16000000-5 Машини\n"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for code, want := range map[string]string{"04": "Власна назва", "16": "Машини", "06": "Земельні ділянки"} {
-		if got := own.Classification(code).Uk; got != want {
-			t.Errorf("%s with a list of the operator: got %q, want %q", code, got, want)
-		}
+		expect.Equal(t, own.Classification(code).Uk, want, "%s with a list of the operator", code)
 	}
 	if own.Tag() == lists.Tag() {
 		t.Errorf("got the tag %s for other names, too", own.Tag())

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 // idsOf returns the ids of all hits of a question, page by page. The total of each page must be their number.
@@ -63,9 +64,7 @@ func TestWordsOfTheSameMeaningComeLast(t *testing.T) {
 			slices.Sort(got[2:])
 			slices.Sort(c.want[2:])
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
-		}
+		expect.ErrorIf(t, !slices.Equal(got, c.want), "%s: got %v, want %v", name, got, c.want)
 	}
 	facets := wide
 	facets.Limit, facets.Facets = 0, []search.FacetName{search.ByStatus}

@@ -41,8 +41,6 @@ func TestAreasAreBounded(t *testing.T) {
 			after := expect.Get(search.ParseCursor(page.Next.String()))(t)
 			q.After = &after
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: got the assets %v, want %v", sort, got, want)
-		}
+		expect.ErrorIf(t, !slices.Equal(got, want), "%s: got the assets %v, want %v", sort, got, want)
 	}
 }

@@ -153,9 +153,7 @@ func TestExportsAndFeedsOfDearQuestionsAreBounded(t *testing.T) {
 				t.Errorf("%s, page %d: got %d assets for the work %d, want 60, and the work %d from page 2 on", name, page, r.Total, r.Work, want.Work)
 			}
 			if q.After, plain.After = r.Next, want.Next; r.Next == nil || want.Next == nil {
-				if page != 3 {
-					t.Errorf("%s: got %d pages, want 3", name, page)
-				}
+				expect.ErrorIf(t, page != 3, "%s: got %d pages, want 3", name, page)
 				break
 			}
 		}

@@ -76,9 +76,7 @@ func TestWebhooksMeanWhatASearchFinds(t *testing.T) {
 			return
 		}
 	}
-	if some < 100 {
-		t.Errorf("got %d questions that find something, want 100 at least", some)
-	}
+	expect.ErrorIf(t, some < 100, "got %d questions that find something, want 100 at least", some)
 }
 
 // compareFilters compares the search with the conditions of webhooks. Both must refuse the filters, or both must select

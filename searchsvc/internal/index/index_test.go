@@ -309,9 +309,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 		}
 	}
 	result := mustSearch(t, x, q)
-	if result.Total != int64(len(want)) {
-		t.Fatalf("%+v: got %d assets, want %d", q, result.Total, len(want))
-	}
+	expect.FatalIf(t, result.Total != int64(len(want)), "%+v: got %d assets, want %d", q, result.Total, len(want))
 	compareFacets(t, x, want, q, result.Facets)
 	compareSums(t, x, want, q)
 	// Ask some of the questions again, with second tries allowed. These questions find assets without second tries, so
@@ -334,9 +332,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 		}
 		pages = append(pages, page)
 		for _, hit := range page.Hits {
-			if got[hit.ID] {
-				t.Fatalf("%+v: asset %s came twice", q, hit.ID)
-			}
+			expect.FatalIf(t, got[hit.ID], "%+v: asset %s came twice", q, hit.ID)
 			got[hit.ID] = true
 			a, err := hit.Decode()
 			if err != nil || a.ID != hit.ID {
@@ -359,13 +355,9 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 		pages[n-1] = mustSearch(t, x, q)
 	}
 	for _, s := range want {
-		if !got[idOf(s.n)] {
-			t.Fatalf("%+v: asset %+v is missing", q, s)
-		}
+		expect.FatalIf(t, !got[idOf(s.n)], "%+v: asset %+v is missing", q, s)
 	}
-	if len(got) != len(want) {
-		t.Fatalf("%+v: got %d hits, want %d", q, len(got), len(want))
-	}
+	expect.FatalIf(t, len(got) != len(want), "%+v: got %d hits, want %d", q, len(got), len(want))
 }
 
 // parsed writes a cursor as text and parses it, as if a client had sent it back.
@@ -524,9 +516,7 @@ func TestADamagedIndexIsRefusedOrEmpty(t *testing.T) {
 			if errors.Is(err, ErrDamaged) {
 				return
 			}
-			if err != nil {
-				t.Fatalf("got %v, want an index without a state, or %v", err, ErrDamaged)
-			}
+			expect.FatalIf(t, err != nil, "got %v, want an index without a state, or %v", err, ErrDamaged)
 			defer x.Close()
 			if got := x.State(); got != (replica.State{}) && (!c.mayBeWhole || got != stateAt(1e15)) {
 				t.Errorf("got an index at %+v, want one without a state, or %v", got, ErrDamaged)
@@ -574,9 +564,7 @@ func TestOneProcessHasTheIndexOpen(t *testing.T) {
 	if err == nil {
 		other.Close()
 	}
-	if err == nil || errors.Is(err, ErrDamaged) {
-		t.Errorf("got %v, want another error than %v", err, ErrDamaged)
-	}
+	expect.ErrorIf(t, err == nil || errors.Is(err, ErrDamaged), "got %v, want another error than %v", err, ErrDamaged)
 }
 
 func TestASearchEndsWithItsContext(t *testing.T) {

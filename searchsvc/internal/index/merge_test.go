@@ -56,15 +56,11 @@ func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
 		expect.OK(t, x.Refresh())
 		v = x.acquire()
 		defer v.release()
-		if len(v.parts) != 1 {
-			t.Fatalf("got %d segments after the merge, want 1", len(v.parts))
-		}
+		expect.FatalIf(t, len(v.parts) != 1, "got %d segments after the merge, want 1", len(v.parts))
 		file = v.parts[0].segment.(segment.PersistedSegment)
 		merged = made[file.Path()]
 	}
-	if v.parts[0].columns != merged {
-		t.Error("the view has read the columns anew, want the merge's columns")
-	}
+	expect.ErrorIf(t, v.parts[0].columns != merged, "the view has read the columns anew, want the merge's columns")
 	read := expect.Get(readColumns(file, newTables()))(t)
 	if diff := gocmp.Diff(contentOf(read), contentOf(merged)); diff != "" {
 		t.Errorf("the columns differ (-read +merged):\n%s", diff)

@@ -44,9 +44,7 @@ func TestPagesLoseNothingWhenCountsChange(t *testing.T) {
 			add(len(got)*len(got), c.title, c.text)
 		}
 		for i := range 15 {
-			if !got[idOf(i+1)] {
-				t.Errorf("%s: got no asset %d on any page, want it", c.name, i+1)
-			}
+			expect.ErrorIf(t, !got[idOf(i+1)], "%s: got no asset %d on any page, want it", c.name, i+1)
 		}
 		expect.OK(t, x.Close())
 	}
@@ -106,9 +104,7 @@ func TestPagesLeadBackWhileTheRegistryChanges(t *testing.T) {
 				}
 			}
 			for n := 1; n <= 2*still; n += 2 {
-				if !seen[idOf(n)] {
-					t.Errorf("got no asset %d on the way back, want it", n)
-				}
+				expect.ErrorIf(t, !seen[idOf(n)], "got no asset %d on the way back, want it", n)
 			}
 			if page.Before != 0 || len(page.Hits) != limit {
 				t.Errorf("got %d assets before the first page and %d on it, want 0 and %d", page.Before, len(page.Hits), limit)

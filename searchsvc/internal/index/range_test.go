@@ -7,6 +7,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 // TestARangeInWordsIsAFilter asks for areas in words. An asset is found if it has the other words and an item in the
@@ -59,8 +60,6 @@ func TestARangeInWordsIsAFilter(t *testing.T) {
 			}
 			q.After = &c
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%q: got the assets %v, want %v", text, got, want)
-		}
+		expect.ErrorIf(t, !slices.Equal(got, want), "%q: got the assets %v, want %v", text, got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/nearest"
+	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/ukrainian"
 )
 
@@ -79,9 +80,7 @@ func TestOneWrongLetterIsOne(t *testing.T) {
 		asked[r.IntN(len(asked))] = letters[r.IntN(len(letters))]
 		ask(string(asked))
 	}
-	if corrected < len(words)/2 {
-		t.Errorf("got %d corrected words, want most of %d", corrected, len(words))
-	}
+	expect.ErrorIf(t, corrected < len(words)/2, "got %d corrected words, want most of %d", corrected, len(words))
 }
 
 // TestPeopleAreShownWordsOfTexts misspells words that titles have, and words that only a description has. The words
@@ -96,9 +95,7 @@ func TestPeopleAreShownWordsOfTexts(t *testing.T) {
 		"Umani": "умані",
 	} {
 		got := replacedBy(t, x, text)
-		if !slices.Equal(got, []string{want}) {
-			t.Errorf("%s: got %q, want %q", text, got, want)
-		}
+		expect.ErrorIf(t, !slices.Equal(got, []string{want}), "%s: got %q, want %q", text, got, want)
 	}
 	x = wordsIn(t, "", strings.Repeat("слово ", maxShown)+"потаємне") // a hit does not show the end of a long text
 	if got := mustSearch(t, x, search.Query{Text: "потаємрне"}); got.Total != 1 || got.Reading.Used()[0] != "потаємрне" {

@@ -9,6 +9,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 // suggest returns the suggestions for a question.
@@ -180,9 +181,7 @@ func TestSuggestionsHaveABound(t *testing.T) {
 	} {
 		words := &vocabulary{view: v, left: suggestWork}
 		got, err := v.suggest(t.Context(), search.Query{Text: c.text, Filters: c.filters}, words)
-		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %q, %v; want %q", c.name, got, err, c.want)
-		}
+		expect.ErrorIf(t, err != nil || !slices.Equal(got, c.want), "%s: got %q, %v; want %q", c.name, got, err, c.want)
 		t.Logf("%s: the work %d of %d", c.name, suggestWork-words.left, suggestWork)
 	}
 }
@@ -221,7 +220,5 @@ func TestOtherQuestionsFindSomething(t *testing.T) {
 	v := x.acquire()
 	defer v.release()
 	got, err := v.others(t.Context(), search.Query{Text: "склад 777"}, synonyms(t), &vocabulary{view: v, left: -1})
-	if err != nil || len(got) > 0 {
-		t.Errorf("got %v, %v without work, want none", got, err)
-	}
+	expect.ErrorIf(t, err != nil || len(got) > 0, "got %v, %v without work, want none", got, err)
 }

@@ -51,9 +51,7 @@ func sameWords(text string) string {
 func TestEachSynonymIsSaidOnce(t *testing.T) {
 	known := map[string]bool{}
 	lines := synonymLines(t)
-	if len(lines) < 371+400 {
-		t.Errorf("got %d lines, want 400 besides the first 371", len(lines))
-	}
+	expect.ErrorIf(t, len(lines) < 371+400, "got %d lines, want 400 besides the first 371", len(lines))
 	for _, l := range lines {
 		isNew := false
 		for _, said := range l.said {

@@ -173,7 +173,5 @@ func TestHitsShowNoLongNumber(t *testing.T) {
 func TestAnAssetWithALongIDIsNotFound(t *testing.T) {
 	id := strings.Repeat("a", maxID+1)
 	a := &asset{ID: id, Status: client.Active}
-	if isFound(replica.Entry{ID: id}, a) {
-		t.Error("got an asset with a long id, want none")
-	}
+	expect.ErrorIf(t, isFound(replica.Entry{ID: id}, a), "got an asset with a long id, want none")
 }

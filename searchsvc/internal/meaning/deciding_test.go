@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/testing/expect"
 )
 
 // smallTexts is a vocabulary with all small words, all single letters and some words that decide. A step may
@@ -55,9 +56,7 @@ func TestEachStepKeepsAWordThatDecides(t *testing.T) {
 			verifyDecides(t, text, r)
 			return false, nil
 		})
-		if ok || err != nil {
-			t.Errorf("%q: got %t, %v, want nothing found", text, ok, err)
-		}
+		expect.ErrorIf(t, ok || err != nil, "%q: got %t, %v, want nothing found", text, ok, err)
 		if r.IsAnother() {
 			verifyDecides(t, text, r)
 		}

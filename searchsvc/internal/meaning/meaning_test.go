@@ -152,9 +152,7 @@ func TestTheListOfSynonymsIsLongEnough(t *testing.T) {
 			lines++
 		}
 	}
-	if lines < 150 {
-		t.Errorf("got %d lines, want 150", lines)
-	}
+	expect.ErrorIf(t, lines < 150, "got %d lines, want 150", lines)
 }
 
 // TestACursorTakesEachReading asks a question with many words that have synonyms. The cursor holds the reading of
@@ -203,7 +201,5 @@ func TestFewReadingsAreTried(t *testing.T) {
 		}
 	}
 	ask(nil, words)
-	if most != mostTries {
-		t.Errorf("got at most %d tries, want %d of some question", most, mostTries)
-	}
+	expect.ErrorIf(t, most != mostTries, "got at most %d tries, want %d of some question", most, mostTries)
 }

@@ -115,9 +115,7 @@ func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
 		t.Run(c.query[:min(len(c.query), 40)], func(t *testing.T) {
 			_, err := parse(t, c.query+"&limit=never")
 			f, ok := errors.AsType[*fault.Error](err)
-			if !ok || f.Kind != fault.Invalid {
-				t.Fatalf("got %v, want a fault.Invalid", err)
-			}
+			expect.FatalIf(t, !ok || f.Kind != fault.Invalid, "got %v, want a fault.Invalid", err)
 			var names []string
 			for _, d := range f.Details {
 				names = append(names, d.Location+"/"+d.Name)
@@ -172,9 +170,7 @@ func FuzzParse(f *testing.F) {
 		}
 		q, err := Parse(values, nil)
 		if err != nil {
-			if fault.KindOf(err) != fault.Invalid {
-				t.Fatalf("got %v, want a fault.Invalid", err)
-			}
+			expect.FatalIf(t, fault.KindOf(err) != fault.Invalid, "got %v, want a fault.Invalid", err)
 			return
 		}
 		if len([]rune(q.Text)) > MaxText || q.Limit > MaxLimit || len(q.Facets) > MaxFacets || len(q.Filters.ValuesOf(ByOwner)) > assetfilter.MaxValues {

@@ -3,6 +3,8 @@ package search
 import (
 	"fmt"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestRangesInWords has ranges of area as people write them in three languages. The last field is the question without
@@ -51,13 +53,9 @@ func TestRangesInWords(t *testing.T) {
 		got := ""
 		if r, ok := (Query{Text: text}).Range(); ok {
 			got = fmt.Sprintf("%s %s %s %s", bound0(r.From), bound0(r.To), r.Unit, r.Rest)
-			if r.Words == "" {
-				t.Errorf("%q: got no words of the range", text)
-			}
+			expect.ErrorIf(t, r.Words == "", "%q: got no words of the range", text)
 		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		expect.ErrorIf(t, got != want, "%q: got %q, want %q", text, got, want)
 	}
 }
 

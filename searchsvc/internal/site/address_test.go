@@ -73,9 +73,7 @@ func TestAddressesThatPeopleQuoteLeadToThePage(t *testing.T) {
 func crumb(t *testing.T, body string) string {
 	t.Helper()
 	m := regexp.MustCompile(`<p class="crumbs"><a href="([^"]*)"`).FindStringSubmatch(body)
-	if m == nil {
-		t.Fatalf("got no link to a search, want one in: %s", body)
-	}
+	expect.FatalIf(t, m == nil, "got no link to a search, want one in: %s", body)
 	return html.UnescapeString(m[1])
 }
 
@@ -86,9 +84,7 @@ func TestAPageLeadsBackToTheResults(t *testing.T) {
 		"q=%2F%2Fforeign.example", "region=%D0%BA%D0%B8%D1%97%D0%B2&region=%D0%BB%D1%8C%D0%B2%D1%96%D0%B2", ""} {
 		_, results := get(t, s, "/uk/?"+query)
 		link := regexp.MustCompile(`href="(/uk/assets/[^"]*)" lang`).FindStringSubmatch(results)
-		if link == nil {
-			t.Fatalf("%s: got no hit, want one", query)
-		}
+		expect.FatalIf(t, link == nil, "%s: got no hit, want one", query)
 		_, body := get(t, s, html.UnescapeString(link[1]))
 		expect.Equal(t, crumb(t, body), strings.TrimSuffix("/uk/?"+query, "?"), "the way back")
 		english := regexp.MustCompile(`<a href="(/en/assets/[^"]*)"`).FindStringSubmatch(body)

@@ -85,9 +85,7 @@ func TestTheFirstScreenSaysWhatPeopleLookFor(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := factsOf(c.page)
-			if len(got) != len(c.want) {
-				t.Errorf("got the facts %q, want %q", got, c.want)
-			}
+			expect.ErrorIf(t, len(got) != len(c.want), "got the facts %q, want %q", got, c.want)
 			for label, want := range c.want {
 				expect.Equal(t, got[label], want, "%s", label)
 			}
@@ -170,9 +168,7 @@ func TestDocumentsStandByKind(t *testing.T) {
 	body := assetPage(t, "en", changed(t, func(a map[string]any) { a["documents"] = all }))
 	text := plainText(body)
 	for _, want := range []string{"(13)", "Further 9", "(9)", "No kind given (1)"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("got no %q, want it in: %s", want, text)
-		}
+		expect.ErrorIf(t, !strings.Contains(text, want), "got no %q, want it in: %s", want, text)
 	}
 	expect.Equal(t, strings.Count(text, "Док "), 23, "documents")
 	for address, want := range map[string]bool{fmt.Sprintf("https://registry.example/get/%032x", 1): false, "https://docs.example/2": true} {
@@ -187,9 +183,7 @@ func TestDocumentsStandByKind(t *testing.T) {
 func TestALongTitleLeavesRoom(t *testing.T) {
 	for length, isLong := range map[int]bool{100: false, 990: true} {
 		body := assetPage(t, "uk", changed(t, func(a map[string]any) { a["title"] = strings.Repeat("я", length) }))
-		if got := strings.Contains(body, `<h1 class="long" tabindex="0">`); got != isLong {
-			t.Errorf("%d letters: got %t, want %t", length, got, isLong)
-		}
+		expect.Equal(t, strings.Contains(body, `<h1 class="long" tabindex="0">`), isLong, "%d letters", length)
 	}
 }
 

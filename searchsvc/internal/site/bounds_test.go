@@ -139,9 +139,7 @@ func TestLargeRecordsAreNotShown(t *testing.T) {
 			if resp.StatusCode != http.StatusOK || len(body) > 1<<20 {
 				t.Errorf("got %d with %d bytes, want 200 and less", resp.StatusCode, len(body))
 			}
-			if !strings.Contains(body, test.says) {
-				t.Errorf("got no %q, want it on the page", test.says)
-			}
+			expect.ErrorIf(t, !strings.Contains(body, test.says), "got no %q, want it on the page", test.says)
 		})
 	}
 }
@@ -197,9 +195,7 @@ func TestAChangeListsSoManyDifferences(t *testing.T) {
 	more := with(t, `"items":[`, `"items":[`+items.String())
 	_, body := get(t, newSite(t, newRegistry(whole, more), newFound(), logKey), "/en/assets/"+id+"/changes?from=2")
 	mustHave(t, html.UnescapeString(body), "and 360\u00a0differences")
-	if len(body) > 60_000 {
-		t.Errorf("got %d bytes, want less", len(body))
-	}
+	expect.ErrorIf(t, len(body) > 60_000, "got %d bytes, want less", len(body))
 }
 
 // TestTheStatisticsAreCountedOnce sends 50 requests for the page of statistics at the same time. Only one search

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // catalogueOf returns a catalogue of two files. Pages must not show the second one.
@@ -22,9 +24,7 @@ func TestThePageOfWholeCopies(t *testing.T) {
 	s := newSite(t, r, newFound(), logKey)
 	r.catalogue = catalogueOf("https://licence.example/4.0", "Фонд <i>")
 	resp, body := get(t, s, "/en/data")
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("got %d, want 200", resp.StatusCode)
-	}
+	expect.FatalIf(t, resp.StatusCode != http.StatusOK, "got %d, want 200", resp.StatusCode)
 	mustHave(t, body, `<a href="/data/assets.csv" download>assets.csv</a>`, "1,234", "2.5\u00a0MB", "/data/assets.csv-metadata.json",
 		`<a href="https://licence.example/4.0" rel="license">`, "Фонд &lt;i&gt;", "abc&lt;b&gt;", "22 November 2026, 15:00",
 		"an apostrophe stands before a sign that could begin a formula")

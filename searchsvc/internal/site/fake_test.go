@@ -251,9 +251,7 @@ func get(t *testing.T, h http.Handler, path string, headers ...string) (*http.Re
 func mustHave(t *testing.T, text string, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		if !strings.Contains(text, w) {
-			t.Errorf("got no %q, want it in: %s", w, text)
-		}
+		expect.ErrorIf(t, !strings.Contains(text, w), "got no %q, want it in: %s", w, text)
 	}
 }
 
@@ -261,8 +259,6 @@ func mustHave(t *testing.T, text string, want ...string) {
 func mustLack(t *testing.T, text string, unwanted ...string) {
 	t.Helper()
 	for _, u := range unwanted {
-		if strings.Contains(text, u) {
-			t.Errorf("got %q, want it left out of: %s", u, text)
-		}
+		expect.ErrorIf(t, strings.Contains(text, u), "got %q, want it left out of: %s", u, text)
 	}
 }

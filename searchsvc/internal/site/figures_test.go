@@ -126,9 +126,7 @@ func TestFiguresAddUp(t *testing.T) {
 			mustLack(t, page, said)
 		}
 	}
-	if len(totals) < 8 {
-		t.Errorf("got the totals %v, want different searches", totals)
-	}
+	expect.ErrorIf(t, len(totals) < 8, "got the totals %v, want different searches", totals)
 
 	_, page := get(t, s, "/en/statistics?more=custodian")
 	mustHave(t, page, "Установа 2 (UA-EDR-00000001)", "Установа 2 (UA-EDR-00000002)", ">Earlier</a>", "Not given")

@@ -122,9 +122,7 @@ func TestAFeedSaysItsSearchAndItsNews(t *testing.T) {
 	_, body := get(t, s, "/en/feed.atom?q=house&region=Київ&published_from=2026-11-01")
 	all := readAtom(t, body)
 	for _, want := range []string{"house; Region: Київ; ", "2026-11-01", " – Asset registry"} {
-		if !strings.Contains(all.Title, want) {
-			t.Errorf("got the title %q, want %q in it", all.Title, want)
-		}
+		expect.ErrorIf(t, !strings.Contains(all.Title, want), "got the title %q, want %q in it", all.Title, want)
 	}
 	if e := all.Entries[0]; !strings.HasPrefix(e.Title, "Changed: Non-") || e.Updated != "2026-11-22T13:00:00.000001Z" {
 		t.Errorf("got %+v, want a changed asset", e)

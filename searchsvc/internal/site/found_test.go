@@ -61,9 +61,7 @@ func TestFoundWordsAreMarked(t *testing.T) {
 			for _, m := range marks.FindAllStringSubmatch(body, -1) {
 				got = append(got, html.UnescapeString(m[1]))
 			}
-			if !slices.Equal(got, test.want) {
-				t.Errorf("got the marks %q, want %q", got, test.want)
-			}
+			expect.ErrorIf(t, !slices.Equal(got, test.want), "got the marks %q, want %q", got, test.want)
 			line := ""
 			if m := lines.FindStringSubmatch(body); m != nil {
 				line = html.UnescapeString(marks.ReplaceAllString(m[1], "$1"))
@@ -126,9 +124,7 @@ func TestAHitNamesACityOnce(t *testing.T) {
 func TestARangeInWordsIsShown(t *testing.T) {
 	const text = "склад від 1500 м2 до 2,5 га"
 	in, ok := (search.Query{Text: text}).Range()
-	if !ok {
-		t.Fatalf("%q: got no range", text)
-	}
+	expect.FatalIf(t, !ok, "%q: got no range", text)
 	f := newFound()
 	f.result.Range = in
 	for lang, want := range map[string]string{

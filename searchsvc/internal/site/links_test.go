@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // TestTelephonesAndMailsAreLinks has contacts of custodians, which are written in many forms. Each case says which
@@ -42,9 +44,7 @@ func TestTelephonesAndMailsAreLinks(t *testing.T) {
 				if c.link == "" {
 					got = !strings.Contains(body, `href="tel:`)
 				}
-				if !got {
-					t.Errorf("%s: got no link %q for %q, want one", path, c.link, c.number)
-				}
+				expect.ErrorIf(t, !got, "%s: got no link %q for %q, want one", path, c.link, c.number)
 				mustHave(t, body, `href="mailto:office@example.org"`)
 				if n := strings.Count(plainText(body), c.number); n < 2 {
 					t.Errorf("%s: got the text %q %d times, want it at the top and among the contacts", path, c.number, n)

@@ -53,9 +53,7 @@ func TestThePageShowsPictures(t *testing.T) {
 		t.Errorf("got the pictures\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	link := regexp.MustCompile(`<meta property="og:image" content="https?://[^/"]+/get/` + file(1) + `/1200">`)
-	if !link.MatchString(body) {
-		t.Error("got no absolute address of the first picture for those that get a link")
-	}
+	expect.ErrorIf(t, !link.MatchString(body), "got no absolute address of the first picture for those that get a link")
 	clear(r.pictures) // like a mirror without files
 	if _, body := get(t, s, "/en/assets/"+id); strings.Contains(body, "<img") || strings.Contains(body, "og:image") {
 		t.Error("got a picture that is not there")

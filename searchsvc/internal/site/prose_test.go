@@ -34,18 +34,14 @@ func TestAddressesInDescriptionsAreLinks(t *testing.T) {
 		t.Run(fmt.Sprintf("%.40s", c.text), func(t *testing.T) {
 			body := assetPage(t, "uk", changed(t, func(a map[string]any) { a["description"] = c.text }))
 			shown := regexp.MustCompile(`<bdi data-path="description">(.*?)</bdi>`).FindStringSubmatch(body)
-			if shown == nil {
-				t.Fatalf("got no description, want one in: %s", body)
-			}
+			expect.FatalIf(t, shown == nil, "got no description, want one in: %s", body)
 			var links []string
 			for _, m := range regexp.MustCompile(`<a ([^>]*)>`).FindAllStringSubmatch(shown[1], -1) {
 				href := regexp.MustCompile(`href="([^"]*)"`).FindStringSubmatch(m[1])
 				links = append(links, html.UnescapeString(href[1]))
 				mustHave(t, m[1], `rel="nofollow noopener noreferrer"`)
 			}
-			if !slices.Equal(links, c.links) {
-				t.Errorf("got the links %q, want %q", links, c.links)
-			}
+			expect.ErrorIf(t, !slices.Equal(links, c.links), "got the links %q, want %q", links, c.links)
 			expect.Equal(t, plainText(shown[1]), c.text, "the text")
 			if found, _ := harm(body); slices.Contains(found, "<script>alert") {
 				t.Errorf("got %q, want no harm", found)
@@ -94,9 +90,7 @@ func TestADocumentThatIsAddedIsOneLine(t *testing.T) {
 	for _, m := range regexp.MustCompile(`<dt>(.*?)</dt><dd>(.*?)</dd>`).FindAllStringSubmatch(list, -1) {
 		got = append(got, plainText(m[1])+"|"+plainText(m[2]))
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got the changes %q, want %q", got, want)
-	}
+	expect.ErrorIf(t, !slices.Equal(got, want), "got the changes %q, want %q", got, want)
 	bare := changed(t, func(a map[string]any) {
 		a[path] = append(a[path].([]any), map[string]any{"id": "9", "format": json.Number("1")})
 	})
@@ -126,14 +120,10 @@ func TestNoTwoHeadingsAreAlike(t *testing.T) {
 		seen := map[string]bool{}
 		for _, m := range regexp.MustCompile(`(?s)<h[1-6][^>]*>(.*?)</h[1-6]>`).FindAllStringSubmatch(body, -1) {
 			heading := plainText(m[1])
-			if seen[heading] {
-				t.Errorf("%s: got the heading %q twice, want it once", path, heading)
-			}
+			expect.ErrorIf(t, seen[heading], "%s: got the heading %q twice, want it once", path, heading)
 			seen[heading] = true
 		}
-		if len(seen) == 0 {
-			t.Errorf("%s: got no heading, want one", path)
-		}
+		expect.ErrorIf(t, len(seen) == 0, "%s: got no heading, want one", path)
 	}
 	_, body := get(t, s, "/uk/assets/"+id)
 	mustHave(t, body, "22 листопада 2026, 15:00") // the time in the record has no seconds

@@ -145,9 +145,7 @@ func TestForeignTextsDoNoHarm(t *testing.T) {
 		"/en/assets/" + id, "/uk/statistics", "/uk/feed.atom"} {
 		_, body := get(t, s, path)
 		found, blocks := harm(body)
-		if len(found) > 0 {
-			t.Errorf("%s: got %q, want no harm", path, found)
-		}
+		expect.ErrorIf(t, len(found) > 0, "%s: got %q, want no harm", path, found)
 		all += blocks
 		shown += strings.Count(body, "&lt;script&gt;alert(1)")
 	}
@@ -174,9 +172,7 @@ func TestTextsKeepTheirDirection(t *testing.T) {
 		for _, at := range append(tags.FindAllStringIndex(body, -1), []int{len(body), len(body)}) {
 			if text := body[from:at[0]]; strings.Contains(text, "\u202e") {
 				shown++
-				if inside == 0 {
-					t.Errorf("%s: got %q outside of bdi, want it inside", path, text)
-				}
+				expect.ErrorIf(t, inside == 0, "%s: got %q outside of bdi, want it inside", path, text)
 			}
 			switch tag := body[at[0]:at[1]]; {
 			case strings.HasPrefix(tag, "<bdi"):
@@ -187,9 +183,7 @@ func TestTextsKeepTheirDirection(t *testing.T) {
 			from = at[1]
 		}
 	}
-	if shown < 8 {
-		t.Errorf("got the foreign text %d times, want at least 8", shown)
-	}
+	expect.ErrorIf(t, shown < 8, "got the foreign text %d times, want at least 8", shown)
 }
 
 // TestHarmIsFound calls the function `harm` with pages. The function must find everything that
@@ -222,9 +216,7 @@ func TestLinksOfDocumentsLeadNowhereUnsafe(t *testing.T) {
 			t.Errorf("got the link %s, want one that tells the other site nothing", link)
 		}
 	}
-	if len(outside) == 0 {
-		t.Error("got no link to a document, want some")
-	}
+	expect.ErrorIf(t, len(outside) == 0, "got no link to a document, want some")
 }
 
 func TestEachChangeIsReadable(t *testing.T) {
@@ -461,22 +453,16 @@ func TestTheMapOfTheSite(t *testing.T) {
 	}
 	read := func(path string) (e entries) {
 		resp, body := get(t, s, path, "X-Registry-Base-Url", "https://registry.example")
-		if resp.StatusCode != http.StatusOK {
-			t.Fatalf("%s: got %d, want 200", path, resp.StatusCode)
-		}
+		expect.FatalIf(t, resp.StatusCode != http.StatusOK, "%s: got %d, want 200", path, resp.StatusCode)
 		expect.OK(t, xml.Unmarshal([]byte(body), &e))
 		return e
 	}
 	index := read("/sitemap.xml")
-	if len(index.Maps) != 4 {
-		t.Fatalf("got the parts %q, want one of pages and three of assets", index.Maps)
-	}
+	expect.FatalIf(t, len(index.Maps) != 4, "got the parts %q, want one of pages and three of assets", index.Maps)
 	seen := map[string]bool{}
 	for _, part := range index.Maps {
 		for _, page := range read(strings.TrimPrefix(part, "https://registry.example")).Pages {
-			if seen[page] {
-				t.Errorf("got %s twice, want it once", page)
-			}
+			expect.ErrorIf(t, seen[page], "got %s twice, want it once", page)
 			seen[page] = true
 		}
 	}
@@ -528,17 +514,13 @@ func TestAPageSaysHowItReadTheWords(t *testing.T) {
 	_, body := get(t, s, "/uk/?q=ексковатор+терміново")
 	for _, want := range []string{"За запитом «ексковатор терміново» нічого немає.", "Показано: «екскаватор».",
 		"Без слів: «терміново».", "exact=1"} {
-		if !strings.Contains(body, want) {
-			t.Errorf("got no %q on the page, want it there", want)
-		}
+		expect.ErrorIf(t, !strings.Contains(body, want), "got no %q on the page, want it there", want)
 	}
 	f.result = search.Result{NotFound: []string{"йцукен"}, Position: f.result.Position,
 		Others: []search.Query{{Text: "йцукен гараж"}, {Text: "гараж", Exact: true}}}
 	_, body = get(t, s, "/uk/?q=йцукен+гараж&exact=1")
 	for _, want := range []string{"Жоден актив не має слів: «йцукен».", `>Шукати й близькі слова</a>`, `>гараж</a>`} {
-		if !strings.Contains(body, want) {
-			t.Errorf("got no %q on the page of no hits, want it there", want)
-		}
+		expect.ErrorIf(t, !strings.Contains(body, want), "got no %q on the page of no hits, want it there", want)
 	}
 	if others := f.queries(); !others[len(others)-1].Others || strings.Contains(body, ">йцукен</a>") {
 		t.Error("got a page that did not ask for other questions, or has one that finds nothing")
@@ -579,9 +561,7 @@ func TestPagesNameWhatTheyCannotRead(t *testing.T) {
 	}
 	_, body := get(t, s, "/uk/?regoin=Odesa&q=house&sort=published&sort=published")
 	for _, want := range []string{"Порядок: може стояти один раз", "Сторінка не знає параметра regoin. Найближчий: region.", `value="house"`} {
-		if !strings.Contains(body, want) {
-			t.Errorf("got no %s on the page, want it", want)
-		}
+		expect.ErrorIf(t, !strings.Contains(body, want), "got no %s on the page, want it", want)
 	}
 }
 
@@ -596,8 +576,6 @@ func TestDaysOfPagesAreThoseOfKyiv(t *testing.T) {
 	expect.Equal(t, asked.Until.UTC().Format("2006-01-02T15"), "2026-11-25T22", "the end")
 	for _, want := range []string{`name="published_from" form="search" value="2026-11-25"`,
 		"/api/2.5/search?published_from=2026-11-24T22%3A00%3A00Z", "/uk/search.xlsx?published_from=2026-11-24T22%3A00%3A00Z"} {
-		if !strings.Contains(body, want) {
-			t.Errorf("got no %s on the page, want it there", want)
-		}
+		expect.ErrorIf(t, !strings.Contains(body, want), "got no %s on the page, want it there", want)
 	}
 }

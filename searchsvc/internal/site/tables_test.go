@@ -61,13 +61,9 @@ func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 		expect.OK(t, err)
 		all, lost := textsOf(string(content), texts)
 		used += len(all)
-		if len(lost) > 0 {
-			t.Errorf("%s: got no texts %q, want all", file, lost)
-		}
+		expect.ErrorIf(t, len(lost) > 0, "%s: got no texts %q, want all", file, lost)
 	}
-	if used < 50 {
-		t.Errorf("got %d texts in templates, want at least 50", used)
-	}
+	expect.ErrorIf(t, used < 50, "got %d texts in templates, want at least 50", used)
 	var made []string // names that templates or code put together from a value
 	for _, name := range append(search.FilterParams(), "q", "sort", "search_after") {
 		made = append(made, "filter."+name)
@@ -129,9 +125,7 @@ func TestEveryFieldHasAName(t *testing.T) {
 // lean could remove some of these lines.
 func TestNoTextOfAScriptHasTwoLines(t *testing.T) {
 	names, err := fs.Glob(embedded, "assets/*.js")
-	if err != nil || len(names) < 3 {
-		t.Fatalf("got the scripts %q, %v, want all", names, err)
-	}
+	expect.FatalIf(t, err != nil || len(names) < 3, "got the scripts %q, %v, want all", names, err)
 	for _, name := range names {
 		content, err := embedded.ReadFile(name)
 		expect.OK(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/searchsvc/internal/site"
+	"asset-registry/shared/testing/expect"
 )
 
 // mustBeLight checks the size of everything that a browser loads for a page, without compression: the page, its
@@ -31,12 +32,8 @@ func mustBeLight(t *testing.T, s *site.Site, path string, most int) {
 		t.Errorf("%.40s: got %d, %d files and %d bytes, want at least a style, an icon and 10,000 bytes", path,
 			resp.StatusCode, len(addresses), bytes)
 	}
-	if bytes > most {
-		t.Errorf("%.40s: got %d bytes, want at most %d", path, bytes, most)
-	}
-	if sent > 15_000 {
-		t.Errorf("%.40s: got %d bytes with gzip, want at most 15,000", path, sent)
-	}
+	expect.ErrorIf(t, bytes > most, "%.40s: got %d bytes, want at most %d", path, bytes, most)
+	expect.ErrorIf(t, sent > 15_000, "%.40s: got %d bytes with gzip, want at most 15,000", path, sent)
 	t.Logf("%.40s: %d bytes, %d with gzip", path, bytes, sent)
 }
 
@@ -136,9 +133,7 @@ func TestLargePagesAreLight(t *testing.T) {
 	f.result.Prev = &search.Cursor{Sort: search.ByRelevance, Back: true, Key: 234, At: 1795000000000001, Weights: []int64{11, 12, 13}}
 	sent.Set("search_after", f.result.Prev.String())
 	query := sent.Encode()
-	if len(query) < 700 || len(query) > 1000 {
-		t.Fatalf("got a query of %d bytes, want 700 to 1,000", len(query))
-	}
+	expect.FatalIf(t, len(query) < 700 || len(query) > 1000, "got a query of %d bytes, want 700 to 1,000", len(query))
 	record := changed(t, func(asset map[string]any) {
 		var items, documents []any
 		for n := range 10 {

@@ -22,9 +22,7 @@ func TestWithoutACollectorNothingIsRecorded(t *testing.T) {
 	told, err := Start(t.Context(), "service", quiet())
 	expect.OK(t, err)
 	defer told.Close()
-	if told.Sample() {
-		t.Error("got a request sampled, want none")
-	}
+	expect.ErrorIf(t, told.Sample(), "got a request sampled, want none")
 	counter, err := told.Meter().Int64Counter("registry.test.things")
 	expect.OK(t, err)
 	counter.Add(t.Context(), 3)
@@ -34,9 +32,7 @@ func TestWithoutACollectorNothingIsRecorded(t *testing.T) {
 		"registry_test_things_total{", "} 3\n", `service_name="service"`, "go_build_info", `registry_build_info{`,
 		`process_runtime_version="` + runtime.Version() + `"`, "go_memory_used_bytes", "process_resident_memory_bytes",
 	} {
-		if !strings.Contains(recorder.Body.String(), want) {
-			t.Errorf("got %s, want %s in it", recorder.Body, want)
-		}
+		expect.ErrorIf(t, !strings.Contains(recorder.Body.String(), want), "got %s, want %s in it", recorder.Body, want)
 	}
 }
 
@@ -60,9 +56,7 @@ func TestFiguresAreGaugesAndCountersWithTheirLabels(t *testing.T) {
 		}
 	}
 	want := map[string]float64{"registry_test_things_total new": 3, "registry_test_age_seconds ": 1.5}
-	if !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	expect.ErrorIf(t, !maps.Equal(got, want), "got %v, want %v", got, want)
 }
 
 func TestACollectorThatIsAwayIsNoError(t *testing.T) {
@@ -70,9 +64,7 @@ func TestACollectorThatIsAwayIsNoError(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
 	told, err := Start(t.Context(), "service", quiet())
 	expect.OK(t, err)
-	if !told.Sample() {
-		t.Error("with a collector: got no request sampled, want all")
-	}
+	expect.ErrorIf(t, !told.Sample(), "with a collector: got no request sampled, want all")
 	_, span := told.Tracer().Start(t.Context(), "x", trace.WithSpanKind(trace.SpanKindServer))
 	span.End()
 	told.Close()
@@ -115,7 +107,5 @@ func TestARenamedMetricHasBothNames(t *testing.T) {
 		}
 	}
 	want := map[string]float64{"registry_backup_finished_timestamp_seconds": 7, "registry_backup_finished_seconds": 7}
-	if !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	expect.ErrorIf(t, !maps.Equal(got, want), "got %v, want %v", got, want)
 }

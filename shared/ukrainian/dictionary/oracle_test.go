@@ -68,9 +68,7 @@ func isHeldOut(lemma string) bool {
 // readLexemes returns the words that have forms, with these forms.
 func readLexemes(t *testing.T) []lexeme {
 	t.Helper()
-	if *dictionary == "" {
-		t.Fatal("name the dictionary with -hunspell; make test-search does so")
-	}
+	expect.FatalIf(t, *dictionary == "", "name the dictionary with -hunspell; make test-search does so")
 	affixes, err := os.Open(filepath.Join(*dictionary, "uk_UA.aff"))
 	expect.OK(t, err)
 	defer affixes.Close()
@@ -135,9 +133,7 @@ func TestFormsOfAWordMeet(t *testing.T) {
 		}
 		recall := float64(met) / questions
 		t.Logf("seed %d: recall %.3f, %.2f keys a form", seed, recall, float64(keys)/questions)
-		if recall < 0.95 {
-			t.Errorf("seed %d: got the recall %.3f, want 0.95", seed, recall)
-		}
+		expect.ErrorIf(t, recall < 0.95, "seed %d: got the recall %.3f, want 0.95", seed, recall)
 		if *tuning && seed == 0 {
 			for pair := range missed {
 				t.Log(pair)
