@@ -121,9 +121,6 @@ func AssetOf(subject string) (id string, ok bool) { return strings.CutPrefix(sub
 // are in the file service.
 func OfFile(id string) string { return fileSubject + id }
 
-// FileOf returns the id of the file that a subject names, or false if the subject does not name a file.
-func FileOf(subject string) (id string, ok bool) { return strings.CutPrefix(subject, fileSubject) }
-
 // recorded reports whether the store of this service has the thing that a subject names: a broker or a key.
 func recorded(subject string) bool {
 	_, key := KeyOf(subject)
