@@ -269,8 +269,7 @@ func TestTheSavedProofIsTheFileOfTheCommand(t *testing.T) {
 	_, body := get(t, newSite(t, newRegistry(whole, with(t, "Паспорт, перша", "Паспорт, друга")), newFound(), logKey), "/uk/assets/"+id)
 	const saved = id + "-2.json"
 	mustHave(t, html.UnescapeString(body), `href="/api/2.5/assets/`+id+`/proof?revision=2" download="`+saved+`"`,
-		"<code>registryctl verify "+saved+` --public-key "`+logKey+`"</code>`,
-		"<code>wsl registryctl verify "+saved+` --public-key "`+logKey+`"</code>`)
+		"<code>registryctl verify "+saved+` --public-key "`+logKey+`"</code>`)
 	mustLack(t, body, "&#39;", "opt_pretty=1\" download")
 	body = assetPage(t, "en", whole)
 	mustHave(t, body, `download="`+id+`-1.json"`)
