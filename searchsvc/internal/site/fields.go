@@ -137,11 +137,14 @@ var mediaNames = map[string]string{
 
 func mediaName(media string) string { return mediaNames[cmp.Or(filelink.PictureType(media), media)] }
 
+func init() {
+	for key, said := range assetfields.Words {
+		words[key] = text{said[0], said[1]}
+	}
+}
+
 // word returns the name of a value of a list in a language, or the value itself if it has no name.
 func word(l Lang, path, value string) string {
-	if said, ok := assetfields.Words[path+"/"+value]; ok {
-		return text{said[0], said[1]}.in(l)
-	}
 	if t, ok := words[path+"/"+value]; ok {
 		return t.in(l)
 	}
