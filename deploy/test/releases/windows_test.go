@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 // TestRegistryctlRunsOnWindows builds and vets registryctl for Windows, and runs an import of 20 rows with photos under
 // Wine, in a folder with blanks and Cyrillic letters. The first run is killed; the repeat must make no second asset.
+// Then a changed table changes one.
 func TestRegistryctlRunsOnWindows(t *testing.T) {
 	needtest.Commands(t, "go", "wine")
 	dir := filepath.Join(t.TempDir(), "Мої лоти 2026")
@@ -70,7 +72,7 @@ func TestRegistryctlRunsOnWindows(t *testing.T) {
 	expect.OK(t, wine("cmd", "/c", "exit").Run())
 	expect.OK(t, os.WriteFile(filepath.Join(prefix, "drive_c/windows/system32/bcryptprimitives.dll"), randomLibrary(), 0o644))
 
-	run("assets", "import", "--template", "зразок.csv")
+	run("assets", "import", "--template", "зразок.csv", "--lang", "uk")
 	sample := expect.Get(os.ReadFile(filepath.Join(dir, "зразок.csv")))(t)
 	table, _, _ := strings.Cut(string(sample), "\n")
 	for n := range 20 {
@@ -99,13 +101,18 @@ func TestRegistryctlRunsOnWindows(t *testing.T) {
 	if mode := expect.Get(os.Stat(access))(t).Mode(); mode.Perm()&0o007 != 0 {
 		t.Errorf("got the mode %v, want nothing for others", mode)
 	}
-	var own struct{ Data []any }
-	req := expect.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/api/2.5/me/assets?limit=100", nil))(t)
+	changed := strings.Replace(table, "Склад № 7;", "Склад № 77;", 1)
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "лоти.csv"), []byte(changed+"\n"), 0o600))
+	run(append(list, "--yes")...)
+	var own struct{ Data []struct{ Title string } }
+	req := expect.Get(http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://"+addr+"/api/2.5/me/assets?limit=100&opt_fields=title", nil))(t)
 	req.SetBasicAuth("broker", "")
 	resp := expect.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
 	expect.OK(t, json.NewDecoder(resp.Body).Decode(&own))
-	expect.Equal(t, len(own.Data), 20, "assets")
+	renamed := slices.IndexFunc(own.Data, func(a struct{ Title string }) bool { return a.Title == "Склад № 77" })
+	expect.ErrorIf(t, len(own.Data) != 20 || renamed < 0, "got %v, want 20 assets, one with its new title", own.Data)
 }
 
 // randomLibrary returns a bcryptprimitives.dll, which programs of Go need and Wine 8 lacks. Its one function leads to

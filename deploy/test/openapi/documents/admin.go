@@ -122,6 +122,7 @@ func Admin() ([]byte, error) {
 		{"security", keyed},
 		{"tags", []object{
 			tag("brokers", "The tenants that own assets."), tag("keys", "Their API keys."), tag("audit", "Every change."),
+			tag("find", "One field that finds assets, brokers and keys."),
 		}},
 		{"paths", paths},
 		{"components", object{
