@@ -76,11 +76,14 @@ func TestNamesAreShownAsText(t *testing.T) {
 	b := open(t, r.console)
 	b.signIn(r.operator(t))
 	evil := `<script>window.owned = 1</script>"'><img src=x onerror="window.owned = 1">`
-	broker := strings.ReplaceAll(evil, "/", "")
+	broker := "Evil (1)"
 	b.goTo("/new-broker")
+	b.fill(map[string]string{"name": strings.ReplaceAll(evil, "/", ""), "title": evil})
+	b.submit()
+	b.mustSay("Nothing was saved yet", "The name begins with")
 	b.fill(map[string]string{"name": broker, "title": evil, "contact": "javascript:window.owned=1"})
 	b.submit()
-	b.mustSay(broker)
+	b.mustSay(evil)
 	b.goTo("/new-key")
 	b.fill(map[string]string{"broker": broker, "name": evil})
 	b.submit()

@@ -71,7 +71,7 @@ func TestTheLogAndAnAssetsHistory(t *testing.T) {
 	b.screenshot("log")
 	b.fill(map[string]string{"id": id})
 	b.click(`form[action="/console/asset"] button`)
-	b.mustSay(id, "role administrator", "3 changes", "key sandbox-broker, role owner", "1 change")
+	b.mustSay(id, "as administrator", "3 changes", "key sandbox-broker, as owner", "1 change")
 	b.run(chromedp.Click(chromedp.CSS("details summary")))
 	b.mustSay("/status", "pending")
 	b.screenshot("asset")

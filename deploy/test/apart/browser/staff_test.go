@@ -146,7 +146,7 @@ func TestStaffSignInAtAProvider(t *testing.T) {
 	b.submit()
 	b.mustSay("Created.", "Acme")
 	b.goTo("/audit")
-	b.mustSay("oidc:id2 Test User2", "broker.create", "session.begin")
+	b.mustSay("oidc:id2 Test User2", "created the broker", "signed in")
 	b.goTo("/audit/check")
 	b.mustSay("The log is as it was written")
 	o.change("groups=audit")

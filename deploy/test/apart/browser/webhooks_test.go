@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -81,11 +80,8 @@ func TestAWebhookFromItsFailureToItsRemoval(t *testing.T) {
 	b.submit()
 	b.mustSay("The webhook is removed.", "There are no webhooks yet")
 	b.goTo("/audit")
-	for _, action := range []string{"stop", "resume", "replay", "remove"} {
-		b.mustSay("webhook." + action)
-	}
-	if !strings.Contains(b.text(), id) {
-		t.Errorf("got the audit log %s, want webhook %s in it", b.text(), id)
+	for _, done := range []string{"stopped", "resumed", "replayed", "removed"} {
+		b.mustSay(done + " the webhook " + id)
 	}
 	b.mustBeContent()
 }
