@@ -27,6 +27,9 @@ ASSETS      ?= 100000
 # SEVERAL are the scenarios of several asset services on one database. LATE_... are tests that test-nightly
 # runs instead of test-all: they are slow and rarely fail.
 SEVERAL     := TestSpreadOnMongoAndRedis|TestARollingRestartLosesNoRequest|TestTheSecretIsRotatedByRollingRestarts|TestMigrateKeepsAllThatClientsSee
+# CALM are tests of the packages LONG that compute in one goroutine: with the race detector, ten times as long.
+LONG         := ./searchsvc/internal/index ./deploy/registry/bulk/sheet
+CALM         := TestTheIndexFindsWhatALoopFinds|TestExportsAndFeedsOfDearQuestionsAreBounded|TestADamagedIndexIsRefusedOrEmpty|TestSecondTriesHaveABound|TestMergedColumnsAreThoseOfTheFile
 LATE_E2E     := TestReadingFromAMirrorOfAMirror|TestMirrorsAreEqualAfterKills|TestMirrorsFollowTheZoneOfTheRegistry
 LATE_ATTACK  := ReadersOf|WithstandsUploads
 LATE_SET     := ConformanceWithFreshReads|Figures
@@ -41,8 +44,8 @@ LATE_FEED    := TestADrill
 # other. Two stages of one lane may share a port or a file of bin; stages of two lanes may
 # not. Only WORKING rewrites the programs in bin.
 FIRST       := packages test test-attack
-WAITING     := test-crash test-feed model-quick
-WORKING     := tools vuln test-browser test-faults test-stores test-alerts test-traces test-clients \
+WAITING     := test-crash test-feed model-quick test-faults
+WORKING     := tools vuln test-browser test-stores test-alerts test-traces test-clients \
 	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi check-apart
 # NIGHTLY is slow and rarely fails, so test-all leaves it out. deploy/test/nightly.txt has the last good
 # runs. STAGES are those that test-nightly runs. Of the stages, only the last two need MONGOD.
@@ -144,12 +147,14 @@ AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # RACED are the packages that make test runs with the race detector: those of guards.txt. In test-all it is all.
 RACED := $(if $(LANDING),.,/($(shell sed -nE 's/^([a-z].*)/\1/p' deploy/test/mutants/guards.txt | cut -d' ' -f1 | paste -sd'|'))$$)
 unit: ## unit and conformance tests, the guarded ones with the race detector; in test-all all of them
-	packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)' | grep -E '$(RACED)') && \
+	packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)' | grep -v $(LONG:./%=-e %) | grep -E '$(RACED)') && \
 	CGO_ENABLED=1 $(LARGE) go list -race -test -export $$packages >/dev/null && \
 	$(RACE) -p=$(AT_ONCE) -parallel=8 $$packages
 	$(if $(LANDING),,packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)' | grep -vE '$(RACED)') && \
 	$(LARGE) go list -test -export $$packages >/dev/null && \
 	go test -p=$(AT_ONCE) -parallel=8 $$packages)
+	$(if $(LANDING),$(RACE) -skip '^($(CALM))$$' $(LONG))
+	$(if $(LANDING),go test -run '^($(CALM))$$' $(LONG))
 
 e2e: ## the scenarios on one process and on three, and a restart
 	go test -count=1 -timeout 10m -run '^($(SCENARIOS))$$' ./deploy/test/e2e

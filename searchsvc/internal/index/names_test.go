@@ -83,9 +83,12 @@ func TestRecordsNameACode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			x := openIndex(t, t.TempDir())
 			defer x.Close()
-			for i, d := range c.assets { // each asset gets a segment of its own
-				at := int64(1e15) + int64(i)
-				expect.OK(t, x.Apply(replica.Change{State: stateAt(at), Entries: []replica.Entry{d.entry(t, at)}}))
+			for i, assets := range [][]described{c.assets[:len(c.assets)/2], c.assets[len(c.assets)/2:]} { // two segments
+				change := replica.Change{State: stateAt(int64(1e15) + int64(i))}
+				for _, d := range assets {
+					change.Entries = append(change.Entries, d.entry(t, int64(1e15)+int64(i)))
+				}
+				expect.OK(t, x.Apply(change))
 			}
 			expect.Equal(t, namesOf(t, x, c.filter), c.want, "")
 		})

@@ -48,7 +48,8 @@ type whole struct {
 	client *http.Client
 	stop   func()
 
-	asset, token, file, part string // what the first start made: an asset, a file and a document of it
+	asset, file        string // what the first start made: an asset that stays as it is, and a file
+	grows, token, part string // an asset that gets documents with each try, its owner token and its first document
 }
 
 func newWhole(t *testing.T) *whole {
@@ -158,9 +159,7 @@ type answered struct {
 }
 
 func (w *whole) ask(r row) answered {
-	for old, now := range map[string]string{":id": w.asset, ":file": w.file, ":part": w.part} {
-		r.path = strings.ReplaceAll(r.path, old, now)
-	}
+	r.path = strings.NewReplacer(":id", w.asset, ":file", w.file, ":grows", w.grows, ":part", w.part).Replace(r.path)
 	kind, body := r.kind, []byte(r.body)
 	if r.body == formBody {
 		kind, body = form()
@@ -205,20 +204,24 @@ func form() (kind string, body []byte) {
 	return f.FormDataContentType(), b.Bytes()
 }
 
-// fill makes an asset with a document that names a file.
+// fill makes two assets with a document that names a file.
 func (w *whole) fill() {
 	w.t.Helper()
-	create := row{method: "POST", path: "/api/2.5/assets", key: "broker", body: fmt.Sprintf(assetText, "faults")}
-	made := w.must(create, 201)
-	var asset answer
-	w.decode(made, &asset)
-	w.asset, w.token = asset.Data.ID, asset.Access.Token
-	w.must(row{method: "PATCH", path: "/api/2.5/assets/:id", key: "broker", body: `{"data":{"status":"pending"}}`}, 200)
-	added := w.must(row{method: "POST", path: "/api/2.5/assets/:id/documents", key: "broker", body: formBody}, 201)
-	var document struct{ Data struct{ ID, URL string } }
-	w.decode(added, &document)
-	w.part = document.Data.ID
-	w.file = document.Data.URL[strings.LastIndex(document.Data.URL, "/")+1:]
+	for range 2 {
+		w.asset = w.grows
+		create := row{method: "POST", path: "/api/2.5/assets", key: "broker", body: fmt.Sprintf(assetText, "faults")}
+		made := w.must(create, 201)
+		var asset answer
+		w.decode(made, &asset)
+		w.grows, w.token = asset.Data.ID, asset.Access.Token
+		w.must(row{method: "PATCH", path: "/api/2.5/assets/:grows", key: "broker", body: `{"data":{"status":"pending"}}`}, 200)
+		add := row{method: "POST", path: "/api/2.5/assets/:grows/documents", key: "broker", body: formBody}
+		added := w.must(add, 201)
+		var document struct{ Data struct{ ID, URL string } }
+		w.decode(added, &document)
+		w.part = document.Data.ID
+		w.file = document.Data.URL[strings.LastIndex(document.Data.URL, "/")+1:]
+	}
 	w.must(row{method: "GET", path: "/get/:file"}, 200)
 	w.must(row{method: "GET", path: "/en/assets/:id"}, 200)
 }
