@@ -72,7 +72,7 @@ type (
 	Description = asset.Description
 	// Field describes one field of an object.
 	Field = asset.FieldDescription
-	// Form describes plain values as JSON Schemas.
+	// Form describes plain values.
 	Form = asset.Form
 	// Step is one step between two states of an asset.
 	Step = asset.Step
@@ -81,9 +81,6 @@ type (
 	// Role is the role of a caller for an asset.
 	Role = asset.Role
 )
-
-// AlsoAccepts is the schema keyword for the types that the registry accepts in addition to the schema's own type.
-const AlsoAccepts = asset.AlsoAccepts
 
 // Describe returns the description of every type of objects that clients send
 // (docs/contract.md, "Asset" to "Related process"). The first describes the asset itself.

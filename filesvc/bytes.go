@@ -103,11 +103,8 @@ func CopyBytes(ctx context.Context, c Copying) (done Copied, err error) {
 	if err != nil {
 		return done, err
 	}
-	for _, f := range removed {
-		if err := to.NoteRemoval(ctx, f); err != nil {
-			return done, err
-		}
-		done.Removals++
+	if done.Removals, err = noteRemovals(ctx, to, removed); err != nil {
+		return done, err
 	}
 	for after := ""; ; {
 		page, err := files.Page(ctx, after, movePage)
@@ -182,12 +179,9 @@ func copyPictures(ctx context.Context, from, to file.Bytes, f file.File) error {
 // copyBlob copies the bytes of a file. If they do not match the metadata, it returns an error and stores
 // nothing.
 func copyBlob(ctx context.Context, from, to file.Bytes, f file.File) error {
-	blob, err := from.Open(ctx, f.Blob)
-	if errors.Is(err, file.ErrNotFound) {
-		return fmt.Errorf("file %s of %s: its bytes are missing", f.ID, f.Broker)
-	}
+	blob, err := openBlob(ctx, from, f)
 	if err != nil {
-		return fmt.Errorf("file %s of %s: %w", f.ID, f.Broker, err)
+		return err
 	}
 	defer blob.Close()
 	return errs.In(to.Put(ctx, f.Blob, file.Verified(blob, f)), "copy file %s of %s", f.ID, f.Broker)

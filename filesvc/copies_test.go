@@ -26,8 +26,7 @@ func TestAMirrorReadsDocumentsFromItsCopy(t *testing.T) {
 		`{"id":"a","documents":[{"id":"1"},{"id":"2"}]}`: `[{"id":"1"},{"id":"2"}]`, `{"id":"a"}`: "",
 	} {
 		c := &Copies{copier: &copier.Copier{Config: copier.Config{Assets: copied(text)}}}
-		got, err := c.documents(t.Context(), "", "a")
-		expect.OK(t, err)
+		got := expect.Get(c.documents(t.Context(), "", "a"))(t)
 		expect.Equal(t, string(got), want, "%s", text)
 		if _, err := c.documents(t.Context(), "", "b"); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("an asset that the copy lacks: got %v, want a fault of kind NotFound", err)

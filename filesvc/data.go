@@ -14,6 +14,7 @@ import (
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/mongostore"
 	"asset-registry/filesvc/internal/picture"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/keyring"
 )
 
@@ -63,28 +64,28 @@ func Check(db, place string, secrets [][]byte, whole bool) (c Checked, faults []
 
 // checkBytes returns an error if the bytes of a file are missing, or do not match its metadata.
 func checkBytes(ctx context.Context, bytes file.Bytes, f file.File, whole bool) error {
-	blob, err := bytes.Open(ctx, f.Blob)
-	if errors.Is(err, file.ErrNotFound) {
-		return fmt.Errorf("file %s of %s: its bytes are missing", f.ID, f.Broker)
-	}
+	blob, err := openBlob(ctx, bytes, f)
 	if err != nil {
-		return fmt.Errorf("file %s of %s: %w", f.ID, f.Broker, err)
+		return err
 	}
 	defer blob.Close()
 	size, err := file.SizeOf(blob)
-	if err != nil {
-		return fmt.Errorf("file %s of %s: %w", f.ID, f.Broker, err)
+	switch {
+	case err == nil && size != f.Size:
+		err = fmt.Errorf("got %d bytes, want %d", size, f.Size)
+	case err == nil && whole:
+		_, err = io.Copy(io.Discard, file.Verified(blob, f))
 	}
-	if size != f.Size {
-		return fmt.Errorf("file %s of %s: got %d bytes, want %d", f.ID, f.Broker, size, f.Size)
+	return errs.In(err, "file %s of %s", f.ID, f.Broker)
+}
+
+// openBlob opens the bytes of a file.
+func openBlob(ctx context.Context, bytes file.Bytes, f file.File) (file.Blob, error) {
+	blob, err := bytes.Open(ctx, f.Blob)
+	if errors.Is(err, file.ErrNotFound) {
+		err = errors.New("its bytes are missing")
 	}
-	if !whole {
-		return nil
-	}
-	if _, err := io.Copy(io.Discard, file.Verified(blob, f)); err != nil {
-		return fmt.Errorf("file %s of %s: %w", f.ID, f.Broker, err)
-	}
-	return nil
+	return blob, errs.In(err, "file %s of %s", f.ID, f.Broker)
 }
 
 // CopyRemovals copies the notes about removed files from one store of bytes to another, and returns their number.
@@ -103,12 +104,17 @@ func CopyRemovals(ctx context.Context, from, to string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, f := range found {
-		if err := store.NoteRemoval(ctx, f); err != nil {
-			return 0, err
+	return noteRemovals(ctx, store, found)
+}
+
+// noteRemovals notes removed files in a store of bytes, and returns how many it has noted.
+func noteRemovals(ctx context.Context, in file.Bytes, removed []file.File) (int, error) {
+	for i, f := range removed {
+		if err := in.NoteRemoval(ctx, f); err != nil {
+			return i, err
 		}
 	}
-	return len(found), nil
+	return len(removed), nil
 }
 
 // Renew opens the embedded store in the file `db`, and closes it again. After that, the store belongs to the newest

@@ -36,8 +36,7 @@ func TestCheck(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(files, "*", "*"))
 	expect.FatalIf(t, err != nil || len(paths) != 3, "got %v, %v, want three files", paths, err)
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		expect.OK(t, err)
+		info := expect.Get(os.Stat(path))(t)
 		blobs[info.Size()] = path
 	}
 	expect.OK(t, os.WriteFile(blobs[1], []byte("x"), 0o600))

@@ -54,8 +54,9 @@ func (f feed) After(ctx context.Context, position int64) (named []file.Named, ne
 	if position > 0 {
 		q.Set("offset", time.UnixMicro(position).UTC().Format("2006-01-02T15:04:05.000000Z07:00"))
 	}
-	p, err := f.read(ctx, "http://assetsvc"+routes.Prefix(routes.Current)+"/assets?"+q.Encode())
-	if err != nil {
+	var p page
+	address := "http://assetsvc" + routes.Prefix(routes.Current) + "/assets?" + q.Encode()
+	if err := f.ask(ctx, http.MethodGet, address, "", nil, &p); err != nil {
 		return nil, 0, err
 	}
 	next = position
@@ -71,11 +72,6 @@ func (f feed) After(ctx context.Context, position int64) (named []file.Named, ne
 		next = asset.Modified.UnixMicro()
 	}
 	return named, next, nil
-}
-
-func (f feed) read(ctx context.Context, address string) (p page, err error) {
-	err = f.ask(ctx, http.MethodGet, address, "", nil, &p)
-	return p, err
 }
 
 // documents returns the newest versions of the documents of an asset, as a JSON list.

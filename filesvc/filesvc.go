@@ -31,6 +31,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/sleep"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
 )
@@ -266,17 +267,10 @@ func (s *Server) tellAgain(files int) {
 
 // collect runs the collector until ctx is done, first after the time `every`.
 func (s *Server) collect(ctx context.Context, every time.Duration, tell func(error)) {
-	ticker, begun := time.NewTicker(every), time.Now()
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for begun := time.Now(); sleep.For(ctx, every); {
 		done, err := s.files.Collect(ctx, func() time.Duration { return time.Since(begun) })
 		if !s.files.IsHeld() {
-			ticker.Reset(collectEvery)
+			every = collectEvery
 		}
 		if ctx.Err() == nil {
 			tell(err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -15,9 +14,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -71,8 +68,7 @@ func startChild(t *testing.T, dir string, environment ...string) child {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.Stderr = slices.Concat(os.Environ(), []string{childDir + "=" + dir}, environment), os.Stderr
-	out, err := cmd.StdoutPipe()
-	expect.OK(t, err)
+	out := expect.Get(cmd.StdoutPipe())(t)
 	expect.OK(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	expect.FatalIf(t, err != nil, "got %v, want the address of the process", err)
@@ -82,58 +78,6 @@ func startChild(t *testing.T, dir string, environment ...string) child {
 func (c child) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait() // returns an error, because the process was killed
-}
-
-// TestKilledUploads kills the process in the middle of uploads (docs/files.md, D2). Each acknowledged upload
-// must be served whole. Any other file must be there whole, or it must be possible to upload it again.
-func TestKilledUploads(t *testing.T) {
-	const rounds, clients, size = 6, 4, 300 << 10
-	dir, random := t.TempDir(), rand.New(rand.NewPCG(1, 2))
-	signer, err := identity.NewSigner(secrets, time.Now)
-	expect.OK(t, err)
-	c := startChild(t, dir)
-	defer func() { c.kill() }()
-	var mu sync.Mutex
-	acked, pending := map[string]string{}, map[string]string{} // the keys are upload_urls, the values are texts
-	for round := range rounds {
-		r := &rig{t: t, url: c.url, signer: signer}
-
-		for n := range clients {
-			text := strings.Repeat(fmt.Sprintf("%d-%d ", round, n), size/4)
-
-			to := r.register(broker, `{"data":{"hash":"`+hash(text)+`"}}`).field(t, "upload_url")
-			pending[to] = text
-		}
-		var wg sync.WaitGroup
-		for to, text := range pending {
-			wg.Go(func() {
-				if status, err := r.tryUpload(to, text); err == nil && status == http.StatusOK {
-					mu.Lock()
-					acked[to] = text
-					mu.Unlock()
-				}
-			})
-		}
-		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond) // the process may be killed at any time
-		c.kill()
-		wg.Wait()
-		c = startChild(t, dir)
-	}
-	r := &rig{t: t, url: c.url, signer: signer}
-	for to, text := range pending {
-		status, err := r.tryUpload(to, text)
-		_, isAcked := acked[to]
-		if err != nil || status != http.StatusForbidden && (isAcked || status != http.StatusOK) {
-			t.Errorf("got %d, %v, want it repeated if it was not acknowledged (%t), or there", status, err, isAcked)
-		}
-		id, _, _ := strings.Cut(strings.TrimPrefix(to, base+"/upload/"), "?")
-		if got := r.get(broker, "/get/"+id); got.status != http.StatusOK || got.text != text {
-			t.Errorf("got %d and %d bytes, want the %d bytes of the file", got.status, len(got.text), len(text))
-		}
-	}
-	if len(acked) == 0 {
-		t.Log("no upload was acknowledged before its process was killed")
-	}
 }
 
 // tryUpload uploads a file to a process that may be killed meanwhile.

@@ -117,18 +117,15 @@ const sandbox = "sandbox; default-src 'none'"
 // TestPicturesAreCopied copies the pictures of a file twice. The bytes of the large picture do not exist, but the
 // small one must be copied.
 func TestPicturesAreCopied(t *testing.T) {
-	from, err := openBytes(t.TempDir(), "", 0)
-	expect.OK(t, err)
-	to, err := openBytes(t.TempDir(), "", 0)
-	expect.OK(t, err)
+	from := expect.Get(openBytes(t.TempDir(), "", 0))(t)
+	to := expect.Get(openBytes(t.TempDir(), "", 0))(t)
 	id := strings.Repeat("0", 32)
 	f := file.File{ID: id, Small: id + "-0000000000000001", Large: id + "-0000000000000002"}
 	expect.OK(t, from.Put(t.Context(), f.Small, strings.NewReader("small")))
 	for range 2 {
 		expect.OK(t, copyPictures(t.Context(), from, to, f))
 	}
-	blob, err := to.Open(t.Context(), f.Small)
-	expect.OK(t, err)
+	blob := expect.Get(to.Open(t.Context(), f.Small))(t)
 	defer blob.Close()
 	if got, err := io.ReadAll(blob); err != nil || string(got) != "small" {
 		t.Errorf("got %q, %v, want the picture", got, err)

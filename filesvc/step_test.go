@@ -94,12 +94,12 @@ func (s *stepReader) Read(p []byte) (int, error) {
 }
 
 // TestKilledAtEachStep kills the process at each step of an upload (docs/files.md, D2). After a restart, the
-// file must be whole or without bytes. Repeating the upload must work, and killed uploads must leave nothing
-// that stays for ever.
+// file must be whole or without bytes. Repeating the upload must work. The files must then be whole after further
+// kills, and killed uploads must leave nothing that stays for ever.
 func TestKilledAtEachStep(t *testing.T) {
 	dir, text := t.TempDir(), strings.Repeat("content ", 200_000)
-	signer, err := identity.NewSigner(secrets, time.Now)
-	expect.OK(t, err)
+	signer := expect.Get(identity.NewSigner(secrets, time.Now))(t)
+	var stored []string
 	for _, step := range uploadSteps {
 		c := startChild(t, dir, childStep+"="+step)
 		r := &rig{t: t, url: c.url, signer: signer}
@@ -125,6 +125,10 @@ func TestKilledAtEachStep(t *testing.T) {
 		if got := r.get(broker, get); got.text != text {
 			t.Errorf("%s, repeated: got %d and %d bytes, want the file", step, got.status, len(got.text))
 		}
+		for _, get := range stored {
+			expect.ErrorIf(t, r.get(broker, get).text != text, "%s: got another file than before, want it whole", step)
+		}
+		stored = append(stored, get)
 		c.kill()
 	}
 	if left := blobsIn(t, dir); len(left) <= len(uploadSteps) {
@@ -139,13 +143,12 @@ func TestKilledAtEachStep(t *testing.T) {
 // blobsIn returns the paths of the files in the directory of the bytes.
 func blobsIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	err := filepath.WalkDir(filepath.Join(dir, "files"), func(path string, d fs.DirEntry, err error) error {
+	expect.OK(t, filepath.WalkDir(filepath.Join(dir, "files"), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			names = append(names, path)
 		}
 		return err
-	})
-	expect.OK(t, err)
+	}))
 	return slices.Clip(names)
 }
 

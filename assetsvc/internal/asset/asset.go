@@ -193,7 +193,7 @@ func (s Status) mayBecome(to Status, by Role) bool {
 }
 
 // reason accepts a string that a person can read, and nothing else in place of a string.
-var reason = plain{form: Form{Sent: schema{"type": "string"}},
+var reason = plain{form: Form{Kind: "string"},
 	take: func(w *walk, path string, _, sent record.Value) record.Value {
 		s, ok := sent.(string)
 		if !ok || !fault.SaysSomething(s) {

@@ -81,22 +81,6 @@ func TestAnOperatorAddsSchemesOfIdentifiers(t *testing.T) {
 	}
 }
 
-func TestARefusalDoesNotPrintALongList(t *testing.T) {
-	var long strings.Builder
-	for i := range 9000 {
-		fmt.Fprintf(&long, "0311%04d-2\n", i)
-	}
-	lists := CodeLists{}
-	expect.OK(t, lists.Add("CPV", long.String()))
-	supplied := rules
-	supplied.Codes = lists
-	_, err := supplied.Create(parse(t, strings.Replace(validText, `"CAV-PS", "id": "06111000-3"`,
-		`"CPV", "id": "99999999-9"`, 1)), origin())
-	if got := places(err); got != "items.0.classification.id" || len(err.Error()) > 500 {
-		t.Errorf("got a fault at %q of %d bytes, want items.0.classification.id and at most 500", got, len(err.Error()))
-	}
-}
-
 func TestTheErrorOfAListHasEachFault(t *testing.T) {
 	for _, c := range []struct {
 		name, scheme, text string

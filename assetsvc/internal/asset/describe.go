@@ -7,99 +7,18 @@ import (
 	"strings"
 )
 
-// Form describes the values of a plain kind, in JSON Schemas (draft 2020-12). If Shown is nil, answers hold
-// values of the form Sent. Some rules cannot be written as a schema, so Sent may accept more than the kind
-// does, but never less. Sent and Typed name a single type, because generators of clients need this. AlsoAccepts
-// lists the other types that the registry accepts.
+// Form describes plain values. The OpenAPI documents have the schemas of each kind (deploy/test/openapi/documents).
 type Form struct {
-	Sent  map[string]any // values that clients may send
-	Typed map[string]any // values that clients may send for an ignored field; nil: any of the types in Sent
-	Shown map[string]any // values that answers hold
+	Kind    string
+	Pattern string   // form of the texts that clients may send, or of the ids in answers; "": any
+	Choices []string // the values that clients may send; nil: any
+	Most    int      // maximum number of characters that clients may send; 0: the kind says it
+	Only    string   // the value that all answers have; "": they have different ones
 }
 
-// AlsoAccepts is a schema keyword. It lists the types that the registry accepts in addition to the schema's own
-// type.
-const AlsoAccepts = "x-also-accepts"
-
-// schema is a JSON Schema.
-type schema = map[string]any
-
-// eitherOf returns the schema of values that have one of these types. Answers return such a value unchanged.
-func eitherOf(types ...string) schema {
-	choices := make([]schema, len(types))
-	for i, name := range types {
-		choices[i] = schema{"type": name}
-	}
-	return schema{"anyOf": choices}
-}
-
-// The forms of the kinds in kinds.go.
-var (
-	stringForm = Form{Sent: schema{"type": "string"}, Typed: textForm.Sent}
-	textForm   = Form{
-		Sent:  schema{"type": "string", AlsoAccepts: []string{"integer", "boolean"}},
-		Shown: schema{"type": "string"},
-	}
-	timestampForm = Form{
-		Sent:  schema{"type": "string", "pattern": sentTime},
-		Shown: schema{"type": "string", "format": "date-time", "pattern": shownTime},
-	}
-	quantityForm = Form{
-		Sent: schema{
-			"type": "string", "format": "decimal", "pattern": decimalForm.String(), AlsoAccepts: []string{"number"},
-		},
-		Shown: schema{"type": "number", "format": "decimal", "x-go-type": "json.Number"},
-	}
-	identifierForm = Form{
-		Sent:  schema{"type": "string", AlsoAccepts: []string{"integer"}},
-		Shown: eitherOf("string", "integer"),
-	}
-	coordinateForm = Form{
-		Sent:  schema{"type": "number", "format": "double", AlsoAccepts: []string{"string"}},
-		Shown: eitherOf("string", "number"),
-	}
-	heightForm = Form{
-		Sent:  schema{"type": "string", AlsoAccepts: []string{"number"}},
-		Shown: coordinateForm.Shown,
-	}
-	integerForm = Form{
-		Sent: schema{
-			"type": "integer", "format": "int64", "pattern": wholeNumber.String(), AlsoAccepts: []string{"string"},
-		},
-		Shown: schema{"type": "integer", "format": "int64"},
-	}
-	anyForm      = Form{Sent: schema{}}
-	disabledForm = Form{Sent: schema{
-		"type": "object", "maxProperties": 0, "maxItems": 0, AlsoAccepts: []string{"array"},
-	}}
-	givenIDForm = Form{
-		Sent:  textForm.Sent,
-		Shown: schema{"type": "string", "pattern": idForm.String()},
-	}
-	referenceForm = Form{
-		Sent: schema{
-			"type": "string", "pattern": fmt.Sprintf("^([0-9a-fA-F]{%d})?$", idLength), AlsoAccepts: []string{"integer"},
-		},
-		Typed: textForm.Sent,
-		Shown: schema{"type": "string"},
-	}
-	digestForm = patternForm("^$|" + digestPattern())
-)
-
-// The forms of timestamps (docs/contract.md, "Timestamps").
-const (
-	sentTime = `^[0-9]{4}-[0-9]{2}-[0-9]{2}` +
-		`([Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?([Zz]|[+-][0-9]{2}(:?[0-9]{2}|:)?)?)?$`
-	shownTime = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}[+-][0-9]{2}:[0-9]{2}$`
-)
-
-func patternForm(pattern string) Form {
-	return Form{Sent: schema{"type": "string", "pattern": pattern}, Typed: textForm.Sent}
-}
-
-func choiceForm(choices []string) Form {
-	return Form{Sent: schema{"type": "string", "enum": slices.Clone(choices)}, Typed: textForm.Sent}
-}
+// sentTime is the form of the timestamps that clients may send (docs/contract.md, "Timestamps").
+const sentTime = `^[0-9]{4}-[0-9]{2}-[0-9]{2}` +
+	`([Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?([Zz]|[+-][0-9]{2}(:?[0-9]{2}|:)?)?)?$`
 
 func digestPattern() string {
 	var forms []string
@@ -189,13 +108,14 @@ func (f field) describe() FieldDescription {
 		d.Of = k.called()
 	case plain:
 		d.Form = k.form
+		d.Form.Most = k.most
 	}
 	if f.absent != nil {
 		// Default stays "" for an id, because each new object gets a different id. Only a constant is a default.
 		d.Default, _ = f.absent(&walk{newID: func() string { return "" }}, nil).(string)
 	}
-	if _, ok := f.of.(dropped); ok && d.Default != "" {
-		d.Form.Shown = schema{"type": "string", "const": d.Default}
+	if _, ok := f.of.(dropped); ok {
+		d.Form.Only = d.Default
 	}
 	return d
 }

@@ -169,20 +169,6 @@ func TestTitlesOfTestAssetsSaySo(t *testing.T) {
 	}
 }
 
-func TestAPeriodEndsWithTheVerification(t *testing.T) {
-	active := in(t, Active)
-	end := active.Fields().Object(periodField).Get("endDate")
-	if end == nil || active.Fields().Object(periodField).Get("startDate") == nil {
-		t.Errorf("active: got the period %v, want its two dates", active.Fields().Object(periodField))
-	}
-	for to, kept := range map[Status]bool{Complete: true, Pending: false} {
-		got := change(t, active, Administrator, `{"status":"`+string(to)+`"}`).Fields().Object(periodField).Get("endDate")
-		if (got != nil) != kept || kept && got != end {
-			t.Errorf("%s: got the end %v, want it kept: %v", to, got, kept)
-		}
-	}
-}
-
 func TestPartsAreFoundByTheirIDs(t *testing.T) {
 	a := in(t, Pending)
 	items, documents := parts[0], parts[2]

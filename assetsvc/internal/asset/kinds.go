@@ -3,7 +3,6 @@ package asset
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,7 +20,7 @@ const (
 
 // text accepts strings, integers and booleans. Integers and booleans become strings (docs/contract.md, "Field
 // rules").
-var text = plain{form: textForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
+var text = plain{form: Form{Kind: "text"}, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
 		w.wrong(path, notText, quote(sent))
@@ -50,16 +49,11 @@ var (
 // upTo returns the kind with one more rule: a text may have at most the given number of characters.
 func (k plain) upTo(most int) plain {
 	k.most = most
-	if k.form.Shown == nil {
-		k.form.Shown = k.form.Sent // values that are shown get no limit: a stored text may be longer
-	}
-	k.form.Sent = maps.Clone(k.form.Sent)
-	k.form.Sent["maxLength"] = most
 	return k
 }
 
 // secret accepts the same values as the kind `text`, but no error quotes them.
-var secret = plain{form: textForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
+var secret = plain{form: Form{Kind: "text"}, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
 		w.wrong(path, "This must be a string.")
@@ -86,7 +80,8 @@ func cast(sent record.Value) (string, bool) {
 // `shown` is the form in the description of the fields; it may be less strict. The parameter `otherwise` is the
 // text of the fault for all other strings.
 func textThat(form *regexp.Regexp, shown, otherwise string) plain {
-	return plain{form: patternForm("^$|" + shown), take: func(w *walk, path string, old, sent record.Value) record.Value {
+	is := Form{Kind: "pattern", Pattern: "^$|" + shown}
+	return plain{form: is, take: func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text.convert(w, path, old, sent)
 		if s, ok := value.(string); ok && s != "" && !form.MatchString(s) {
 			w.breaks(path, "%s", otherwise)
@@ -97,7 +92,8 @@ func textThat(form *regexp.Regexp, shown, otherwise string) plain {
 
 // oneOf returns a kind of text that accepts the choices.
 func oneOf(choices ...string) plain {
-	return plain{form: choiceForm(choices), take: func(w *walk, path string, old, sent record.Value) record.Value {
+	is := Form{Kind: "choice", Choices: choices}
+	return plain{form: is, take: func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text.convert(w, path, old, sent)
 		if s, ok := value.(string); ok && !slices.Contains(choices, s) {
 			w.breaks(path, "%s", notOneOf(choices))
@@ -108,7 +104,8 @@ func oneOf(choices ...string) plain {
 
 // oneOfCodes returns a kind of text that accepts the codes of a list.
 func oneOfCodes(codes codeList) plain {
-	return plain{form: choiceForm(codes), take: func(w *walk, path string, old, sent record.Value) record.Value {
+	is := Form{Kind: "choice", Choices: codes}
+	return plain{form: is, take: func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text.convert(w, path, old, sent)
 		if s, ok := value.(string); ok && !codes.has(s) {
 			w.refuse(path, s, codes)
@@ -119,7 +116,7 @@ func oneOfCodes(codes codeList) plain {
 
 // identifierScheme accepts the built-in schemes of identifiers, and the schemes that the operator supplies. The
 // description of the fields lists only the built-in schemes.
-var identifierScheme = plain{form: choiceForm(identifierSchemes),
+var identifierScheme = plain{form: Form{Kind: "choice", Choices: identifierSchemes},
 	take: func(w *walk, path string, old, sent record.Value) record.Value {
 		return oneOfCodes(w.rules.identifierSchemes()).take(w, path, old, sent)
 	}}
@@ -146,7 +143,7 @@ func (w *walk) refuse(path, sent string, accepted codeList) {
 }
 
 // registeredType accepts the asset types that the operator has set (docs/contract.md, "Asset").
-var registeredType = plain{form: stringForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
+var registeredType = plain{form: Form{Kind: "string"}, take: func(w *walk, path string, old, sent record.Value) record.Value {
 	value := text.convert(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" && !slices.Contains(w.rules.Types, s) {
 		w.breaks(path, "Not implemented: the types are %s", quoted(w.rules.Types))
@@ -155,6 +152,8 @@ var registeredType = plain{form: stringForm, take: func(w *walk, path string, ol
 }}
 
 const exampleTime = "2026-11-20T12:00:00+02:00"
+
+var timestampForm = Form{Kind: "timestamp", Pattern: sentTime}
 
 // timestamp accepts ISO 8601 timestamps and keeps their offset (docs/contract.md,
 // "Timestamps").
@@ -174,26 +173,27 @@ var timestamp = plain{form: timestampForm, take: func(w *walk, path string, _, s
 
 // quantity accepts decimals, as numbers or strings, and rounds them
 // (docs/contract.md, "Numbers").
-var quantity = plain{form: quantityForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
-	var written string
-	switch v := sent.(type) {
-	case string:
-		written = v
-	case record.Number:
-		written = string(v)
-	}
-	number, ok := parseDecimal(written, quantityPlaces)
-	if !ok {
-		w.wrong(path, "Number '%s' failed to convert to a decimal.", quote(sent))
-		return nil
-	}
-	mantissa, _, _ := strings.Cut(strings.ToLower(written), "e")
-	if number == "0" && strings.ContainsAny(mantissa, "123456789") {
-		w.wrong(path, "Number '%s' would become 0: %d fraction digits are kept.", quote(sent), quantityPlaces)
-		return nil
-	}
-	return number
-}}
+var quantity = plain{form: Form{Kind: "quantity", Pattern: decimalForm.String()},
+	take: func(w *walk, path string, _, sent record.Value) record.Value {
+		var written string
+		switch v := sent.(type) {
+		case string:
+			written = v
+		case record.Number:
+			written = string(v)
+		}
+		number, ok := parseDecimal(written, quantityPlaces)
+		if !ok {
+			w.wrong(path, "Number '%s' failed to convert to a decimal.", quote(sent))
+			return nil
+		}
+		mantissa, _, _ := strings.Cut(strings.ToLower(written), "e")
+		if number == "0" && strings.ContainsAny(mantissa, "123456789") {
+			w.wrong(path, "Number '%s' would become 0: %d fraction digits are kept.", quote(sent), quantityPlaces)
+			return nil
+		}
+		return number
+	}}
 
 // identifierDigits is the maximum number of digits of an integer. Every JSON decoder keeps such an integer exactly.
 const identifierDigits = 15
@@ -202,7 +202,7 @@ var identifierNumber = regexp.MustCompile(fmt.Sprintf(`^-?[0-9]{1,%d}$`, identif
 
 // identifierID accepts strings and integers, and keeps them as sent
 // (docs/contract.md, "Numbers").
-var identifierID = plain{form: identifierForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
+var identifierID = plain{form: Form{Kind: "identifier"}, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case string:
 		return v
@@ -219,7 +219,7 @@ var identifierID = plain{form: identifierForm, take: func(w *walk, path string, 
 // coordinate accepts strings and numbers, and keeps them as sent (docs/contract.md, "Numbers"). It refuses
 // numbers that common JSON decoders refuse: numbers with too many characters, and numbers outside the range of
 // float64.
-var coordinate = plain{form: coordinateForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
+var coordinate = plain{form: Form{Kind: "coordinate"}, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case string:
 		return v
@@ -237,25 +237,26 @@ var coordinate = plain{form: coordinateForm, take: func(w *walk, path string, _,
 }}.upTo(codeLength)
 
 // height is a coordinate that usually has a unit, such as "170 m".
-var height = plain{form: heightForm, take: coordinate.take}.upTo(codeLength)
+var height = plain{form: Form{Kind: "height"}, take: coordinate.take}.upTo(codeLength)
 
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
 // integer accepts whole numbers of up to 18 digits, as numbers or strings.
-var integer = plain{form: integerForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
-	written := fmt.Sprint(sent)
-	switch sent.(type) {
-	case string, record.Number:
-		if wholeNumber.MatchString(written) {
-			return record.Number(written)
+var integer = plain{form: Form{Kind: "integer", Pattern: wholeNumber.String()},
+	take: func(w *walk, path string, _, sent record.Value) record.Value {
+		written := fmt.Sprint(sent)
+		switch sent.(type) {
+		case string, record.Number:
+			if wholeNumber.MatchString(written) {
+				return record.Number(written)
+			}
 		}
-	}
-	w.wrong(path, "Value '%s' is not int.", quote(sent))
-	return nil
-}}
+		w.wrong(path, "Value '%s' is not int.", quote(sent))
+		return nil
+	}}
 
 // anything accepts every value and keeps it as sent.
-var anything = plain{form: anyForm, take: func(_ *walk, _ string, _, sent record.Value) record.Value { return sent }}
+var anything = plain{form: Form{Kind: "any"}, take: func(_ *walk, _ string, _, sent record.Value) record.Value { return sent }}
 
 // constant returns a function for field.absent that gives the field a fixed value.
 func constant(value string) func(*walk, record.Value) record.Value {
@@ -264,7 +265,7 @@ func constant(value string) func(*walk, record.Value) record.Value {
 
 // disabled is the kind of schema_properties (docs/contract.md, "Item"). It accepts only empty objects and empty
 // lists.
-var disabled = plain{form: disabledForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
+var disabled = plain{form: Form{Kind: "disabled"}, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case record.Object:
 		if len(v) == 0 {
@@ -288,15 +289,16 @@ var (
 
 // ownID is the kind of ids that clients may choose. It keeps a well-formed id. Any other text is a placeholder,
 // which is replaced by a new id (docs/contract.md, "Identifiers").
-var ownID = plain{form: givenIDForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
-	s, _ := text.convert(w, path, nil, sent).(string)
-	if idForm.MatchString(s) || w.typesOnly {
-		return s
-	}
-	id := newID(w, old)
-	w.ignores(path, s, id, "")
-	return id
-}}
+var ownID = plain{form: Form{Kind: "id", Pattern: idForm.String()},
+	take: func(w *walk, path string, old, sent record.Value) record.Value {
+		s, _ := text.convert(w, path, nil, sent).(string)
+		if idForm.MatchString(s) || w.typesOnly {
+			return s
+		}
+		id := newID(w, old)
+		w.ignores(path, s, id, "")
+		return id
+	}}
 
 // newID returns a new id. In a merge it returns the old id, if there is one, so that a repeated PATCH changes
 // nothing.
@@ -308,15 +310,16 @@ func newID(w *walk, old record.Value) record.Value {
 }
 
 // serverID is the kind of ids that the service chooses. It ignores the values that clients send.
-var serverID = plain{form: givenIDForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
-	s := text.convert(w, path, nil, sent)
-	if w.typesOnly {
-		return s
-	}
-	id := givenID(w, old)
-	w.ignores(path, s, id, "")
-	return id
-}}
+var serverID = plain{form: Form{Kind: "id", Pattern: idForm.String()},
+	take: func(w *walk, path string, old, sent record.Value) record.Value {
+		s := text.convert(w, path, nil, sent)
+		if w.typesOnly {
+			return s
+		}
+		id := givenID(w, old)
+		w.ignores(path, s, id, "")
+		return id
+	}}
 
 // givenID returns the old id, or a new one if the part is new.
 func givenID(w *walk, old record.Value) record.Value {
@@ -327,13 +330,14 @@ func givenID(w *walk, old record.Value) record.Value {
 }
 
 // reference accepts ids of objects outside the asset.
-var reference = plain{form: referenceForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
-	value := text.convert(w, path, old, sent)
-	if s, ok := value.(string); ok && s != "" {
-		w.checkHex(path, s, idLength)
-	}
-	return value
-}}
+var reference = plain{form: Form{Kind: "reference", Pattern: fmt.Sprintf("^([0-9a-fA-F]{%d})?$", idLength)},
+	take: func(w *walk, path string, old, sent record.Value) record.Value {
+		value := text.convert(w, path, old, sent)
+		if s, ok := value.(string); ok && s != "" {
+			w.checkHex(path, s, idLength)
+		}
+		return value
+	}}
 
 // checkHex adds a fault for a text that does not consist of the given number of hex characters.
 func (w *walk) checkHex(path, s string, length int) {
@@ -349,15 +353,16 @@ func (w *walk) checkHex(path, s string, length int) {
 var digestLengths = map[string]int{"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha384": 96, "sha512": 128}
 
 // digest accepts hashes: the name of an algorithm, a colon, and hex characters.
-var digest = plain{form: digestForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
-	value := text.convert(w, path, old, sent)
-	if s, ok := value.(string); ok && s != "" {
-		algorithm, sum, _ := strings.Cut(s, ":")
-		if length := digestLengths[algorithm]; length == 0 {
-			w.breaks(path, "Hash type is not supported.")
-		} else {
-			w.checkHex(path, sum, length)
+var digest = plain{form: Form{Kind: "pattern", Pattern: "^$|" + digestPattern()},
+	take: func(w *walk, path string, old, sent record.Value) record.Value {
+		value := text.convert(w, path, old, sent)
+		if s, ok := value.(string); ok && s != "" {
+			algorithm, sum, _ := strings.Cut(s, ":")
+			if length := digestLengths[algorithm]; length == 0 {
+				w.breaks(path, "Hash type is not supported.")
+			} else {
+				w.checkHex(path, sum, length)
+			}
 		}
-	}
-	return value
-}}
+		return value
+	}}

@@ -15,21 +15,22 @@ import (
 	"asset-registry/shared/testing/expect"
 )
 
-func opener(t *testing.T) storetest.Opener {
+// opener returns a function that opens a store as a T.
+func opener[T any](t *testing.T) func(t *testing.T, name string, now func() time.Time) T {
 	dir := t.TempDir()
-	return func(t *testing.T, name string, now func() time.Time) registry.Store {
+	return func(t *testing.T, name string, now func() time.Time) T {
 		t.Helper()
 		s := expect.Get(Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name), Options{Now: now}))(t)
 		t.Cleanup(func() { s.Close() })
-		return s
+		return any(s).(T)
 	}
 }
 
-func TestConformance(t *testing.T) { storetest.Run(t, opener(t)) }
+func TestConformance(t *testing.T) { storetest.Run(t, opener[registry.Store](t)) }
 
 func TestFeed(t *testing.T) {
 	seed := randtest.Uint64()
-	s := opener(t)(t, "feed", wildClock(seed))
+	s := opener[registry.Store](t)(t, "feed", wildClock(seed))
 	report := storetest.CheckFeed(t, s, storetest.Load{Seed: seed, Writers: 16, Followers: 6, Changes: 5000,
 		Assets: 200})
 	t.Logf("seed %d: %v", seed, report)
@@ -54,25 +55,9 @@ func wildClock(seed uint64) func() time.Time {
 	}
 }
 
-func TestThePublicLogIsStored(t *testing.T) {
-	dir := t.TempDir()
-	storetest.RunLog(t, func(t *testing.T, name string, now func() time.Time) storetest.LogStore {
-		t.Helper()
-		s := expect.Get(Open(filepath.Join(dir, filepath.Base(t.Name())+name), Options{Now: now}))(t)
-		t.Cleanup(func() { s.Close() })
-		return s
-	})
-}
+func TestThePublicLogIsStored(t *testing.T) { storetest.RunLog(t, opener[storetest.LogStore](t)) }
 
-func TestWebhooksAreStored(t *testing.T) {
-	dir := t.TempDir()
-	storetest.RunWebhooks(t, func(t *testing.T, name string, now func() time.Time) storetest.WebhookStore {
-		t.Helper()
-		s := expect.Get(Open(filepath.Join(dir, filepath.Base(t.Name())+name), Options{Now: now}))(t)
-		t.Cleanup(func() { s.Close() })
-		return s
-	})
-}
+func TestWebhooksAreStored(t *testing.T) { storetest.RunWebhooks(t, opener[storetest.WebhookStore](t)) }
 
 // TestAMalformedIDIsNoAsset uses malformed ids, such as the id of an asset in capital letters, or a part of it. The
 // store must neither find nor create an asset with such an id. Afterwards it must still take writes.
@@ -124,4 +109,4 @@ func TestCloseWaitsForAcceptedWrites(t *testing.T) {
 	expect.FailsOf(t, "a number of a closed store")(s.NextNumber(t.Context(), "2026-11-20"))
 }
 
-func TestEndingsAreKept(t *testing.T) { storetest.RunEndings(t, opener(t)) }
+func TestEndingsAreKept(t *testing.T) { storetest.RunEndings(t, opener[registry.Store](t)) }

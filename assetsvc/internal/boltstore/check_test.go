@@ -207,6 +207,8 @@ func TestADamagedAssetEndsWrites(t *testing.T) {
 	key, _ := registry.ParseID(id)
 	expect.OK(t, s.file.Update(func(tx *bbolt.Tx) error { return flipBit(tx, key) }))
 	expect.ErrOf(t, boltfile.ErrDamaged, "read")(s.Get(t.Context(), id, registry.AnySize))
+	whole := registry.RangeQuery{Limit: 10, Bytes: registry.AnySize}
+	expect.ErrOf(t, boltfile.ErrDamaged, "range")(s.Range(t.Context(), whole))
 	expect.Fails(t, s.Ready(t.Context()), "ready")
 	_, err := s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("{}")})
 	expect.Err(t, err, boltfile.ErrDamaged, "write")

@@ -115,25 +115,18 @@ func TestRequestsForWebhooksAreRefused(t *testing.T) {
 	own, other := s.created(t, broker1), s.created(t, broker2)
 	rogue := `{"data":{"url":"https://hook.example/","rogue":1}}`
 	for _, c := range []call{
-		{broker1, "POST", allHooks, `{"data":{}}`, 400, `"location":"body","name":"url"`},
-		{broker1, "POST", allHooks, `{"data":{"url":"http://hook.example/"}}`, 400, `"location":"body","name":"url"`},
 		{broker1, "POST", allHooks, rogue, 400, `"location":"body","name":"rogue"`},
 		{broker1, "POST", allHooks, `{"data":`, 400, `"location":"body","name":"data"`},
 		{broker1, "POST", allHooks, `{}`, 400, "Data not available"},
-		{testOnly, "POST", allHooks, hookData, 403, `"location":"body","name":"mode"`},
 		{stranger, "POST", allHooks, rogue, 403, `"location":"url","name":"permission"`},
-		{helper, "POST", allHooks, hookData, 403, `"location":"url","name":"permission"`},
 		{broker1, "GET", allHooks + "?limit=0", "", 400, `"location":"querystring","name":"limit"`},
 		{broker1, "GET", allHooks + "?opt_jsonp=a-b", "", 400, `"name":"opt_jsonp"`},
 		{broker1, "GET", allHooks + "?%zz", "", 400, `"location":"querystring","name":"query"`},
-		{stranger, "GET", allHooks, "", 403, `"location":"url","name":"permission"`},
 		{stranger, "GET", allHooks + "?limit=0", "", 403, `"location":"url","name":"permission"`},
 		{identity.Identity{}, "GET", allHooks, "", 403, `"location":"url","name":"permission"`},
 		{broker1, "GET", own + "?%zz", "", 400, `"location":"querystring","name":"query"`},
 		{broker1, "GET", own + "0", "", 404, `"location":"url","name":"webhook"`},
 		{broker1, "DELETE", own + "0", "", 404, `"location":"url","name":"webhook"`},
-		{broker1, "PATCH", own, `{"data":{"state":"x"}}`, 400, `"location":"body","name":"state"`},
-		{broker1, "POST", own + "/replay", `{"data":{"offset":"x"}}`, 400, `"location":"body","name":"offset"`},
 		{broker1, "POST", own + "/rotate", rogue, 400, `"location":"body","name":"rogue"`},
 	} {
 		s.call(t, nil, c)

@@ -1,7 +1,9 @@
 package mongostore
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -20,95 +22,48 @@ import (
 	"asset-registry/shared/testing/expect"
 )
 
-func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
+// TestACensusCountsTheAssets counts the assets of a store with a void, before and after an asset is created.
+func TestACensusCountsTheAssets(t *testing.T) {
 	s := open(t, mongotest.Start(t), "", time.Now)
 	create := func(state asset.Status) {
 		t.Helper()
 		r := registry.Record{ID: storetest.NewID(), State: state, Body: fmt.Appendf(nil, `{"status":%q}`, state)}
 		expect.Get(s.Create(t.Context(), r))(t)
 	}
-	censusTaken(t, s)
-	create(asset.Draft)
-	create(asset.Draft)
-	create(asset.Pending)
-	void := storetest.NewID()
-	expect.OK(t, (feedStore{database: s.db}).Fence(t.Context(), []string{void}))
-
-	now := time.Now()
-	clock := func() time.Time { return now }
-	first, second := newCensus(s.db, clock, s.log), newCensus(s.db, clock, s.log)
-	first.from, second.from = readpref.Primary(), readpref.Primary() // read from the primary: a secondary may lag
-	rest := func(c *census) {                                        // until a census is due
-		t.Helper()
-		for range 2 {
-			if mine, err := c.claim(t.Context()); err != nil || mine {
-				t.Fatalf("a claim before a census is due: got %v, %v; want false", mine, err)
-			}
-		}
-		now = now.Add(censusAge)
-	}
-	meter := metrictest.New()
-	silence := second.measure(meter)
+	expect.OK(t, (feedStore{database: s.db}).Fence(t.Context(), []string{storetest.NewID()}))
+	c, meter := newCensus(s.db, s.log), metrictest.New()
+	c.from = readpref.Primary() // a secondary may lag
+	defer c.measure(meter)()
 	if values := meter.Read(t); len(values) != 0 {
 		t.Errorf("before the first census: got metrics %v, want none", values)
 	}
-	rest(first)
-	expect.OK(t, first.look(t.Context()))
-	create(asset.Active) // an asset that only the next census counts
-	if mine, err := second.claim(t.Context()); err != nil || mine {
-		t.Errorf("second claim: got %v, %v; want false", mine, err)
+	for n, state := range []asset.Status{asset.Draft, asset.Draft, asset.Pending} {
+		create(state)
+		found := expect.Get(c.take(t.Context()))(t)
+		c.last.Store(found)
+		expect.Equal(t, found.all, int64(n+1), "all assets")
 	}
-	check := func(want map[asset.Status]float64) {
-		t.Helper()
-		expect.OK(t, second.look(t.Context()))
-		values := meter.Read(t)
-		got := map[asset.Status]float64{}
-		for state := range want {
-			count, known := values["registry.assets.stored{"+string(state)+"}"]
-			if !known {
-				count = -1
-			}
-			got[state] = count
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("the census differs (-want +got, -1: not reported):\n%s", diff)
-		}
-		if got := values["registry.store.size{assets}"]; got <= 0 {
-			t.Errorf("size of the assets: got %v, want more than 0", got)
-		}
+	values := meter.Read(t)
+	for state, want := range map[asset.Status]float64{asset.Draft: 2, asset.Pending: 1, asset.Active: 0} {
+		got, known := values["registry.assets.stored{"+string(state)+"}"]
+		expect.ErrorIf(t, !known || got != want, "%s: got %v, reported %t; want %v", state, got, known, want)
 	}
-	check(map[asset.Status]float64{asset.Draft: 2, asset.Pending: 1, asset.Active: 0, asset.Deleted: 0})
-	now = now.Add(censusAge)
-	check(map[asset.Status]float64{asset.Draft: 2, asset.Pending: 1, asset.Active: 1})
-	silence()
-}
-
-// censusTaken waits until the store has taken its first census. It takes the next one a minute later.
-func censusTaken(t *testing.T, s *Store) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); s.census.last.Load() == nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the store took no census in 20 s")
-		}
+	if got := values["registry.store.size{assets}"]; got <= 0 {
+		t.Errorf("size of the assets: got %v, want more than 0", got)
 	}
 }
 
-// TestNoClockStopsTheCensus stores the time of the next census as a process with a wrong clock does. Another process must
-// take the census after it has seen this time for a minute.
-func TestNoClockStopsTheCensus(t *testing.T) {
-	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
-	s := open(t, mongotest.Start(t), "", time.Now)
-	censusTaken(t, s)
-	now := time.Now().UTC()
-	for _, ahead := range []time.Duration{-10 * year, -day, -time.Minute, time.Minute, day, 10 * year} {
-		c := newCensus(s.db, func() time.Time { return now }, nil)
-		expect.Get(c.shared().UpdateOne(t.Context(), withID(censusID),
-			append(set(bson.E{Key: "due", Value: now.Add(ahead)}), bson.E{Key: "$unset", Value: bson.D{{Key: "rest"}}})))(t)
-		for n, step := range []time.Duration{0, censusAge - time.Second, time.Second} {
-			now = now.Add(step)
-			expect.Value(t, (n == 2), "a clock %v ahead, claim %d", ahead, n)(c.claim(t.Context()))
-		}
-	}
+// TestACensusThatFailsIsToldAndForgotten keeps the census of a database that is away, after one that succeeded.
+func TestACensusThatFailsIsToldAndForgotten(t *testing.T) {
+	p, d := scripted(t)
+	p.answers(func(command) bson.D { return bson.D{{Key: "ok", Value: 0}, {Key: "code", Value: unauthorized}} })
+	c := newCensus(d, slog.New(slog.DiscardHandler))
+	c.last.Store(&counts{})
+	ctx, stop := context.WithCancel(t.Context())
+	c.keep(ctx, func(err error) {
+		defer stop()
+		expect.ErrorIf(t, err == nil || c.last.Load() != nil, "got %v and a census %v, want an error and none", err, c.last.Load())
+	})
 }
 
 func TestTheDiskIsTheDatabaseServers(t *testing.T) {

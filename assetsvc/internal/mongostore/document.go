@@ -37,17 +37,24 @@ func (d document) isVoid() bool { return d.Revision < 0 }
 
 // newDocument returns the document that is inserted to create an asset.
 func newDocument(w feed.Write, r registry.Record) document {
+	d := storedAs(r)
+	d.ID, d.Position, d.Revision, d.Owner = w.ID, w.Position, w.Revision+1, r.Owner
+	return d
+}
+
+// storedAs returns the document of an asset whose former places are not known. It has no owner (owners.go).
+func storedAs(r registry.Record) document {
 	return document{
 		Former:   placesOf(feed.NewTrail()),
-		ID:       w.ID,
-		Position: w.Position,
-		Revision: w.Revision + 1,
+		ID:       r.ID,
+		Position: r.Position,
+		Revision: r.Revision,
 		Listed:   r.Listed,
 		Test:     r.Test,
 		State:    r.State,
-		Owner:    r.Owner,
 		Sealed:   r.Sealed,
 		Origin:   r.Origin,
+		Removed:  r.Removed,
 		Body:     r.Body,
 		Size:     int64(len(r.Body)),
 	}

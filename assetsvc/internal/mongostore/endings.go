@@ -54,13 +54,10 @@ func (s *Store) Ending(ctx context.Context, id string) (e authapi.Ending, err er
 
 func (s *Store) Endings(ctx context.Context, after string, limit int) (found []authapi.Ending, err error) {
 	var documents []endingDoc
-	err = s.db.do(ctx, func(ctx context.Context) error {
-		cursor, err := s.db.endings.Find(ctx, bson.D{afterID(after)},
+	err = s.db.do(ctx, func(ctx context.Context) (err error) {
+		documents, err = findAll[endingDoc](ctx, s.db.endings, bson.D{afterID(after)},
 			options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)))
-		if err != nil {
-			return err
-		}
-		return cursor.All(ctx, &documents)
+		return err
 	})
 	for _, d := range documents {
 		var e authapi.Ending

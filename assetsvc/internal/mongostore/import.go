@@ -12,7 +12,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/dataformat"
@@ -92,9 +91,9 @@ func (i *Import) Put(ctx context.Context, records []registry.Record) error {
 	for _, r := range records {
 		switch found, known := there[r.ID]; {
 		case !known:
-			missing = append(missing, imported(r))
+			missing = append(missing, storedAs(r))
 		case !same(found, r):
-			replace := mongo.NewReplaceOneModel().SetFilter(withID(r.ID)).SetReplacement(imported(r))
+			replace := mongo.NewReplaceOneModel().SetFilter(withID(r.ID)).SetReplacement(storedAs(r))
 			different = append(different, replace)
 		}
 	}
@@ -112,24 +111,6 @@ func (i *Import) Put(ctx context.Context, records []registry.Record) error {
 		}
 		return nil
 	})
-}
-
-// imported returns the document that Put stores for an asset.
-func imported(r registry.Record) document {
-	return document{
-		Former:   placesOf(feed.NewTrail()),
-		ID:       r.ID,
-		Position: r.Position,
-		Revision: r.Revision,
-		Listed:   r.Listed,
-		Test:     r.Test,
-		State:    r.State,
-		Sealed:   r.Sealed,
-		Origin:   r.Origin,
-		Removed:  r.Removed,
-		Body:     r.Body,
-		Size:     int64(len(r.Body)),
-	}
 }
 
 // Numbers stores the newest number of each day. A number that is already higher stays.
@@ -236,12 +217,9 @@ func (i *Import) CheckChanges(ctx context.Context, changes []registry.Revision) 
 		ids[at] = importID(r.Position)
 	}
 	var found []batchRecord
-	err := i.db.do(ctx, func(ctx context.Context) error {
-		cursor, err := i.db.changes.Find(ctx, withIDs(ids))
-		if err != nil {
-			return err
-		}
-		return cursor.All(ctx, &found)
+	err := i.db.do(ctx, func(ctx context.Context) (err error) {
+		found, err = findAll[batchRecord](ctx, i.db.changes, withIDs(ids))
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("read changes back: %w", err)
@@ -326,16 +304,11 @@ const counted = 10_000
 // large collection takes longer than the timeout of an operation.
 func (d *database) count(ctx context.Context, in *mongo.Collection) (count int, err error) {
 	for after := ""; ; {
-		var ids []struct {
-			ID string `bson:"_id"`
-		}
-		err := d.do(ctx, func(ctx context.Context) error {
-			cursor, err := in.Find(ctx, bson.D{afterID(after)}, options.Find().SetSort(only("_id")).
+		var ids []document
+		err := d.do(ctx, func(ctx context.Context) (err error) {
+			ids, err = findAll[document](ctx, in, bson.D{afterID(after)}, options.Find().SetSort(only("_id")).
 				SetProjection(only("_id")).SetLimit(counted).SetBatchSize(counted+1))
-			if err != nil {
-				return err
-			}
-			return cursor.All(ctx, &ids)
+			return err
 		})
 		if err != nil {
 			return 0, err

@@ -10,6 +10,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"asset-registry/shared/sleep"
 )
 
 // pageIndex is the index for pages of one mode. allIndex is the index for pages of all modes. They contain all
@@ -128,14 +130,7 @@ func (d *database) tellProgress(ctx context.Context, log *slog.Logger, in *mongo
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		begun, tick := time.Now(), time.NewTicker(buildProgress)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
+		for begun := time.Now(); sleep.For(ctx, buildProgress); {
 			var documents int64
 			err := d.do(ctx, func(ctx context.Context) (err error) {
 				documents, err = in.EstimatedDocumentCount(ctx)

@@ -24,7 +24,6 @@
 //   - webhooks: one document for each webhook (webhooks.go).
 //   - endings: what ended keys, beside the assets (endings.go).
 //   - senders: one document, with the term of the process that sends webhooks.
-//   - census: one document with the number of assets in each state (census.go).
 //
 // A page is a range of an index and needs no sort. In mongosh,
 //
@@ -54,6 +53,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/closing"
 	"asset-registry/shared/failurelog"
+	"asset-registry/shared/sleep"
 )
 
 // Defaults of Options.
@@ -187,7 +187,7 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 		s.closers.Add(s.db.barrier.close)
 	}
 	s.numbers = newNumbers(s.db.takeNumbers)
-	s.census = newCensus(s.db, s.time.own, s.log)
+	s.census = newCensus(s.db, s.log)
 	s.closers.Do(s.census.measure(o.Meter))
 	s.writer = feed.NewWriter(feedStore{s.db}, feed.Options{
 		Name:     "w" + rand.Text(),
@@ -248,8 +248,6 @@ var (
 // keepPreparing repeats prepare until it succeeds or ctx is done, and reports whether it has succeeded. It sends the
 // result of the first attempt to the given channel.
 func (s *Store) keepPreparing(ctx context.Context, first chan<- error) bool {
-	tick := time.NewTicker(prepareInterval)
-	defer tick.Stop()
 	for tried := 0; ; tried++ {
 		begun := time.Now()
 		err := s.prepare(ctx)
@@ -270,10 +268,7 @@ func (s *Store) keepPreparing(ctx context.Context, first chan<- error) bool {
 		default:
 			s.failed(fmt.Errorf("prepare the store: %w", err))
 		}
-		s.unready.Store(&err)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if s.unready.Store(&err); !sleep.For(ctx, prepareInterval) {
 			return false
 		}
 	}

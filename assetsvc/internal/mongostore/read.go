@@ -223,14 +223,18 @@ func (d *database) feedPage(ctx context.Context, q registry.Query) (page registr
 // the 16 MB of an answer.
 const wholeAnswer = 20_000
 
-func (d *database) page(
-	ctx context.Context, filter bson.D, how *options.FindOptionsBuilder,
-) (found []document, err error) {
-	cursor, err := d.assets.Find(ctx, filter, how.SetBatchSize(wholeAnswer))
-	if err != nil {
-		return nil, err
+func (d *database) page(ctx context.Context, filter bson.D, how *options.FindOptionsBuilder) ([]document, error) {
+	return findAll[document](ctx, d.assets, filter, how.SetBatchSize(wholeAnswer))
+}
+
+// findAll returns the documents of a collection that match a filter.
+func findAll[T any](
+	ctx context.Context, in *mongo.Collection, filter bson.D, how ...options.Lister[options.FindOptions],
+) (found []T, err error) {
+	cursor, err := in.Find(ctx, filter, how...)
+	if err == nil {
+		err = cursor.All(ctx, &found)
 	}
-	err = cursor.All(ctx, &found)
 	return found, err
 }
 

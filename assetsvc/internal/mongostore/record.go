@@ -234,17 +234,13 @@ func (d *database) readLog(
 		fields = append(fields, bson.E{Key: "w." + id, Value: 1})
 	}
 	limit := q.Limit + 1 // one more, because the change in the newest batch may be at q.Before or above
-	cursor, err := d.changes.Find(ctx, filter, options.Find().
+	found, err := findAll[batchRecord](ctx, d.changes, filter, options.Find().
 		SetHint(logIndex).
 		SetSort(bson.D{{Key: "at", Value: -1}}).
 		SetLimit(int64(limit)).
 		SetBatchSize(int32(limit)+1).
 		SetProjection(fields))
 	if err != nil {
-		return nil, err
-	}
-	var found []batchRecord
-	if err := cursor.All(ctx, &found); err != nil {
 		return nil, err
 	}
 	var log []registry.Revision

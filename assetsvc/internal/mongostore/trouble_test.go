@@ -57,10 +57,6 @@ var creations = []struct {
 		}
 		return nil
 	}},
-	{"the census", func(ctx context.Context, d *database) error {
-		_, err := newCensus(d, time.Now, nil).claim(ctx)
-		return err
-	}},
 }
 
 // TestADuplicateWithoutAMajorityIsNoProof has a primary without a majority, which answers that a document exists.
@@ -75,8 +71,6 @@ func TestADuplicateWithoutAMajorityIsNoProof(t *testing.T) {
 					switch written := asked.body[0]; {
 					case written.Key == "hello":
 						return nil
-					case written.Key == "find": // there is no census, so its claim goes on to the next step
-						return found()
 					case code == 0:
 						return duplicates()
 					default:

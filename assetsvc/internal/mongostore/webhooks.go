@@ -43,41 +43,30 @@ type hook struct {
 
 // progress is the stored form of a webhook.Progress.
 type progress struct {
-	Position  int64     `bson:"position"`
-	State     string    `bson:"state"`
-	Reason    string    `bson:"reason"`
-	Verified  bool      `bson:"verified"`
-	Failures  int       `bson:"failures"`
-	FailedAt  time.Time `bson:"failedAt"`
-	LastError string    `bson:"lastError"`
-	Next      time.Time `bson:"next"`
-	Succeeded time.Time `bson:"succeeded"`
-}
-
-func progressOf(p webhook.Progress) progress {
-	return progress{
-		Position: p.Position, State: string(p.State), Reason: string(p.Reason), Verified: p.Verified,
-		Failures: p.Failures, FailedAt: p.FailedAt, LastError: p.LastError, Next: p.Next, Succeeded: p.Succeeded,
-	}
+	Position  int64          `bson:"position"`
+	State     webhook.State  `bson:"state"`
+	Reason    webhook.Reason `bson:"reason"`
+	Verified  bool           `bson:"verified"`
+	Failures  int            `bson:"failures"`
+	FailedAt  time.Time      `bson:"failedAt"`
+	LastError string         `bson:"lastError"`
+	Next      time.Time      `bson:"next"`
+	Succeeded time.Time      `bson:"succeeded"`
 }
 
 func hookOf(e webhook.Endpoint) hook {
 	return hook{
 		ID: e.ID, Broker: e.Broker, ByAdmin: e.ByAdmin, KeyID: e.KeyID, URL: e.URL, Version: e.Version, Mode: e.Mode,
 		Whole: e.Whole, Filters: e.Filters, Seal: e.Seal, OldSeal: e.OldSeal, OldUntil: e.OldUntil, Created: e.Created,
-		Request: e.Request, Same: e.Same, Generation: e.Generation, Saves: e.Saves, Progress: progressOf(e.Progress),
+		Request: e.Request, Same: e.Same, Generation: e.Generation, Saves: e.Saves, Progress: progress(e.Progress),
 	}
 }
 
 func (h hook) endpoint() webhook.Endpoint {
-	p := h.Progress
 	return webhook.Endpoint{
 		ID: h.ID, Broker: h.Broker, ByAdmin: h.ByAdmin, KeyID: h.KeyID, URL: h.URL, Version: h.Version, Mode: h.Mode,
 		Whole: h.Whole, Filters: h.Filters, Seal: h.Seal, OldSeal: h.OldSeal, OldUntil: h.OldUntil, Created: h.Created,
-		Request: h.Request, Same: h.Same, Generation: h.Generation, Saves: h.Saves, Progress: webhook.Progress{
-			Position: p.Position, State: webhook.State(p.State), Reason: webhook.Reason(p.Reason), Verified: p.Verified,
-			Failures: p.Failures, FailedAt: p.FailedAt, LastError: p.LastError, Next: p.Next, Succeeded: p.Succeeded,
-		},
+		Request: h.Request, Same: h.Same, Generation: h.Generation, Saves: h.Saves, Progress: webhook.Progress(h.Progress),
 	}
 }
 
@@ -93,7 +82,7 @@ func (s *Store) Endpoints(ctx context.Context, broker, after string, limit int) 
 	}
 	var found []hook
 	err := s.db.do(ctx, func(ctx context.Context) (err error) {
-		found, err = s.db.findHooks(ctx, filter, options.Find().
+		found, err = findAll[hook](ctx, s.db.hooks, filter, options.Find().
 			SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)))
 		return err
 	})
@@ -105,16 +94,6 @@ func (s *Store) Endpoints(ctx context.Context, broker, after string, limit int) 
 		endpoints = append(endpoints, h.endpoint())
 	}
 	return endpoints, nil
-}
-
-func (d *database) findHooks(
-	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder,
-) (found []hook, err error) {
-	cursor, err := d.hooks.Find(ctx, filter, o)
-	if err != nil {
-		return nil, err
-	}
-	return found, cursor.All(ctx, &found)
 }
 
 func (s *Store) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
@@ -195,7 +174,7 @@ func (d *database) orStale(ctx context.Context, id string, err error) error {
 func (d *database) takePlace(ctx context.Context, h hook) error {
 	tried := map[string]bool{}
 	for range webhook.MaxOfBroker {
-		found, err := d.findHooks(ctx, ofBroker(h.Broker), options.Find().SetProjection(only("place")))
+		found, err := findAll[hook](ctx, d.hooks, ofBroker(h.Broker), options.Find().SetProjection(only("place")))
 		if err != nil {
 			return err
 		}
@@ -421,7 +400,7 @@ func (d *database) saveSteps(ctx context.Context, term int64, steps []webhook.St
 				bson.E{Key: "generation", Value: step.Generation},
 				bson.E{Key: "term", Value: bson.D{{Key: "$lte", Value: term}}})).
 			SetUpdate(append(
-				set(bson.E{Key: "progress", Value: progressOf(step.Progress)}, bson.E{Key: "term", Value: term}),
+				set(bson.E{Key: "progress", Value: progress(step.Progress)}, bson.E{Key: "term", Value: term}),
 				bson.E{Key: "$inc", Value: bson.D{{Key: "saves", Value: int64(1)}}})))
 	}
 	result, err := d.hooks.BulkWrite(ctx, writes, options.BulkWrite().SetOrdered(false))
@@ -437,12 +416,8 @@ func (d *database) staleSteps(ctx context.Context, term int64, steps []webhook.S
 	for i, step := range steps {
 		ids[i] = step.ID
 	}
-	cursor, err := d.hooks.Find(ctx, withIDs(ids), options.Find().SetProjection(only("generation", "term")))
+	found, err := findAll[hook](ctx, d.hooks, withIDs(ids), options.Find().SetProjection(only("generation", "term")))
 	if err != nil {
-		return nil, err
-	}
-	var found []hook
-	if err := cursor.All(ctx, &found); err != nil {
 		return nil, err
 	}
 	saved := map[string]int64{} // id -> generation

@@ -70,8 +70,7 @@ func TestPartsOfALogAreReadAsTheyAre(t *testing.T) {
 				t.Errorf("%s, as a source: got %v, want %v", name, err, fs.ErrNotExist)
 			}
 		}
-		want, err := r.Part(t.Context(), translog.BundleOf(299, 300))
-		must(t, err)
+		want := expect.Get(r.Part(t.Context(), translog.BundleOf(299, 300)))(t)
 		grows := &growing{world: w, grow: func() {
 			w.grown(t, 800)
 			_, writer := newProcess(t, w)
@@ -164,8 +163,7 @@ func TestAReaderKeepsFewParts(t *testing.T) {
 // repair. A store that is down must not change what Damage returns.
 func TestAPatrolTellsWhatItFinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		policy, err := translog.LogPolicy(key(t).Public())
-		must(t, err)
+		policy := expect.Get(translog.LogPolicy(key(t).Public()))(t)
 		w := written(t)
 		w.takes = time.Millisecond
 		patrol := publiclog.NewPatrol(w, policy, time.Hour)
@@ -231,8 +229,7 @@ func TestAPatrolTellsWhatItFinds(t *testing.T) {
 // pause after each part.
 func TestAPatrolLeavesTheStoreItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		policy, err := translog.LogPolicy(key(t).Public())
-		must(t, err)
+		policy := expect.Get(translog.LogPolicy(key(t).Public()))(t)
 		w := written(t)
 		w.takes = time.Second
 		before := w.calls

@@ -143,26 +143,6 @@ func TestASourceThatDoesNotAnswerIsAnError(t *testing.T) {
 	}
 }
 
-// TestACheckpointWithoutWitnessesIsNotPublished signs a log whose witnesses do not answer. No checkpoint may be
-// stored.
-func TestACheckpointWithoutWitnessesIsNotPublished(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, _ := filled(t)
-		writer := publiclog.NewWriter(w, w, publiclog.Options{Keys: []translog.Key{key(t)}, Cosign: func(
-			context.Context, translog.Checkpoint, []byte,
-		) ([]byte, error) {
-			return nil, errDown
-		}})
-		if _, _, err := writer.Extend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		won, err := writer.Sign(t.Context())
-		if won || !errors.Is(err, errDown) || w.head.Checkpoint != nil {
-			t.Errorf("got %v, %v and the checkpoint %q; want the error of the witnesses and none", won, err, w.head.Checkpoint)
-		}
-	})
-}
-
 // TestACopierSaysHowEachLookEnds runs a copier whose source fails twice. After that, the function Check returns
 // ErrAhead three times. Only the failures of the source may be reported.
 func TestACopierSaysHowEachLookEnds(t *testing.T) {

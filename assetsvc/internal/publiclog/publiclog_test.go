@@ -230,18 +230,3 @@ func TestKeysOfTheLog(t *testing.T) {
 		})
 	}
 }
-
-// TestALogIsNeverCutOff checks that a writer does not sign a tree with fewer leaves than the newest checkpoint
-// has.
-func TestALogIsNeverCutOff(t *testing.T) {
-	w := newWorld(1)
-	w.calm = true
-	checkpoint := expect.Get(translog.Sign(translog.Checkpoint{Origin: "registry.example/log", Size: 5}, key(t)))(t)
-	w.head.Checkpoint = checkpoint
-	synctest.Test(t, func(t *testing.T) {
-		writer := publiclog.NewWriter(w, w, publiclog.Options{Keys: []translog.Key{key(t)}})
-		if won, err := writer.Sign(t.Context()); err == nil || won {
-			t.Errorf("got %v, %v; want an error", won, err)
-		}
-	})
-}

@@ -155,6 +155,7 @@ func TestAWriterSaysNothingBeforeALogIsSigned(t *testing.T) {
 				t.Errorf("step %d: got %v, %v; want no time and the error of the witnesses", i, upto[i], err)
 			}
 		}
+		expect.ErrorIf(t, w.head.Checkpoint != nil, "got the checkpoint %q, want none", w.head.Checkpoint)
 		if asked != len(errs) || asked < 9 { // five steps a second: errors do not make the pauses longer
 			t.Errorf("got %d questions to the witnesses in %d steps, want one in each of 9 or 10", asked, len(errs))
 		}
@@ -389,7 +390,7 @@ func TestANewWriterSignsAtOnce(t *testing.T) {
 }
 
 // TestACutOffLogIsReportedInEachStep uses a log with fewer leaves than its checkpoint. Each step must report that
-// the log is cut off.
+// the log is cut off, and sign nothing.
 func TestACutOffLogIsReportedInEachStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
@@ -402,5 +403,6 @@ func TestACutOffLogIsReportedInEachStep(t *testing.T) {
 			expect.Says(t, err, "more leaves than the log", "step %d", i)
 		}
 		expect.ErrorIf(t, len(errs) < 14, "got %d steps, want 15", len(errs))
+		expect.Equal(t, string(w.head.Checkpoint), string(checkpoint), "the checkpoint")
 	})
 }

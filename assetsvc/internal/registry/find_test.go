@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
@@ -28,7 +27,7 @@ func (c *counted) Changes(ctx context.Context, q registry.ChangesQuery) (registr
 func TestAnAdministratorFindsAnAsset(t *testing.T) {
 	r, _, store, now := openSeeded(t)
 	counting := &counted{Store: store}
-	finder := registry.New(counting, seeded{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, now.read)
+	finder := registry.New(counting, seeded{}, plainRules, now.read)
 	ids, admin := map[string]string{}, identity.Identity{Broker: "console", Role: identity.Administrator}
 	for day := 20; day < 23; day++ {
 		for n := 1; n <= 12; n++ {

@@ -80,8 +80,7 @@ func openSeeded(t *testing.T) (one, other *registry.Registry, store *voids, now 
 	kept := expect.Get(boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: now.read}))(t)
 	t.Cleanup(func() { kept.Close() })
 	store = &voids{Store: kept, void: map[string]bool{}}
-	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
-	return registry.New(store, seeded{}, rules, now.read), registry.New(store, seeded{}, rules, now.read), store, now
+	return registry.New(store, seeded{}, plainRules, now.read), registry.New(store, seeded{}, plainRules, now.read), store, now
 }
 
 // stricter returns a registry on the store with other settings, under which it would refuse every creation.

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
@@ -52,8 +51,7 @@ func TestAMovedAssetIsShownAsItWas(t *testing.T) {
 		page.Entries = append(page.Entries, registry.Entry{ID: id, Position: changed.Position, Moved: true})
 	}
 	page.Upto = page.Entries[19].Position
-	lists := registry.New(&behind{Store: store, pages: []registry.FeedPage{page}}, keys,
-		asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+	lists := registry.New(&behind{Store: store, pages: []registry.FeedPage{page}}, keys, plainRules, time.Now)
 	got := expect.Get(lists.List(t.Context(), registry.Query{Limit: 20, Bodies: 1 << 20}))(t)
 	if len(got.Entries) != 16 || got.Upto != got.Entries[15].Position {
 		t.Errorf("got %d entries up to %d, want 16 up to the last", len(got.Entries), got.Upto)
@@ -78,8 +76,7 @@ func TestAnErasedAssetIsShownAsItIs(t *testing.T) {
 	}
 	expect.Get(r.Erase(t.Context(), admin, id, first.Revision))(t)
 	page := registry.FeedPage{Entries: []registry.Entry{{ID: id, Position: first.Position, Moved: true}}}
-	lists := registry.New(&behind{Store: store, pages: []registry.FeedPage{page}}, keys,
-		asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+	lists := registry.New(&behind{Store: store, pages: []registry.FeedPage{page}}, keys, plainRules, time.Now)
 	got, err := lists.List(t.Context(), registry.Query{Limit: 20, Bodies: 1 << 20})
 	if err != nil || string(got.Entries[0].Body) != string(last.Body) {
 		t.Errorf("got %v, %v; want the newest body", got.Entries, err)
@@ -100,7 +97,7 @@ func TestAPublicationIsAcknowledgedWhenItIsListed(t *testing.T) {
 	} {
 		_, store, keys, id := open(t)
 		s := &behind{Store: store, pages: c.pages}
-		r := registry.New(s, keys, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+		r := registry.New(s, keys, plainRules, time.Now)
 		ctx, cancel := context.WithCancel(t.Context())
 		if c.fails {
 			ctx, cancel = context.WithTimeout(t.Context(), time.Second)
@@ -133,7 +130,7 @@ func TestAChangeIsAcknowledgedWhenTheListHasTheAsset(t *testing.T) {
 	} {
 		_, store, keys, id := open(t)
 		s := &behind{Store: store, pages: []registry.FeedPage{{Upto: 1}}}
-		r := registry.New(s, keys, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+		r := registry.New(s, keys, plainRules, time.Now)
 		change := func(fields string) error {
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
@@ -163,7 +160,7 @@ func TestAnAssetEntersAnotherListWhenThatHasIt(t *testing.T) {
 	_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"status":"pending"}`)})
 	expect.OK(t, err)
 	s := &behind{Store: store, pages: []registry.FeedPage{{Upto: 1}, {Upto: 1}, {Upto: 1 << 62}}}
-	r = registry.New(s, keys, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+	r = registry.New(s, keys, plainRules, time.Now)
 	_, err = r.Change(t.Context(), admin, id, "", registry.Input{Fields: parse(t, `{"mode":"test"}`)})
 	if err != nil || s.asked != 3 {
 		t.Errorf("got %v after %d looks, want nil after 3", err, s.asked)

@@ -81,7 +81,7 @@ func open(t *testing.T) (r *registry.Registry, store *busy, keys *tokens, id str
 	kept := expect.Get(boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now}))(t)
 	t.Cleanup(func() { expect.Try(t, kept.Close()) })
 	store, keys = &busy{Store: kept, t: t}, &tokens{}
-	r = registry.New(store, keys, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+	r = registry.New(store, keys, plainRules, time.Now)
 	created := expect.Get(r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)}))(t)
 	return r, store, keys, created.ID
 }
@@ -147,11 +147,10 @@ func TestOnlyOneOfManyAddsARelatedProcess(t *testing.T) {
 	expect.Equal(t, len(added), 1, "processes added")
 }
 
-// TestRoles has a case for each combination of key and token (docs/contract.md, "Roles"). Each caller tries to
-// add a decision, and the outcome shows the caller's role.
+// TestRoles has the keys and tokens that are refused without a reason, or not at all (docs/contract.md, "Roles"). Each
+// caller tries to add a decision, and the outcome shows the caller's role.
 func TestRoles(t *testing.T) {
 	r, _, keys, id := open(t)
-	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
 	refused := []string{"url/permission"}
 	for _, c := range []struct {
 		name  string
@@ -163,11 +162,6 @@ func TestRoles(t *testing.T) {
 		{"the owner", owner, "token", false, nil},
 		{"the owner without level 3", identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "1"},
 			"token", false, nil},
-		{"the owner with a wrong token", owner, "wrong", false, refused},
-		{"the owner without a token", owner, "", false, refused},
-		{"another broker with the token", stranger, "token", false, refused},
-		{"the concierge", concierge, "", false, refused},
-		{"the concierge with the token", concierge, "token", false, refused},
 		{"the administrator with the token", admin, "token", false, refused},
 		{"a caller without a key, with the token", identity.Identity{}, "token", false, refused},
 		{"the owner while the auth service is down", owner, "token", true, []string{"url/auth"}},
@@ -198,8 +192,6 @@ func TestAccreditation(t *testing.T) {
 		{"level 3 among others", identity.Broker, "1234", genuine, ""},
 		{"level 0 includes all levels", identity.Broker, "0", genuine, ""},
 		{"level 1", identity.Broker, "1", genuine, "body/accreditation"},
-		{"levels 1, 2 and 4", identity.Broker, "124", genuine, "body/accreditation"},
-		{"no level", identity.Broker, "", genuine, "body/accreditation"},
 		{"level 1 and bad fields", identity.Broker, "1", genuine.Without("title"), "body/accreditation"},
 		{"level 1 and an unknown type", identity.Broker, "1", genuine.With("assetType", "x"), "body/assetType"},
 		{"a test key and a real asset", identity.Broker, "3t", genuine, "body/mode"},
@@ -253,7 +245,7 @@ func (*moved) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (auth
 
 func TestARestoredAssetIsRepaired(t *testing.T) {
 	_, store, _, id := open(t)
-	r := registry.New(store, &moved{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+	r := registry.New(store, &moved{}, plainRules, time.Now)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
 	if _, err := r.Change(t.Context(), owner, id, "token",
 		registry.Input{Fields: parse(t, `{"title":"y"}`)}); err == nil {
@@ -347,7 +339,7 @@ func TestAnInterruptedHandoverCanBeRepeated(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, kept, _, id := open(t)
 			c.store.Store = kept.Store
-			r := registry.New(&c.store, &handing{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+			r := registry.New(&c.store, &handing{}, plainRules, time.Now)
 			by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
 			if _, err := r.ChangeOwner(t.Context(), by, id, nil,
 				registry.Handover{Transfer: "t", Token: "x"}); fault.KindOf(err) != fault.Unavailable {

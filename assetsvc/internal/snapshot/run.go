@@ -7,6 +7,7 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/failurelog"
+	"asset-registry/shared/sleep"
 )
 
 // The method Run checks again and again whether a snapshot is due. The time between two checks has these limits.
@@ -21,9 +22,8 @@ const (
 // the interval. It calls the function `failed` with each error.
 func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 	failures := failurelog.NewState(k.o.Log, "no snapshot can be made; it is tried again")
-	tick := time.NewTicker(min(max(k.o.Interval/looks, leastLook), mostLook))
-	defer tick.Stop()
-	for next, isFirst := k.discard, true; ; isFirst = false {
+	pause := min(max(k.o.Interval/looks, leastLook), mostLook)
+	for next, isFirst := k.discard, true; ctx.Err() == nil; isFirst = false {
 		switch err := next(ctx); {
 		case ctx.Err() != nil:
 			return
@@ -41,11 +41,7 @@ func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 				continue
 			}
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+		sleep.For(ctx, pause)
 	}
 }
 

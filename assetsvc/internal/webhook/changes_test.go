@@ -56,15 +56,6 @@ func TestAReplayWithoutAnOffsetGoesOnAtThePosition(t *testing.T) {
 	}
 }
 
-func TestARemovedWebhookIsGone(t *testing.T) {
-	b := newBench(t)
-	e := b.mustCreate(t, b1)
-	expect.OK(t, b.Remove(t.Context(), b1, e.ID))
-	if _, err := b.Get(t.Context(), b1, e.ID); kindOf(err) != fault.NotFound {
-		t.Errorf("got %v, want a fault of kind NotFound", err)
-	}
-}
-
 // asked is a feed that counts the calls of Next. Next returns the error in the field `err`. Horizon returns the
 // error in the field `lost`.
 type asked struct {

@@ -291,24 +291,6 @@ func TestAProcessWithoutTheStoreStopsAtTheEndOfItsTerm(t *testing.T) {
 	})
 }
 
-func TestTheSenderSealsAnew(t *testing.T) {
-	inWorld(t, conduct{}, func(w *world, r *receiver, p *process) {
-		before := w.stored()
-		p.close()
-		w.seals = sealsOf(t, "b", "a")
-		next := w.start(0)
-		time.Sleep(3 * time.Second)
-		w.growBy(2)
-		time.Sleep(time.Second)
-		after := w.stored()
-		if _, anew, err := w.seals.Renew(after.Seal); after.Seal == before.Seal || anew || err != nil {
-			t.Errorf("got the seal %q, made of an old secret: %v, %v; want one of the current", after.Seal, anew, err)
-		}
-		w.wantHandled(r, 1)
-		next.kill()
-	})
-}
-
 // slowFeed is a feed in which each search for a match takes a second.
 type slowFeed struct {
 	Feed

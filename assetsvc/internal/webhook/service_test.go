@@ -298,6 +298,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 					t.Errorf("%s by %s %q was refused: got generation %d, %v; want no change", call.name, by.Role, by.Broker,
 						after.Generation, gone)
 				}
+				if err == nil && (gone == nil) == (call.name == "remove") {
+					t.Errorf("%s by %s %q: got %v of the stored endpoint, want it gone after a removal only", call.name, by.Role,
+						by.Broker, gone)
+				}
 				if gone == nil {
 					expect.OK(t, b.store.Remove(t.Context(), before.ID))
 				}

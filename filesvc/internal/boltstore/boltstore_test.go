@@ -21,8 +21,7 @@ func TestConformance(t *testing.T) {
 		if last != nil {
 			expect.OK(t, last.Close())
 		}
-		s, err := Open(path, nil, nil)
-		expect.OK(t, err)
+		s := expect.Get(Open(path, nil, nil))(t)
 		last = s
 		return s
 	}
@@ -34,8 +33,7 @@ func TestConformance(t *testing.T) {
 func TestAStoreWithoutListsOfBrokersGetsThem(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "files.db")
 	open := func() *Store {
-		s, err := Open(path, nil, nil)
-		expect.OK(t, err)
+		s := expect.Get(Open(path, nil, nil))(t)
 		return s
 	}
 	s := open()

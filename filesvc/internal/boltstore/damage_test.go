@@ -32,8 +32,7 @@ func of(n int, state file.State, size int64) file.File {
 func twoFiles(t *testing.T) (*Store, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "files.db")
-	s, err := Open(path, nil, nil)
-	expect.OK(t, err)
+	s := expect.Get(Open(path, nil, nil))(t)
 	t.Cleanup(func() { s.Close() })
 	expect.OK(t, s.Create(t.Context(), of(1, file.Registered, 0)), s.Create(t.Context(), of(2, file.Stored, 7)),
 		s.SetReading(t.Context(), file.Reading{Position: 1, Complete: at}))
@@ -247,11 +246,9 @@ func TestCopiesAreNoFiles(t *testing.T) {
 func TestASnapshotIsWholeOrAFailure(t *testing.T) {
 	s, _ := twoFiles(t)
 	path := filepath.Join(t.TempDir(), "snapshot.db")
-	to, err := os.Create(path)
-	expect.OK(t, err)
+	to := expect.Get(os.Create(path))(t)
 	expect.OK(t, errors.Join(s.Snapshot(func(int64) (io.Writer, error) { return to, nil }), to.Close()))
-	snapshot, err := Open(path, nil, nil)
-	expect.OK(t, err)
+	snapshot := expect.Get(Open(path, nil, nil))(t)
 	defer snapshot.Close()
 	if files, err := snapshot.Page(t.Context(), "", 9); err != nil || len(files) != 2 {
 		t.Errorf("got %+v and %v, want two files", files, err)

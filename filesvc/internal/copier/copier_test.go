@@ -293,8 +293,7 @@ func TestAnotherStartWritesNothing(t *testing.T) {
 	}
 	r.mustCatchUp()
 	r.reopen()
-	before, err := os.ReadFile(filepath.Join(r.dir, "files.db"))
-	expect.OK(t, err)
+	before := expect.Get(os.ReadFile(filepath.Join(r.dir, "files.db")))(t)
 	r.mustCatchUp()
 	after, err := os.ReadFile(filepath.Join(r.dir, "files.db"))
 	if err != nil || !bytes.Equal(before, after) {

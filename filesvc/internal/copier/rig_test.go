@@ -225,13 +225,12 @@ func (r *rig) lacks(n int, want fault.Kind) {
 // blobs returns the names of all files that have bytes, including unfinished ones.
 func (r *rig) blobs() (names []string) {
 	r.t.Helper()
-	err := filepath.WalkDir(filepath.Join(r.dir, "files"), func(path string, entry fs.DirEntry, err error) error {
+	expect.OK(r.t, filepath.WalkDir(filepath.Join(r.dir, "files"), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && !strings.Contains(path, "/removed/") {
 			names = append(names, entry.Name())
 		}
 		return err
-	})
-	expect.OK(r.t, err)
+	}))
 	return names
 }
 

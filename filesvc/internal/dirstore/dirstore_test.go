@@ -23,8 +23,7 @@ func TestConformance(t *testing.T) {
 	if _, err := Open(dir); err != nil { // another process
 		t.Fatal(err)
 	}
-	s, err := Open(dir)
-	expect.OK(t, err)
+	s := expect.Get(Open(dir))(t)
 	storetest.RunBytes(t, s)
 }
 
@@ -32,8 +31,7 @@ func TestConformance(t *testing.T) {
 // must remove a file that a killed process left.
 func TestTidy(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir)
-	expect.OK(t, err)
+	s := expect.Get(Open(dir))(t)
 	before := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
 	for name, at := range map[string]time.Time{
 		"written": before, "left": before.Add(-1), "left too": before.Add(-1), ".nfs1": before.Add(-1),
@@ -42,8 +40,7 @@ func TestTidy(t *testing.T) {
 		expect.OK(t, errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, at, at)))
 	}
 	left := func() (names []string) {
-		entries, err := os.ReadDir(filepath.Join(dir, unfinished))
-		expect.OK(t, err)
+		entries := expect.Get(os.ReadDir(filepath.Join(dir, unfinished)))(t)
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
@@ -111,8 +108,7 @@ func TestADamagedDirectoryIsAFault(t *testing.T) {
 		}},
 	} {
 		dir := t.TempDir()
-		s, err := Open(dir)
-		expect.OK(t, err)
+		s := expect.Get(Open(dir))(t)
 		lost := filepath.Join(dir, c.lost)
 		expect.OK(t, errors.Join(os.Remove(lost), os.WriteFile(lost, nil, 0o600)))
 		for what, do := range c.do {
@@ -149,8 +145,7 @@ func TestADamagedRemovalIsAFault(t *testing.T) {
 		"a directory":               func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
 	} {
 		dir := t.TempDir()
-		s, err := Open(dir)
-		expect.OK(t, err)
+		s := expect.Get(Open(dir))(t)
 		path := filepath.Join(dir, removals, id)
 		expect.OK(t, errors.Join(s.NoteRemoval(t.Context(), file.File{ID: id, State: file.Removed}), damage(path)))
 		got, err := s.Removals(t.Context())
@@ -163,8 +158,7 @@ func TestADamagedRemovalIsAFault(t *testing.T) {
 // TestANameIsWrittenOnce puts bytes under a name under which other bytes are being written. It must fail, and the
 // other bytes must stay.
 func TestANameIsWrittenOnce(t *testing.T) {
-	s, err := Open(t.TempDir())
-	expect.OK(t, err)
+	s := expect.Get(Open(t.TempDir()))(t)
 	from, to := io.Pipe()
 	first := make(chan error)
 	go func() { first <- s.Put(t.Context(), blob, from) }()
@@ -173,8 +167,7 @@ func TestANameIsWrittenOnce(t *testing.T) {
 	}
 	expect.Err(t, s.Put(t.Context(), blob, strings.NewReader("second")), fs.ErrExist, "")
 	expect.OK(t, errors.Join(to.Close(), <-first))
-	b, err := s.Open(t.Context(), blob)
-	expect.OK(t, err)
+	b := expect.Get(s.Open(t.Context(), blob))(t)
 	defer b.Close()
 	if text, err := io.ReadAll(b); err != nil || string(text) != "first" {
 		t.Errorf("got %q and %v, want the first bytes", text, err)
@@ -185,8 +178,7 @@ func TestANameIsWrittenOnce(t *testing.T) {
 // entries.
 func TestWhatOthersLeaveIsNoName(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir)
-	expect.OK(t, err)
+	s := expect.Get(Open(dir))(t)
 	expect.OK(t, s.Put(t.Context(), blob, strings.NewReader("x")))
 	expect.OK(t, s.NoteRemoval(t.Context(), file.File{ID: id, State: file.Removed}))
 	for _, name := range []string{"00/00.txt", "00/lost+found", removals + "/" + id + ".new1", removals + "/x"} {

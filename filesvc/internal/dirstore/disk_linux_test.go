@@ -17,8 +17,7 @@ import (
 func TestAFullDiskKeepsWhatItHas(t *testing.T) {
 	const kept, refused = "00000000000000000000000000000000-0000000000000000", "00000000000000000000000000000000-0000000000000001"
 	dir := disktest.New(t, 8)
-	s, err := Open(filepath.Join(dir, "files"))
-	expect.OK(t, err)
+	s := expect.Get(Open(filepath.Join(dir, "files")))(t)
 	expect.OK(t, s.Put(t.Context(), kept, strings.NewReader("kept")))
 	large := func() io.Reader { return io.LimitReader(zeros{}, 16<<20) }
 	for range 3 { // a failure must leave nothing that takes up room
@@ -29,8 +28,7 @@ func TestAFullDiskKeepsWhatItHas(t *testing.T) {
 	disktest.Fill(t, dir)
 	expect.Err(t, s.Put(t.Context(), refused, strings.NewReader("x")), file.ErrFull, "")
 	expect.ErrOf(t, file.ErrNotFound, "")(s.Open(t.Context(), refused))
-	b, err := s.Open(t.Context(), kept)
-	expect.OK(t, err)
+	b := expect.Get(s.Open(t.Context(), kept))(t)
 	defer b.Close()
 	if text, err := io.ReadAll(b); err != nil || string(text) != "kept" {
 		t.Errorf("got %q and %v, want the file that was kept", text, err)

@@ -88,8 +88,7 @@ func TestAFileKeepsItsPlaceUntilItIsClosed(t *testing.T) {
 	expect.OK(t, os.WriteFile(name, nil, 0o600))
 	d := New()
 	for range filesAtOnce {
-		r, err := d.Open(t.Context(), name)
-		expect.OK(t, err)
+		r := expect.Get(d.Open(t.Context(), name))(t)
 		if len(d.files) == filesAtOnce {
 			expect.Try(t, r.Close())
 			break
@@ -104,8 +103,7 @@ func TestAFileKeepsItsPlaceUntilItIsClosed(t *testing.T) {
 
 // TestAWriterSyncs counts what a writer has not synced.
 func TestAWriterSyncs(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	expect.OK(t, err)
+	f := expect.Get(os.Create(filepath.Join(t.TempDir(), "file")))(t)
 	defer f.Close()
 	w := &Writer{Context: t.Context(), Disk: New(), File: f, Sync: 5}
 	for _, left := range []int{3, 0, 3} {

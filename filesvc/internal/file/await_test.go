@@ -41,8 +41,7 @@ func TestDocumentsAreCompleted(t *testing.T) {
 	b := newBench()
 	var files []File
 	for range 3 {
-		f, err := b.Register(t.Context(), broker, sum("content"))
-		expect.OK(t, err)
+		f := expect.Get(b.Register(t.Context(), broker, sum("content")))(t)
 		files = append(files, f)
 	}
 	assets := &completions{fail: map[string]error{"gone": fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found")}}

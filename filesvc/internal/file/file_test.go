@@ -84,12 +84,9 @@ func (b *bench) stored(t *testing.T, text string) File {
 // The method `has` fails the test unless the file has this text.
 func (b *bench) has(t *testing.T, id, want string) {
 	t.Helper()
-	f, err := b.Get(t.Context(), id)
-	must(t, f, err)
-	blob, err := b.Open(t.Context(), f)
-	must(t, blob, err)
-	got, err := io.ReadAll(blob)
-	must(t, got, err)
+	f := expect.Get(b.Get(t.Context(), id))(t)
+	blob := expect.Get(b.Open(t.Context(), f))(t)
+	got := expect.Get(io.ReadAll(blob))(t)
 	if string(got) != want || f.Size != int64(len(want)) || f.MD5 != sum(want) {
 		t.Errorf("got %q and %+v, want %q", got, f, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/sleep"
 )
 
 // Feed reads the feed of assets in all modes.
@@ -78,8 +79,6 @@ const completeEvery = time.Minute
 // Run reads the feed again and again until ctx is done, and completes documents after their files were uploaded.
 // After each round it calls the function `tell` with the error of the round, or with nil.
 func (f Follower) Run(ctx context.Context, every time.Duration, tell func(error)) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
 	var seen int64
 	var completed time.Time
 	for ctx.Err() == nil {
@@ -92,10 +91,7 @@ func (f Follower) Run(ctx context.Context, every time.Duration, tell func(error)
 		if ctx.Err() == nil {
 			tell(err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-ticker.C:
-		}
+		sleep.For(ctx, every)
 	}
 }
 

@@ -72,8 +72,7 @@ func TestTenThousandFiles(t *testing.T) {
 			b.memory.blobs[f.ID+"-1111111111111111"] = kept{[]byte("half"), start} // of an unfinished upload
 		}
 	}
-	f, err := b.Remove(t.Context(), admin, same[3], "a court has ordered it")
-	must(t, f, err)
+	expect.Get(b.Remove(t.Context(), admin, same[3], "a court has ordered it"))(t)
 	for _, id := range same {
 		if f, err := b.find(t.Context(), id); err != nil || f.State != Removed {
 			t.Errorf("a file with the same bytes: got %q, %v, want it removed", f.State, err)

@@ -104,54 +104,39 @@ func TestIllustrationsGetPictures(t *testing.T) {
 	}
 }
 
-// TestPicturesOfLateBytes names a file as an illustration before the bytes of the file arrive. The pictures must be
-// made once the bytes are there.
-func TestPicturesOfLateBytes(t *testing.T) {
-	b := newBench()
-	f := b.register(t, image)
-	must(t, f, b.Name(t.Context(), f.ID, true))
-	expect.ErrorIf(t, len(b.wanted) != 0, "got it to be drawn without bytes")
-	stored, err := b.Upload(t.Context(), broker, f.ID, upload(image))
-	must(t, stored, err)
-	must(t, f, b.drawAll(t, &painter{do: works}))
-	b.looksLike(t, "after the upload", f, Made, 3)
-}
-
-// TestAnIllustrationComesDuringTheUpload names a file as an illustration while the bytes of the file arrive. The
-// pictures must be made after the upload.
-func TestAnIllustrationComesDuringTheUpload(t *testing.T) {
-	b := newBench()
-	f := b.register(t, image)
-	u := upload(image)
-	name := readerFunc(func([]byte) (int, error) { return 0, cmp.Or(b.Name(t.Context(), f.ID, true), io.EOF) })
-	u.Body = io.MultiReader(u.Body, name)
-	stored, err := b.Upload(t.Context(), broker, f.ID, u)
-	must(t, stored, err)
-	must(t, f, b.drawAll(t, &painter{do: works}))
-	b.looksLike(t, "after the upload", f, Made, 3)
+// TestALateIllustrationGetsPictures has files that a document shows as a picture before, while or after the bytes of the
+// file arrive. The pictures must be made once the bytes are there.
+func TestALateIllustrationGetsPictures(t *testing.T) {
+	for _, when := range []string{"before", "while", "after"} {
+		b := newBench()
+		f, u := b.register(t, image), upload(image)
+		name := func() error { return b.Name(t.Context(), f.ID, true) }
+		switch when {
+		case "before":
+			expect.OK(t, name())
+			expect.ErrorIf(t, len(b.wanted) != 0, "got it to be drawn without bytes")
+		case "while":
+			u.Body = io.MultiReader(u.Body, readerFunc(func([]byte) (int, error) { return 0, cmp.Or(name(), io.EOF) }))
+		}
+		expect.Get(b.Upload(t.Context(), broker, f.ID, u))(t)
+		if when == "after" {
+			expect.OK(t, b.Name(t.Context(), f.ID, false), name())
+		}
+		expect.OK(t, b.drawAll(t, &painter{do: works}))
+		b.looksLike(t, when+" the upload", f, Made, 3)
+	}
 }
 
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestADocumentBecomesAnIllustration has a document that becomes an illustration only later. The pictures must
-// then be made.
-func TestADocumentBecomesAnIllustration(t *testing.T) {
-	b := newBench()
-	f := b.add(t, image, false)
-	must(t, f, b.Name(t.Context(), f.ID, true))
-	must(t, f, b.drawAll(t, &painter{do: works}))
-	b.looksLike(t, "after the change", f, Made, 3)
-}
-
 // TestPicturesGoWithTheirFile removes a file before, while and after its pictures are made (D8). No bytes may
 // stay.
 func TestPicturesGoWithTheirFile(t *testing.T) {
 	remove := func(t *testing.T, b *bench, f File) {
 		t.Helper()
-		removed, err := b.Remove(t.Context(), admin, f.ID, "a court has ordered it")
-		must(t, removed, err)
+		expect.Get(b.Remove(t.Context(), admin, f.ID, "a court has ordered it"))(t)
 	}
 	b := newBench()
 	f := b.add(t, image, true)
@@ -201,8 +186,7 @@ func TestPicturesAreKept(t *testing.T) {
 	f := b.add(t, image, true)
 	must(t, f, b.drawAll(t, &painter{do: works}))
 	b.clock = b.clock.Add(3 * keep)
-	done, err := b.Collect(t.Context())
-	must(t, done, err)
+	expect.Get(b.Collect(t.Context()))(t)
 	b.looksLike(t, "after three days", f, Made, 3)
 }
 
@@ -239,8 +223,7 @@ func TestDrawingFailsAtEachStep(t *testing.T) {
 			}
 			must(t, f, b.drawOne(t.Context(), &painter{do: works}, f.ID))
 			b.clock = b.clock.Add(3 * keep)
-			done, err := b.Collect(t.Context())
-			must(t, done, err)
+			expect.Get(b.Collect(t.Context()))(t)
 			b.looksLike(t, fmt.Sprintf("%s fails with %q", operation, failure), f, Made, 3)
 		}
 	}

@@ -52,8 +52,7 @@ func TestRemoval(t *testing.T) {
 	claim := Claim{MD5: files[0].MD5, Broker: broker.Broker}
 	expect.FaultOf(t, fault.Invalid, "a document of a removed file")(b.Claim(t.Context(), files[0].ID, claim))
 	expect.FaultOf(t, fault.Forbidden, "the same bytes again")(b.Add(t.Context(), broker, upload("content")))
-	registered, err := b.Register(t.Context(), broker, files[0].MD5)
-	expect.OK(t, err)
+	registered := expect.Get(b.Register(t.Context(), broker, files[0].MD5))(t)
 	expect.FaultOf(t, fault.Forbidden, "the same bytes registered")(b.Upload(t.Context(), broker, registered.ID,
 		upload("content")))
 	expect.Equal(t, len(b.memory.blobs), 1, "blobs")
@@ -117,8 +116,7 @@ func TestAnUploadBesideARemoval(t *testing.T) {
 		w := newWorld(seed)
 		free, bytes := w.memory.step, w.bytes
 		w.memory.step, w.bytes = func(string) error { return nil }, w.memory // no actor waits yet
-		f, err := w.Add(t.Context(), broker, upload("content"))
-		must(t, f, err)
+		f := expect.Get(w.Add(t.Context(), broker, upload("content")))(t)
 		registered := w.register(t, "content")
 		w.memory.step, w.bytes = free, bytes
 		files := 0
@@ -207,21 +205,24 @@ func TestARemovalTakesNothingElse(t *testing.T) {
 	}
 }
 
-// TestARemovalIsAppliedAgain makes the deletion of the bytes fail during a removal. The file must be gone
-// nevertheless, and the collector must delete the bytes later.
+// TestARemovalIsAppliedAgain makes a step of a removal fail. The file must be gone nevertheless, and the collector must
+// delete the bytes and note the removal later.
 func TestARemovalIsAppliedAgain(t *testing.T) {
-	b := newBench()
-	f := b.stored(t, "content")
-	away := errors.New("away")
-	b.memory.fails("remove", away)
-	expect.ErrOf(t, away, "")(b.Remove(t.Context(), admin, f.ID, "x"))
-	b.memory.step = func(string) error { return nil }
-	expect.FaultOf(t, fault.Gone, "")(b.Get(t.Context(), f.ID))
-	if _, err := b.Collect(t.Context()); err != nil || len(b.memory.blobs) != 0 {
-		t.Errorf("got %v and %d blobs, want none", err, len(b.memory.blobs))
-	}
-	if stored, err := b.memory.Get(t.Context(), f.ID); err != nil || stored.State != Removed {
-		t.Errorf("got %+v, %v, want the removal kept", stored, err)
+	for _, step := range []string{"remove", "note removal"} {
+		b := newBench()
+		f := b.stored(t, "content")
+		away := errors.New("away")
+		b.memory.fails(step, away)
+		expect.ErrOf(t, away, "%s", step)(b.Remove(t.Context(), admin, f.ID, "x"))
+		b.memory.step = func(string) error { return nil }
+		expect.FaultOf(t, fault.Gone, "%s", step)(b.Get(t.Context(), f.ID))
+		if _, err := b.Collect(t.Context()); err != nil || len(b.memory.blobs) != 0 || len(b.memory.removed) != 1 {
+			t.Errorf("%s: got %v, %d blobs and %d noted removals, want none and one", step, err, len(b.memory.blobs),
+				len(b.memory.removed))
+		}
+		if stored, err := b.memory.Get(t.Context(), f.ID); err != nil || stored.State != Removed {
+			t.Errorf("%s: got %+v, %v, want the removal kept", step, stored, err)
+		}
 	}
 }
 
@@ -261,20 +262,6 @@ func TestRestoredMetadataBringNoRemovedFileBack(t *testing.T) {
 			expect.FaultOf(t, fault.Forbidden, "the same bytes again")(b.Add(t.Context(), broker, upload("content")))
 			expect.Equal(t, len(b.memory.blobs), 0, "blobs")
 		})
-	}
-}
-
-// TestARemovalThatWasNotNotedIsNotedLater makes NoteRemoval fail during a removal. The collector must note the
-// removal later.
-func TestARemovalThatWasNotNotedIsNotedLater(t *testing.T) {
-	b := newBench()
-	f := b.stored(t, "content")
-	away := errors.New("away")
-	b.memory.fails("note removal", away)
-	expect.ErrOf(t, away, "")(b.Remove(t.Context(), admin, f.ID, "x"))
-	b.memory.step = func(string) error { return nil }
-	if _, err := b.Collect(t.Context()); err != nil || len(b.memory.removed) != 1 {
-		t.Errorf("got %v and %d noted removals, want one", err, len(b.memory.removed))
 	}
 }
 

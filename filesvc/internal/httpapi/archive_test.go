@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,7 +26,6 @@ import (
 	"asset-registry/shared/filelink"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
-	"asset-registry/shared/keyring"
 	"asset-registry/shared/testing/expect"
 )
 
@@ -62,35 +60,23 @@ type archiver struct {
 func newArchiver(t *testing.T) *archiver {
 	t.Helper()
 	a := &archiver{t: t, dir: t.TempDir()}
-	var err error
-	a.store, err = boltstore.Open(filepath.Join(a.dir, "files.db"), nil, nil)
-	expect.OK(t, err)
-	a.bytes.Bytes, err = dirstore.Open(filepath.Join(a.dir, "files"))
-	expect.OK(t, err)
-	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte{7}, keyring.MinLength)}, time.Now)
-	expect.OK(t, err)
-	a.files = file.NewService(a.store, a.store, &a.bytes, file.Limits{FileBytes: 1 << 20, BrokerBytes: 1 << 30, Waiting: 99},
-		time.Now)
-	log := slog.New(slog.DiscardHandler)
-	engine := httpserver.NewEngine(httpserver.Options{Name: "files", Log: log, Timeout: time.Minute})
-	New(Config{Files: a.files, Base: filelink.Base("https://r.example"), Now: time.Now, Log: log,
-		Documents: func(context.Context, string, string) ([]byte, error) {
+	a.bytes.Bytes = expect.Get(dirstore.Open(filepath.Join(a.dir, "files")))(t)
+	r := newRig(t, &a.bytes, func(c *Config) {
+		c.Base = filelink.Base("https://r.example")
+		c.Documents = func(context.Context, string, string) ([]byte, error) {
 			if a.err != nil {
 				return nil, a.err
 			}
 			return json.Marshal(a.versions)
-		}}).Route(engine, signer)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		signed, err := signer.Sign(identity.Identity{})
-		expect.OK(t, err)
-		r.Header.Set(identity.Header, signed)
-		engine.ServeHTTP(w, r)
+		}
+	})
+	a.files, a.store = r.files, r.store
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		r.sign(t, q, identity.Identity{})
+		r.handler.ServeHTTP(w, q)
 	}))
 	a.url = server.URL + "/get/"
-	t.Cleanup(func() {
-		server.Close()
-		expect.Try(t, a.store.Close())
-	})
+	t.Cleanup(server.Close)
 	return a
 }
 
@@ -98,8 +84,7 @@ func newArchiver(t *testing.T) *archiver {
 func (a *archiver) add(document, title, name, text string) file.File {
 	a.t.Helper()
 	by := identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}
-	f, err := a.files.Add(a.t.Context(), by, file.Upload{Body: strings.NewReader(text), Title: name})
-	expect.OK(a.t, err)
+	f := expect.Get(a.files.Add(a.t.Context(), by, file.Upload{Body: strings.NewReader(text), Title: name}))(a.t)
 	expect.OK(a.t, a.files.Name(a.t.Context(), f.ID, false))
 	a.names(document, title, ours+f.ID, f.SHA256)
 	return f
@@ -138,17 +123,15 @@ func TestAnArchiveHasTheFilesThatEverybodyReads(t *testing.T) {
 	a.add("5", "CON", "aux.txt", strings.Repeat("x", 200_000))
 	a.add("6", "Порожній. . .", "empty.txt", "")
 	gone := a.add("7", "removed", "r.pdf", "removed")
-	_, err := a.files.Remove(t.Context(), identity.Identity{KeyID: "k9", Role: identity.Administrator}, gone.ID, "because")
-	expect.OK(t, err)
+	expect.Get(a.files.Remove(t.Context(), identity.Identity{KeyID: "k9", Role: identity.Administrator}, gone.ID, "because"))(t)
 	other := a.add("8", "other bytes than the document says", "o.pdf", "other")
 	a.versions[len(a.versions)-1]["sha256"] = strings.Repeat("0", 64)
 	a.names("9", "elsewhere", "https://r.example.com/get/"+other.ID, other.SHA256)
 	a.names("10", "below", "https://r.example/get/x/"+other.ID, other.SHA256)
 	a.names("11", "no such file", ours+strings.Repeat("0", 32), strings.Repeat("0", 64))
 	a.names("12", "not come", ours+other.ID, "")
-	secret, err := a.files.Add(t.Context(), identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker},
-		file.Upload{Body: strings.NewReader("no document that is public names it"), Title: "s"})
-	expect.OK(t, err)
+	secret := expect.Get(a.files.Add(t.Context(), identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker},
+		file.Upload{Body: strings.NewReader("no document that is public names it"), Title: "s"}))(t)
 	a.names("13", "secret", ours+secret.ID, secret.SHA256)
 
 	head, _, err := a.get(http.MethodHead, archive)
@@ -162,18 +145,15 @@ func TestAnArchiveHasTheFilesThatEverybodyReads(t *testing.T) {
 		expect.Equal(t, resp.Header.Get(name), want, "%s", name)
 		expect.Equal(t, head.Header.Get(name), want, "%s of HEAD", name)
 	}
-	z, err := zip.NewReader(bytes.NewReader(body), int64(len(body)))
-	expect.OK(t, err)
+	z := expect.Get(zip.NewReader(bytes.NewReader(body), int64(len(body))))(t)
 	want := []struct{ name, text string }{
 		{"01 Договір оренди.PDF", "lease"}, {"02 План.pdf", "new"}, {"03 план.pdf", "same name in small letters"},
 		{"04 _.._etc_passwd.txt", "a path"}, {"05 CON.txt", strings.Repeat("x", 200_000)}, {"06 Порожній.txt", ""},
 	}
 	expect.Equal(t, len(z.File), len(want), "files")
 	for i, f := range z.File[:min(len(z.File), len(want))] {
-		r, err := f.Open()
-		expect.OK(t, err)
-		text, err := io.ReadAll(r)
-		expect.OK(t, err)
+		r := expect.Get(f.Open())(t)
+		text := expect.Get(io.ReadAll(r))(t)
 		if f.Name != want[i].name || string(text) != want[i].text || f.Method != zip.Store {
 			t.Errorf("got %q with %d bytes, method %d; want %q with %d, not compressed",
 				f.Name, len(text), f.Method, want[i].name, len(want[i].text))
@@ -226,10 +206,8 @@ func TestABrokenArchiveIsNoArchive(t *testing.T) {
 			if at == 0 && name == "fewer bytes" {
 				continue // this is no bytes
 			}
-			found, err := filepath.Glob(filepath.Join(a.dir, "files", "*", all[at].Blob))
-			expect.OK(t, err)
-			text, err := os.ReadFile(found[0])
-			expect.OK(t, err)
+			found := expect.Get(filepath.Glob(filepath.Join(a.dir, "files", "*", all[at].Blob)))(t)
+			text := expect.Get(os.ReadFile(found[0]))(t)
 			expect.OK(t, os.Chmod(found[0], 0o600))
 			expect.OK(t, os.WriteFile(found[0], damage(text), 0o600))
 			resp, body, err := a.get(http.MethodGet, archive)

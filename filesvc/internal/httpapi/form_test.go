@@ -42,8 +42,7 @@ func FuzzForm(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := &http.Request{Header: http.Header{"Content-Type": {"multipart/form-data; boundary=" + boundary}}}
-		form, err := openForm(r, bytes.NewReader(body))
-		expect.OK(t, err)
+		form := expect.Get(openForm(r, bytes.NewReader(body)))(t)
 		form.fields = map[string]json.RawMessage{}
 		var got []byte
 		upload, err := form.file()

@@ -25,8 +25,7 @@ func TestConformance(t *testing.T) {
 	server := mongotest.Start(t)
 	open := func(t *testing.T) storetest.Metadata {
 		t.Helper()
-		s, err := Open(t.Context(), server.URI(t, "files"), rigTimeout)
-		expect.OK(t, err)
+		s := expect.Get(Open(t.Context(), server.URI(t, "files"), rigTimeout))(t)
 		s.settled = 0
 		t.Cleanup(func() { expect.Try(t, s.Close()) })
 		return s
@@ -172,8 +171,7 @@ func TestOperationsReadWhatTheyReturn(t *testing.T) {
 	if !server.Real {
 		t.Skip("the stand-in counts no keys")
 	}
-	s, err := Open(ctx, server.URI(t, "costs"), rigTimeout)
-	expect.OK(t, err)
+	s := expect.Get(Open(ctx, server.URI(t, "costs"), rigTimeout))(t)
 	t.Cleanup(func() { expect.Try(t, s.Close()) })
 	s.settled = 0
 	d := s.opened.Load()

@@ -134,8 +134,7 @@ func withExif(jpeg []byte, orientation byte) []byte {
 // size returns the size of a JPEG. It fails if the JPEG has other data than the picture.
 func size(t *testing.T, text []byte) image.Point {
 	t.Helper()
-	p, err := jpeg.Decode(bytes.NewReader(text))
-	expect.OK(t, err)
+	p := expect.Get(jpeg.Decode(bytes.NewReader(text)))(t)
 	if bytes.Contains(text, []byte("Exif")) || bytes.Contains(text, []byte("GPS")) || bytes.Contains(text, []byte{0xff, 0xe1}) {
 		t.Error("the picture has Exif data")
 	}
@@ -151,8 +150,7 @@ func TestPicturesOfAllFormats(t *testing.T) {
 	frame := image.NewPaletted(image.Rect(0, 0, 640, 480), palette.Plan9)
 	expect.OK(t, gif.EncodeAll(&moving, &gif.GIF{Image: slices.Repeat([]*image.Paletted{frame}, 3), Delay: []int{1, 1,
 		1}}))
-	web, err := base64.StdEncoding.DecodeString(webPicture)
-	expect.OK(t, err)
+	web := expect.Get(base64.StdEncoding.DecodeString(webPicture))(t)
 	for _, c := range []struct {
 		name         string
 		from         []byte
@@ -187,8 +185,7 @@ func TestPicturesStandUpright(t *testing.T) {
 		}
 		_, large, err := draw(bytes.NewReader(withExif(plain, byte(orientation))))
 		expect.OK(t, err)
-		p, err := jpeg.Decode(bytes.NewReader(large))
-		expect.OK(t, err)
+		p := expect.Get(jpeg.Decode(bytes.NewReader(large)))(t)
 		for _, at := range []image.Point{{0, 0}, {1, 0}, {0, 1}, {1, 1}} {
 			has := p.Bounds().Size()
 			red, _, _, _ := p.At(has.X/4+at.X*has.X/2, has.Y/4+at.Y*has.Y/2).RGBA()
@@ -202,8 +199,7 @@ func TestPicturesStandUpright(t *testing.T) {
 func TestTransparentPicturesAreOnWhite(t *testing.T) {
 	_, large, err := draw(bytes.NewReader(asPNG(t, image.NewNRGBA64(image.Rect(0, 0, 50, 50)))))
 	expect.OK(t, err)
-	p, err := jpeg.Decode(bytes.NewReader(large))
-	expect.OK(t, err)
+	p := expect.Get(jpeg.Decode(bytes.NewReader(large)))(t)
 	if r, g, b, _ := p.At(25, 25).RGBA(); min(r, g, b) < 0xf000 {
 		t.Errorf("got %d, %d, %d, want white", r, g, b)
 	}
@@ -329,8 +325,7 @@ func TestAFailureIsNoVerdict(t *testing.T) {
 // TestAChildHasNoSecretsOfItsParent gives the parent a secret in its environment.
 func TestAChildHasNoSecretsOfItsParent(t *testing.T) {
 	t.Setenv("PICTURE_TEST", "a secret")
-	told, err := drawer(tells).Draw(t.Context(), open(nil))
-	expect.OK(t, err)
+	told := expect.Get(drawer(tells).Draw(t.Context(), open(nil)))(t)
 	if got := string(told.Large); !strings.Contains(got, "GOMAXPROCS=1") || strings.Contains(got, "a secret") {
 		t.Errorf("got %d bytes of environment with the secret: %t; want it without", len(got), strings.Contains(got, "a secret"))
 	}

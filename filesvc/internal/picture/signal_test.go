@@ -57,8 +57,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // killChild kills the only child of this process, and reports whether there was one.
 func killChild(t *testing.T) (found bool) {
 	t.Helper()
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	expect.OK(t, err)
+	stats := expect.Get(filepath.Glob("/proc/[0-9]*/stat"))(t)
 	for _, path := range stats {
 		text, _ := os.ReadFile(path) // the process may have ended
 		_, after, _ := strings.Cut(string(text), ") ")
@@ -76,8 +75,7 @@ func killChild(t *testing.T) (found bool) {
 
 // TestABadDiskIsNoVerdict lets the child read its picture from something that cannot be read: a directory.
 func TestABadDiskIsNoVerdict(t *testing.T) {
-	f, err := os.Open(t.TempDir())
-	expect.OK(t, err)
+	f := expect.Get(os.Open(t.TempDir()))(t)
 	defer f.Close()
 	if _, err := drawer(Argument).Draw(t.Context(), f); err == nil || errors.Is(err, file.ErrNoPicture) ||
 		errors.Is(err, file.ErrEnded) {

@@ -97,10 +97,7 @@ func TestHostileAnimations(t *testing.T) {
 // FuzzChunks reads chunks of random bytes, in parts of random length. Both must find the same Exif data.
 func FuzzChunks(f *testing.F) {
 	for _, name := range []string{"pillow-turned.png", "pillow-turned.webp", "webpmux-moving-alpha-turned.webp"} {
-		text, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile("testdata/" + name))(f)
 		f.Add(text, 7)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, part int) {

@@ -29,10 +29,8 @@ const timeout = 5 * time.Second
 
 func open(t *testing.T, address string) *Store {
 	t.Helper()
-	a, err := Parse(address)
-	expect.OK(t, err)
-	s, err := Open(a, t.TempDir(), timeout)
-	expect.OK(t, err)
+	a := expect.Get(Parse(address))(t)
+	s := expect.Get(Open(a, t.TempDir(), timeout))(t)
 	return s
 }
 
@@ -115,8 +113,7 @@ func TestStoreAway(t *testing.T) {
 	server := s3test.Start(t, false, "files")
 	s := open(t, server.Address("files"))
 	expect.OK(t, s.Put(t.Context(), blob(1), strings.NewReader("before")))
-	half, err := s.Open(t.Context(), blob(1))
-	expect.OK(t, err)
+	half := expect.Get(s.Open(t.Context(), blob(1)))(t)
 	server.Kill()
 	for what, do := range map[string]func() error{
 		"put":    func() error { return s.Put(t.Context(), blob(2), strings.NewReader("x")) },
@@ -140,8 +137,7 @@ func TestStoreAway(t *testing.T) {
 		}
 	}
 	server.Restart()
-	b, err := s.Open(t.Context(), blob(1))
-	expect.OK(t, err)
+	b := expect.Get(s.Open(t.Context(), blob(1)))(t)
 	defer b.Close()
 	if text, err := io.ReadAll(b); err != nil || string(text) != "before" {
 		t.Errorf("after the restart: got %q and %v, want the bytes", text, err)
@@ -242,8 +238,7 @@ func TestCutAnswers(t *testing.T) {
 		return nil
 	})
 	expect.OK(t, s.Put(t.Context(), blob(1), strings.NewReader("0123456789")))
-	b, err := s.Open(t.Context(), blob(1))
-	expect.OK(t, err)
+	b := expect.Get(s.Open(t.Context(), blob(1)))(t)
 	defer b.Close()
 	if text, err := io.ReadAll(b); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("got %q and %v, want a fault of kind Unavailable", text, err)
@@ -259,8 +254,7 @@ func TestCutAnswers(t *testing.T) {
 func TestAShorterObject(t *testing.T) {
 	s := open(t, s3test.Start(t, false, "files").Address("files"))
 	expect.OK(t, s.Put(t.Context(), blob(1), strings.NewReader("0123456789")))
-	b, err := s.Open(t.Context(), blob(1))
-	expect.OK(t, err)
+	b := expect.Get(s.Open(t.Context(), blob(1)))(t)
 	defer b.Close()
 	expect.OK(t, s.Put(t.Context(), blob(1), strings.NewReader("0123")))
 	if text, err := io.ReadAll(b); fault.KindOf(err) != fault.Unavailable {
@@ -278,8 +272,7 @@ func TestRequestsOfAReading(t *testing.T) {
 		return nil
 	})
 	expect.OK(t, s.Put(t.Context(), blob(1), strings.NewReader("0123456789")))
-	b, err := s.Open(t.Context(), blob(1))
-	expect.OK(t, err)
+	b := expect.Get(s.Open(t.Context(), blob(1)))(t)
 	defer b.Close()
 	first := make([]byte, 1)
 	if n, err := b.Read(first); n != 1 || err != nil || first[0] != '0' {

@@ -703,7 +703,7 @@ func parameters(version string) (all object, everywhere []object) {
 	add("query", "feed", "Ignored. Links repeat it.", text)
 	add("query", "wait", "Seconds to wait for a change if the page would be empty. More than 60 counts as 60, anything "+
 		"but a number as none.", object{
-		{"type", "integer"}, {"examples", []int{30}}, {assetsvc.AlsoAccepts, []string{"string"}},
+		{"type", "integer"}, {"examples", []int{30}}, {AlsoAccepts, []string{"string"}},
 	})
 	add("query", "opt_pretty", "Any value: the answer is indented.", text)
 	add("query", "opt_jsonp", "Name of a JavaScript function that the answer calls.",

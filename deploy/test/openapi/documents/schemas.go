@@ -176,7 +176,7 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 
 // exampleOf returns an example in the form that the variant needs: in requests, decimals are sent as text.
 func exampleOf(f assetsvc.Field, v variant) any {
-	if v != shown && f.Form.Sent["format"] == "decimal" {
+	if v != shown && f.Form.Kind == "quantity" {
 		return fmt.Sprint(f.Example)
 	}
 	return f.Example
@@ -232,26 +232,33 @@ func isIgnored(parent string, f assetsvc.Field, v variant) bool {
 
 // value returns the schema of a field's value, or of one element of its list.
 func (w *writer) value(f assetsvc.Field, v variant, ignored bool) object {
-	switch {
-	case f.Of != "" && ignored && f.List:
-		return object{{"type", "array"}, {"items", object{{"type", "object"}}}}
-	case f.Of != "" && ignored:
-		return object{{"type", "object"}}
-	case f.Of != "":
-		if v == replacement || v == patch && w.changedAsSent(f.Of) { // objects inside a replacement are sent whole
-			v = sent
-		}
-		return object{{"$ref", "#/components/schemas/" + f.Of + string(v)}}
-	case v == shown && f.Form.Shown != nil:
-		return sorted(f.Form.Shown)
-	case ignored && !f.Hidden:
-		if f.Form.Typed != nil {
-			return sorted(f.Form.Typed)
-		}
-		return loose(f.Form.Sent)
+	if f.Of == "" {
+		return plainValue(f, v, ignored)
 	}
-	o := sorted(f.Form.Sent)
-	if v != shown && f.Required {
+	switch {
+	case ignored && f.List:
+		return object{{"type", "array"}, {"items", object{{"type", "object"}}}}
+	case ignored:
+		return object{{"type", "object"}}
+	case v == replacement || v == patch && w.changedAsSent(f.Of): // objects inside a replacement are sent whole
+		v = sent
+	}
+	return object{{"$ref", "#/components/schemas/" + f.Of + string(v)}}
+}
+
+// plainValue returns the schema of a plain field's value, or of one element of its list.
+func plainValue(f assetsvc.Field, v variant, ignored bool) object {
+	of := formOf(f.Form)
+	switch {
+	case v == shown:
+		return sorted(of.shown)
+	case ignored && !f.Hidden && of.typed != nil:
+		return sorted(of.typed)
+	case ignored && !f.Hidden:
+		return loose(of.sent)
+	}
+	o := sorted(of.sent)
+	if f.Required {
 		o = o.with("minLength", 1)
 	}
 	return o
@@ -263,8 +270,8 @@ func loose(s map[string]any) object {
 		return object{}
 	}
 	o := object{{"type", s["type"]}}
-	if also, ok := s[assetsvc.AlsoAccepts]; ok {
-		o = o.with(assetsvc.AlsoAccepts, also)
+	if also, ok := s[AlsoAccepts]; ok {
+		o = o.with(AlsoAccepts, also)
 	}
 	return o
 }
@@ -274,7 +281,7 @@ func loose(s map[string]any) object {
 // has only one type.
 func alsoText(o object) string {
 	for _, m := range o {
-		if m.name != assetsvc.AlsoAccepts {
+		if m.name != AlsoAccepts {
 			continue
 		}
 		var names []string
@@ -291,7 +298,7 @@ func alsoText(o object) string {
 // keywordOrder has the keywords of JSON Schema, in the order in which the document lists them.
 var keywordOrder = []string{
 	"type", "anyOf", "const", "enum", "format", "pattern", "maxLength", "maxProperties", "maxItems", "x-go-type",
-	assetsvc.AlsoAccepts,
+	AlsoAccepts,
 }
 
 func sorted(s map[string]any) (o object) {

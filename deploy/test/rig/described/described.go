@@ -23,7 +23,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"asset-registry/assetsvc"
+	"asset-registry/deploy/test/openapi/documents"
 	"asset-registry/shared/httpserver"
 )
 
@@ -124,7 +124,7 @@ func widen(value any) {
 		for _, member := range v {
 			widen(member)
 		}
-		if also, ok := v[assetsvc.AlsoAccepts].([]any); ok {
+		if also, ok := v[documents.AlsoAccepts].([]any); ok {
 			types, isList := v["type"].([]any)
 			if !isList {
 				types = []any{v["type"]}
