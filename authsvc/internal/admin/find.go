@@ -111,10 +111,7 @@ func (s *Service) sort(ctx context.Context, keys []apikey.Key, q KeyQuery) error
 		ByUsed:    func(a, b apikey.Key) int { return used[b.ID].Compare(used[a.ID]) },
 		ByName:    func(a, b apikey.Key) int { return compareFold(a.Settings.Name, b.Settings.Name) },
 		ByBroker:  func(a, b apikey.Key) int { return compareFold(a.Broker, b.Broker) },
-		ByExpiry: func(a, b apikey.Key) int {
-			return cmp.Or(compareBool(a.Settings.Expires.IsZero(), b.Settings.Expires.IsZero()),
-				a.Settings.Expires.Compare(b.Settings.Expires))
-		},
+		ByExpiry:  func(a, b apikey.Key) int { return end(a).Compare(end(b)) },
 	}[cmp.Or(q.Order, ByCreated)]
 	if order == nil {
 		return fault.New(fault.Invalid, fault.Query, "sort", "Sort by one of %s.", strings.Join(KeyOrders(), ", "))
@@ -130,15 +127,12 @@ func (s *Service) sort(ctx context.Context, keys []apikey.Key, q KeyQuery) error
 
 func compareFold(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }
 
-// compareBool sorts false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
+// end returns when a key expires; if it does not, a time after all others.
+func end(k apikey.Key) time.Time {
+	if k.Settings.Expires.IsZero() {
+		return time.Unix(1<<40, 0)
 	}
-	return 1
+	return k.Settings.Expires
 }
 
 // lastUses returns when each key was last used. The map does not have keys that were never used.

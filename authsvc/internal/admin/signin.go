@@ -45,7 +45,7 @@ func NewAuthenticator(
 // TooMany for a while.
 func (a *Authenticator) Operator(ctx context.Context, hash string, from netip.Addr) (Actor, error) {
 	if err := a.guesses.check(from, time.Now()); err != nil {
-		a.refused.count(from, true)
+		a.refused.count(from, Refused{LockedOut: 1})
 		return Actor{}, err
 	}
 	by, err := a.SignedIn(ctx, hash, from)
@@ -55,9 +55,9 @@ func (a *Authenticator) Operator(ctx context.Context, hash string, from netip.Ad
 			return by, err
 		}
 		a.guesses.count(from, time.Now())
-		a.refused.count(from, false)
+		a.refused.count(from, Refused{Keys: 1})
 	case fault.Forbidden:
-		a.refused.count(from, false)
+		a.refused.count(from, Refused{Keys: 1})
 	}
 	return by, err
 }
@@ -80,14 +80,18 @@ func (a *Authenticator) SignedIn(ctx context.Context, hash string, from netip.Ad
 	return Actor{Name: k.ID + " " + k.Settings.Name, Role: admitted.Role, From: from.String()}, nil
 }
 
+// RefusedSignIn counts a sign-in by OpenID Connect that was refused.
+func (a *Authenticator) RefusedSignIn(from netip.Addr) { a.refused.count(from, Refused{SignIns: 1}) }
+
 // maxRefused is the maximum number of addresses with refused keys that the audit log has for a minute. The others are
 // together in one more entry.
 const maxRefused = 1000
 
-// Refused is what the audit log shows of the keys that were refused in a minute.
+// Refused is what the audit log shows of the keys and sign-ins that were refused in a minute.
 type Refused struct {
 	Keys      int `json:"keys"`                 // requests with a wrong key, or with one from a foreign address
 	LockedOut int `json:"locked_out,omitempty"` // requests that were refused because of too many wrong keys
+	SignIns   int `json:"sign_ins,omitempty"`   // sign-ins that the provider or a missing role has refused
 }
 
 // refusals counts refused keys by the network of their address.
@@ -96,7 +100,7 @@ type refusals struct {
 	by map[netip.Addr]Refused // the zero address stands for all networks that have no room
 }
 
-func (r *refusals) count(from netip.Addr, lockedOut bool) {
+func (r *refusals) count(from netip.Addr, more Refused) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.by == nil {
@@ -107,12 +111,7 @@ func (r *refusals) count(from netip.Addr, lockedOut bool) {
 		network = netip.Addr{}
 	}
 	n := r.by[network]
-	if lockedOut {
-		n.LockedOut++
-	} else {
-		n.Keys++
-	}
-	r.by[network] = n
+	r.by[network] = Refused{n.Keys + more.Keys, n.LockedOut + more.LockedOut, n.SignIns + more.SignIns}
 }
 
 // refusedPause is the time between two entries about refused keys, so that others can make changes meanwhile.

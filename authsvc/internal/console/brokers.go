@@ -11,7 +11,6 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/assetclient"
-	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 )
@@ -135,9 +134,9 @@ func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 	}
 	body.Usage = newUsage(counts, days, c.Now(), "/console/broker", url.Values{"name": {b.Name}},
 		7, usualSpan, admin.MaxSummedDays)
-	body.Usage.Of, body.Usage.Cut = "the keys of this broker", cut
+	body.Usage.Cut = cut
 	return c.show(w, http.StatusOK, "broker", view{
-		Title: brokerTitle(b), Section: "brokers", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: body,
+		Title: "{}", Of: brokerTitle(b), Section: "brokers", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: body,
 	})
 }
 
@@ -156,21 +155,19 @@ func (c *Console) brokerKeys(ctx context.Context, broker, state string) (brokerK
 	return keys, nil
 }
 
-func (c *Console) showNewBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	f, err := c.newForm(r.Context())
-	if err != nil {
-		return err
-	}
+func (c *Console) showNewBroker(w http.ResponseWriter, _ *http.Request, by admin.Actor, f form) error {
 	return c.brokerForm(w, by, f, adminapi.Broker{})
 }
 
 func (c *Console) brokerForm(w http.ResponseWriter, by admin.Actor, f form, of adminapi.Broker) error {
 	title := "New broker"
 	if of.Name != "" {
-		title = "Edit " + brokerTitle(of)
+		title = "Edit {}"
 	}
 	body := brokerPage{Broker: of, Form: f}
-	return c.show(w, statusOf(f), "broker-form", view{Title: title, Section: "brokers", By: by, Body: body})
+	return c.show(w, statusOf(f), "broker-form", view{
+		Title: title, Of: brokerTitle(of), Section: "brokers", By: by, Body: body,
+	})
 }
 
 // The fields of the forms that create and change a broker.
@@ -180,8 +177,7 @@ var (
 )
 
 func (c *Console) createBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	var unread problems.List
-	unknown(r, newBrokerFields, &unread)
+	unread := unknown(r, newBrokerFields)
 	n := adminapi.NewBroker{
 		Name: strings.TrimSpace(r.PostForm.Get("name")), Similar: r.PostForm.Get("similar") != "",
 		BrokerSettings: brokerSettings(r),
@@ -211,12 +207,8 @@ func settingsOf(b adminapi.Broker) adminapi.BrokerSettings {
 	}
 }
 
-func (c *Console) showEditBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+func (c *Console) showEditBroker(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
 	b, err := c.Admin.Broker(r.Context(), r.URL.Query().Get("name"))
-	if err != nil {
-		return err
-	}
-	f, err := c.newForm(r.Context())
 	if err != nil {
 		return err
 	}
@@ -242,8 +234,7 @@ func (c *Console) editBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 		if err := mustBe(*s, r.PostForm.Get("was")); err != nil {
 			return err
 		}
-		var unread problems.List
-		unknown(r, editBrokerFields, &unread)
+		unread := unknown(r, editBrokerFields)
 		raise, until := s.Raise, s.RaisedUntil // no form changes these two
 		*s = brokerSettings(r)
 		s.Raise, s.RaisedUntil = raise, until
@@ -259,17 +250,13 @@ func (c *Console) editBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 	return nil
 }
 
-func (c *Console) showRemoveBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+func (c *Console) showRemoveBroker(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
 	b, err := c.Admin.Broker(r.Context(), r.URL.Query().Get("name"))
 	if err != nil {
 		return err
 	}
-	f, err := c.newForm(r.Context())
-	if err != nil {
-		return err
-	}
 	return c.show(w, http.StatusOK, "remove-broker", view{
-		Title: "Remove " + brokerTitle(b), Section: "brokers", By: by, Body: brokerPage{Broker: b, Form: f},
+		Title: "Remove {}", Of: brokerTitle(b), Section: "brokers", By: by, Body: brokerPage{Broker: b, Form: f},
 	})
 }
 

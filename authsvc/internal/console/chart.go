@@ -144,7 +144,6 @@ func grouped(n int64) string {
 // usage is a chart of requests, with links to charts of other numbers of days.
 type usage struct {
 	Chart chart
-	Of    string // "this key" or "this broker"
 	Spans []span
 	Cut   bool // the chart does not include all keys
 }

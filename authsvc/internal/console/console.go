@@ -19,6 +19,7 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/staff"
 	"asset-registry/shared/failurelog"
@@ -35,6 +36,8 @@ type Authenticator interface {
 	Operator(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
 	// SignedIn identifies the user of a session.
 	SignedIn(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
+	// RefusedSignIn counts a sign-in that the provider or a missing role has refused, for the audit log.
+	RefusedSignIn(from netip.Addr)
 }
 
 // Sessions stores which sessions were ended before they expired, and a text for each session without a key.
@@ -79,9 +82,9 @@ type Options struct {
 type Console struct {
 	Options
 	seal     *sealer
-	views    views
-	exports  chan struct{}   // holds one element for each export that runs
-	failures *failurelog.Log // pages that failed
+	views    map[string]views // by language
+	exports  chan struct{}    // holds one element for each export that runs
+	failures *failurelog.Log  // pages that failed
 }
 
 // New returns a console. It seals sessions with a key derived from the registry's secrets.
@@ -90,12 +93,9 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	views, err := parseViews(o.Now)
-	if err != nil {
-		return nil, err
-	}
+	pages := map[string]views{english: parseViews(english, o.Now), ukrainian: parseViews(ukrainian, o.Now)}
 	failures := failurelog.New(o.Log, "a page of the console failed")
-	return &Console{o, seal, views, make(chan struct{}, maxExports), failures}, nil
+	return &Console{o, seal, pages, make(chan struct{}, maxExports), failures}, nil
 }
 
 // Route adds the console to engine.
@@ -114,6 +114,7 @@ func (c *Console) Handler() http.Handler {
 	mux.Handle("GET /console/sessions", c.reading(c.listSessions))
 	mux.Handle("POST /console/sessions/{id}/end", c.changing(c.endSession))
 	mux.Handle("GET /console/assets/{name}", c.page(c.asset))
+	mux.Handle("GET /console/language/{language}", c.page(c.chooseLanguage))
 	mux.Handle("GET /console/sign-in", c.page(c.showSignIn))
 	mux.Handle("POST /console/sign-in", c.page(c.signIn))
 	mux.Handle("GET "+startPath, c.page(c.startSignIn))
@@ -122,23 +123,23 @@ func (c *Console) Handler() http.Handler {
 
 	mux.Handle("GET /console/keys", c.reading(c.listKeys))
 	mux.Handle("GET /console/keys/{id}", c.reading(c.showKey))
-	mux.Handle("GET /console/new-key", c.changing(c.showNewKey))
+	mux.Handle("GET /console/new-key", c.opening(c.showNewKey))
 	mux.Handle("POST /console/new-key", c.changing(c.createKey))
-	mux.Handle("GET /console/keys/{id}/edit", c.changing(c.showEditKey))
+	mux.Handle("GET /console/keys/{id}/edit", c.opening(c.showEditKey))
 	mux.Handle("POST /console/keys/{id}/edit", c.changing(c.editKey))
-	mux.Handle("GET /console/keys/{id}/rotate", c.changing(c.showRotateKey))
+	mux.Handle("GET /console/keys/{id}/rotate", c.opening(c.showRotateKey))
 	mux.Handle("POST /console/keys/{id}/rotate", c.changing(c.rotateKey))
-	mux.Handle("GET /console/keys/{id}/revoke", c.changing(c.showRevokeKey))
+	mux.Handle("GET /console/keys/{id}/revoke", c.opening(c.showRevokeKey))
 	mux.Handle("POST /console/keys/{id}/revoke", c.changing(c.revokeKey))
 
 	// The name of a broker can be any text, such as ".", so it is a parameter and not part of the path.
 	mux.Handle("GET /console/brokers", c.reading(c.listBrokers))
 	mux.Handle("GET /console/broker", c.reading(c.showBroker))
-	mux.Handle("GET /console/new-broker", c.changing(c.showNewBroker))
+	mux.Handle("GET /console/new-broker", c.opening(c.showNewBroker))
 	mux.Handle("POST /console/new-broker", c.changing(c.createBroker))
-	mux.Handle("GET /console/edit-broker", c.changing(c.showEditBroker))
+	mux.Handle("GET /console/edit-broker", c.opening(c.showEditBroker))
 	mux.Handle("POST /console/edit-broker", c.changing(c.editBroker))
-	mux.Handle("GET /console/remove-broker", c.changing(c.showRemoveBroker))
+	mux.Handle("GET /console/remove-broker", c.opening(c.showRemoveBroker))
 	mux.Handle("POST /console/remove-broker", c.changing(c.removeBroker))
 
 	mux.Handle("GET /console/audit", c.reading(c.listAudit))
@@ -147,15 +148,15 @@ func (c *Console) Handler() http.Handler {
 	if c.Assets != nil {
 		mux.Handle("GET /console/log", c.reading(c.showLog))
 		mux.Handle("GET /console/asset", c.reading(c.showHistory))
-		mux.Handle("GET /console/recover-asset", c.changing(c.showRecoverAsset))
+		mux.Handle("GET /console/recover-asset", c.opening(c.recoverPage))
 		mux.Handle("POST /console/recover-asset", c.changing(c.recoverAsset))
 		mux.Handle("GET /console/webhooks", c.reading(c.listWebhooks))
 		mux.Handle("GET /console/webhooks/{id}", c.reading(c.showWebhook))
-		mux.Handle("POST /console/webhooks/{id}/stop", c.changing(c.stopWebhook))
-		mux.Handle("POST /console/webhooks/{id}/resume", c.changing(c.resumeWebhook))
-		mux.Handle("POST /console/webhooks/{id}/replay", c.changing(c.replayWebhook))
-		mux.Handle("GET /console/webhooks/{id}/remove", c.changing(c.showRemoveWebhook))
-		mux.Handle("POST /console/webhooks/{id}/remove", c.changing(c.removeWebhook))
+		mux.Handle("POST /console/webhooks/{id}/stop", c.changing(c.changeWebhook(assetclient.StopWebhook)))
+		mux.Handle("POST /console/webhooks/{id}/resume", c.changing(c.changeWebhook(assetclient.ResumeWebhook)))
+		mux.Handle("POST /console/webhooks/{id}/replay", c.changing(c.changeWebhook(assetclient.ReplayWebhook, "offset")))
+		mux.Handle("GET /console/webhooks/{id}/remove", c.opening(c.showRemoveWebhook))
+		mux.Handle("POST /console/webhooks/{id}/remove", c.changing(c.changeWebhook(assetclient.RemoveWebhook)))
 	}
 	mux.Handle(root, c.page(c.noPage))
 
@@ -192,6 +193,7 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 func headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
+		h.Set("Content-Language", languageOf(r)) // the method `show` reads it
 		h.Set("Content-Security-Policy", contentSecurityPolicy)
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -271,6 +273,17 @@ func (c *Console) changing(next handler) http.Handler {
 	})
 }
 
+// opening serves a page with a new form to an operator.
+func (c *Console) opening(next func(http.ResponseWriter, *http.Request, admin.Actor, form) error) http.Handler {
+	return c.changing(func(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+		f, err := c.newForm(r.Context())
+		if err != nil {
+			return err
+		}
+		return next(w, r, by, f)
+	})
+}
+
 func parseForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
@@ -283,10 +296,7 @@ func parseForm(w http.ResponseWriter, r *http.Request) error {
 }
 
 // problem is the body of a page that shows an error.
-type problem struct {
-	Title string
-	Texts []string
-}
+type problem struct{ Texts []string }
 
 // titles has the titles of pages that show faults.
 var titles = map[fault.Kind]string{
@@ -309,12 +319,12 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, by admin.Actor, e
 	case errors.Is(ended, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal:
 		err = fault.New(fault.Unavailable, fault.URL, "timeout", "The registry could not answer in time.")
 	}
-	p := problem{Title: "Something went wrong", Texts: []string{"The registry could not answer. Try again."}}
+	title, p := "Something went wrong", problem{[]string{"The registry could not answer. Try again."}}
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		c.failures.Failed(fmt.Errorf("%s: %w", r.URL.Path, err))
 	} else {
-		p = problem{Title: titles[f.Kind]}
+		title, p = titles[f.Kind], problem{}
 		for _, d := range f.Details {
 			p.Texts = append(p.Texts, d.Description)
 		}
@@ -322,7 +332,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, by admin.Actor, e
 			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
 		}
 	}
-	if err := c.show(w, faulthttp.Status(err), "problem", view{Title: p.Title, By: by, Body: p}); err != nil {
+	if err := c.show(w, faulthttp.Status(err), "problem", view{Title: title, By: by, Body: p}); err != nil {
 		c.failures.Failed(fmt.Errorf("%s: %w", r.URL.Path, err))
 		w.WriteHeader(http.StatusInternalServerError)
 	}

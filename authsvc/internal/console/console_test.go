@@ -188,7 +188,7 @@ func TestWhatIsWrongIsSaidBesideTheField(t *testing.T) {
 		field, value, beside, says string
 	}{
 		"no name":                   {"name", "", "name", "This field is required."},
-		"two limits for one window": {"limit-read", "5/1s, 6/1s", "limit-read", "two limits for 1s"},
+		"two limits for one window": {"limit-read", "5/1s, 6/1s", "limit-read", "Not so: &#34;6/1s&#34;"},
 		"an expiry in the past":     {"expires", "2020-01-01T00:00", "expires", "in the past"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestEveryFaultyFieldOfAFormIsMarkedAtOnce(t *testing.T) {
 	}
 	marked := map[string][]string{
 		"name": {"At most 200 characters."}, "role": {"The role must be one of"}, "levels": {"The levels must be"},
-		"limit-list": {"A limit must be between 1"}, "limit-read": {"&#34;fast&#34; is not", "&#34;soon&#34; is not"},
+		"limit-list": {"A limit must be between 1"}, "limit-read": {"Not so: &#34;fast&#34;, &#34;soon&#34;."},
 		"limit-write": {"no length of a window"}, "expires": {"A time is needed"},
 		"allow": {"&#34;nowhere&#34;", "&#34;elsewhere&#34;"},
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -189,4 +190,33 @@ func (a answer) must(t *testing.T, status int, says ...string) {
 	for _, text := range says {
 		expect.ErrorIf(t, !strings.Contains(a.text, text), "%s: got %s, want %q in it", a.Request.URL, a.text, text)
 	}
+}
+
+// keepsToTheLanguage reads the main pages in Ukrainian. No text on them, except for values, is English.
+func (d *desk) keepsToTheLanguage(t *testing.T, b *browser) {
+	t.Helper()
+	list := expect.Get(os.ReadFile("words.txt"))(t)
+	english := regexp.MustCompile(`(?m)^([^#|\n]+) \| ([^|\n]+)$`).FindAllStringSubmatch(string(list), -1)
+	req := expect.Get(http.NewRequest(http.MethodGet, b.base+"/console/language/uk", nil))(t)
+	req.Header.Set("Referer", b.base+"/console/keys?sort=name")
+	got := b.do(req)
+	got.must(t, 200, `<html lang="uk">`, "Ключі", `href="/console/language/en"`)
+	expect.Equal(t, got.Request.URL.RequestURI(), "/console/keys?sort=name", "the page after the choice")
+	key, _ := d.key(t, adminapi.NewKey{KeySettings: settings("Keys", "operator")})
+	for _, path := range []string{
+		"", "keys", "keys?state=any", "keys/" + key.ID, "new-key", "brokers", "new-broker", "audit", "audit/check", "sessions", "webhooks",
+		"log", "find?text=x", "find?text=", "nothing", "keys/x", "audit?days=x",
+	} {
+		text := b.get("/console/" + path).text
+		shown := regexp.MustCompile(`(?s)<bdi[^>]*>.*?</bdi>|<script.*?</script>`).ReplaceAllString(text, "")
+		for _, pair := range english {
+			if strings.Contains(shown, ">"+pair[1]+"<") && pair[1] != pair[2] {
+				t.Errorf("/console/%s: got the English text %q", path, pair[1])
+			}
+		}
+		expect.ErrorIf(t, strings.Contains(text, `<span lang="en">`), "/console/%s: got %s, want a Ukrainian fault", path, text)
+	}
+	b.get("/console/keys/"+key.ID).must(t, 200, "<h1><bdi>Keys</bdi>", "<title>Keys – Консоль")
+	b.get("/console/language/pl").must(t, 404)
+	b.get("/console/language/en").must(t, 200, `<html lang="en">`)
 }

@@ -172,9 +172,9 @@ func toldLimits(limits map[string]map[string]int64) string {
 func toldSecrets(secrets []adminapi.Secret) string {
 	var parts []string
 	for _, s := range secrets {
-		text := fmt.Sprintf("No. %d (%s)", s.Number, s.Fingerprint)
+		text := fmt.Sprintf("%d (%s)", s.Number, s.Fingerprint)
 		if s.Until != nil {
-			text += " until " + exactly(*s.Until)
+			text += " – " + exactly(*s.Until)
 		}
 		parts = append(parts, text)
 	}

@@ -87,13 +87,14 @@ func fieldOf(name string) string {
 	return name
 }
 
-// unknown adds a problem for each value in the request that belongs to no field of the form.
-func unknown(r *http.Request, fields []string, found *problems.List) {
+// unknown returns a problem for each value in the request that belongs to no field of the form.
+func unknown(r *http.Request, fields []string) (found problems.List) {
 	for _, name := range slices.Sorted(maps.Keys(r.PostForm)) {
 		if name != "once" && name != "was" && !slices.Contains(fields, name) {
 			found.Add(name, "The form has no field %.50q.", name)
 		}
 	}
+	return found
 }
 
 // statusOf returns the status of the answer with a form: 422 if the form has problems.
@@ -195,9 +196,10 @@ func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List
 		s.Expires = &at
 	}
 	for _, class := range authapi.Classes() {
-		windows, err := parseRates(sent.Get(limitField + class))
-		if err != nil {
-			found.Add("limits."+class, "%v.", err)
+		windows, wrong := parseRates(sent.Get(limitField + class))
+		if wrong != nil {
+			found.Add("limits."+class, "Write limits such as 5/1s, 100/1m, each window once. Not so: %s.",
+				strings.Join(wrong, ", "))
 		}
 		if len(windows) > 0 {
 			if s.Limits == nil {
@@ -243,11 +245,10 @@ func byLength(a, b string) int {
 	return cmp.Or(cmp.Compare(length(a), length(b)), cmp.Compare(a, b))
 }
 
-// parseRates reads limits such as "5/1s, 100/1m". It returns the limits that it can read, and an error that lists the
-// rest.
-func parseRates(text string) (map[string]int64, error) {
-	windows := map[string]int64{}
-	var wrong []string
+// parseRates reads limits such as "5/1s, 100/1m". It returns the limits that it can read, and the first texts that it
+// cannot read, in quotes.
+func parseRates(text string) (windows map[string]int64, wrong []string) {
+	windows = map[string]int64{}
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
@@ -256,19 +257,14 @@ func parseRates(text string) (map[string]int64, error) {
 		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 		window = strings.TrimSpace(window)
 		_, twice := windows[window]
-		if _, bad := time.ParseDuration(window); err != nil || bad != nil {
-			wrong = append(wrong, fmt.Sprintf("%.40q is not of the form 100/1m", part))
-		} else if twice {
-			wrong = append(wrong, fmt.Sprintf("there are two limits for %.40s", window))
-		} else {
+		if _, bad := time.ParseDuration(window); err == nil && bad == nil && !twice {
 			windows[window] = n
+		} else if len(wrong) < maxWrong {
+			wrong = append(wrong, fmt.Sprintf("%.40q", part))
 		}
 	}
-	if wrong != nil {
-		return windows, errors.New(strings.Join(wrong[:min(len(wrong), maxWrong)], "; "))
-	}
-	return windows, nil
+	return windows, wrong
 }
 
-// maxWrong is the maximum number of faulty limits that an error of parseRates lists.
+// maxWrong is the maximum number of faulty limits that parseRates returns.
 const maxWrong = 10

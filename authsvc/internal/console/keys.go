@@ -1,7 +1,6 @@
 package console
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"asset-registry/authsvc/internal/admin"
-	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/routes"
@@ -43,9 +41,8 @@ func (c *Console) showKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 		return err
 	}
 	used := newUsage(counts, days, c.Now(), keyPath(k.ID), url.Values{}, 7, usualSpan, 90, 365)
-	used.Of = "this key"
 	return c.show(w, http.StatusOK, "key", view{
-		Title: k.Name, Section: "keys", By: by, Notice: notices[r.URL.Query().Get("notice")],
+		Title: "{}", Of: k.Name, Section: "keys", By: by, Notice: notices[r.URL.Query().Get("notice")],
 		Body: keyPage{Key: k, Usage: used},
 	})
 }
@@ -103,11 +100,7 @@ var (
 	revokeFields = []string{"confirm"}
 )
 
-func (c *Console) showNewKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	f, err := c.newForm(r.Context())
-	if err != nil {
-		return err
-	}
+func (c *Console) showNewKey(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
 	f.Values.Set("role", "broker")
 	f.Values["levels"] = []string{"1", "2", "3", "4"}
 	f.Values.Set("broker", r.URL.Query().Get("broker"))
@@ -126,8 +119,7 @@ func (c *Console) newKeyPage(w http.ResponseWriter, r *http.Request, by admin.Ac
 }
 
 func (c *Console) createKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	var unread problems.List
-	unknown(r, newKeyFields, &unread)
+	unread := unknown(r, newKeyFields)
 	settings := keySettings(r.PostForm, adminapi.KeySettings{}, &unread)
 	n := adminapi.NewKey{Broker: r.PostForm.Get("broker"), KeySettings: settings}
 	k, secret, err := c.Admin.CreateKey(r.Context(), by, n, unread.Details()...)
@@ -172,12 +164,8 @@ func (c *Console) tryLine(r *http.Request, p keyPage) string {
 	return "curl -u '" + p.Secret + ":' " + scheme + "://" + r.Host + adminapi.Prefix + "/keys"
 }
 
-func (c *Console) showEditKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+func (c *Console) showEditKey(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
 	k, err := c.changeable(r)
-	if err != nil {
-		return err
-	}
-	f, err := c.newForm(r.Context())
 	if err != nil {
 		return err
 	}
@@ -221,7 +209,7 @@ func (c *Console) editKeyPage(w http.ResponseWriter, by admin.Actor, f form, k a
 		roles = consoleRoles
 	}
 	return c.show(w, statusOf(f), "key-form", view{
-		Title: "Edit " + k.Name, Section: "keys", By: by, Body: keyForm{Form: f, Key: k, Roles: roles},
+		Title: "Edit {}", Of: k.Name, Section: "keys", By: by, Body: keyForm{Form: f, Key: k, Roles: roles},
 	})
 }
 
@@ -234,8 +222,7 @@ func (c *Console) editKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 		if err := mustBe(*s, r.PostForm.Get("was")); err != nil {
 			return err
 		}
-		var unread problems.List
-		unknown(r, editKeyFields, &unread)
+		unread := unknown(r, editKeyFields)
 		*s = keySettings(r.PostForm, *s, &unread)
 		return unread.Err()
 	})
@@ -249,12 +236,13 @@ func (c *Console) editKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 	return nil
 }
 
-func (c *Console) showRotateKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	return c.confirm(w, r, by, rotation, url.Values{"grace": {"24h"}})
+func (c *Console) showRotateKey(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
+	f.Values.Set("grace", "24h")
+	return c.confirm(w, r, by, rotation, f)
 }
 
-func (c *Console) showRevokeKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	return c.confirm(w, r, by, revocation, nil)
+func (c *Console) showRevokeKey(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
+	return c.confirm(w, r, by, revocation, f)
 }
 
 // recently is a time after the last use of a key. During this time, a user who revokes the key must type its name.
@@ -276,23 +264,16 @@ func lastUse(k adminapi.Key) (last *time.Time) {
 type confirmation struct{ template, title string }
 
 var (
-	rotation   = confirmation{"rotate", "Rotate "}
-	revocation = confirmation{"revoke", "Revoke "}
+	rotation   = confirmation{"rotate", "Rotate {}"}
+	revocation = confirmation{"revoke", "Revoke {}"}
 )
 
-// confirm shows a confirmation with the values of its fields.
-func (c *Console) confirm(
-	w http.ResponseWriter, r *http.Request, by admin.Actor, page confirmation, values url.Values,
-) error {
+// confirm shows a confirmation with a new form.
+func (c *Console) confirm(w http.ResponseWriter, r *http.Request, by admin.Actor, page confirmation, f form) error {
 	k, err := c.changeable(r)
 	if err != nil {
 		return err
 	}
-	f, err := c.newForm(r.Context())
-	if err != nil {
-		return err
-	}
-	maps.Copy(f.Values, values)
 	return c.confirmPage(w, by, page, keyForm{Form: f, Key: k})
 }
 
@@ -300,13 +281,12 @@ func (c *Console) confirmPage(w http.ResponseWriter, by admin.Actor, page confir
 	body.Used = lastUse(body.Key)
 	body.Confirm = c.usedRecently(body.Key)
 	return c.show(w, statusOf(body.Form), page.template, view{
-		Title: page.title + body.Key.Name, Section: "keys", By: by, Body: body,
+		Title: page.title, Of: body.Key.Name, Section: "keys", By: by, Body: body,
 	})
 }
 
 func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	var unread problems.List
-	unknown(r, rotateFields, &unread)
+	unread := unknown(r, rotateFields)
 	grace, err := time.ParseDuration(r.PostForm.Get("grace"))
 	if err != nil {
 		unread.Add("grace", "Send a length of time such as 24h or 30m.")
@@ -330,8 +310,7 @@ func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if err != nil {
 		return err
 	}
-	var wrong problems.List
-	unknown(r, revokeFields, &wrong)
+	wrong := unknown(r, revokeFields)
 	if k.Revoked == nil && c.usedRecently(k) && strings.TrimSpace(r.PostForm.Get("confirm")) != k.Name {
 		wrong.Add("confirm", "Type the name of the key: it was used within a day.")
 	}

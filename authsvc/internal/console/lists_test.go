@@ -160,7 +160,7 @@ func TestAKeyWithoutUseSaysSoInWords(t *testing.T) {
 	b := d.signedIn(t, "auditor")
 	k, _ := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
 	page := b.get("/console/keys/" + k.ID + "?days=7")
-	page.must(t, 200, "No requests with this key in the last 7 days")
+	page.must(t, 200, "No requests in the last 7 days")
 	expect.ErrorIf(t, strings.Contains(page.text, "<svg class=\"chart\""), "got %s, want no empty chart", page.text)
 }
 

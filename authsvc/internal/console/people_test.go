@@ -100,8 +100,9 @@ func TestTheStartPageSaysWhatNeedsSomebody(t *testing.T) {
 	b.base = d.consoles[1].URL
 	b = d.signedIn(t, "auditor")
 	got := b.get("/console/")
-	got.must(t, 200, "soon&lt;b&gt;</a></bdi> <bdi>expires</bdi>", ">idle</a></bdi> <bdi>created</bdi>", "one.example", "disabled gone",
+	got.must(t, 200, "soon&lt;b&gt;</a></bdi> <bdi>expires</bdi>", ">idle</a></bdi> <bdi>created</bdi>", "one.example", "gone</bdi>",
 		">127.0.0.1</a>", "keys 1", "the disk, the last backup")
+	d.keepsToTheLanguage(t, b)
 	for _, text := range []string{"two.example", "soon<b>", "Not known now"} {
 		expect.ErrorIf(t, strings.Contains(got.text, text), "got %s, want no %s", got.text, text)
 	}

@@ -107,7 +107,9 @@ func (c *Console) showHistory(w http.ResponseWriter, r *http.Request, by admin.A
 		}
 		p.Names[key] = k.Name
 	}
-	v := view{Title: p.Asset.Number, Section: "log", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: p}
+	v := view{
+		Title: "{}", Of: p.Asset.Number, Section: "log", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: p,
+	}
 	return c.show(w, http.StatusOK, "asset", v)
 }
 

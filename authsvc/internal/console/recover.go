@@ -6,7 +6,6 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/assetclient"
-	"asset-registry/authsvc/internal/problems"
 )
 
 // recoverPage is the body of the pages that give an asset new tokens.
@@ -19,14 +18,6 @@ type recoverPage struct {
 
 // The fields of the form that recovers an asset.
 var recoverFields = []string{"reason"}
-
-func (c *Console) showRecoverAsset(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	f, err := c.newForm(r.Context())
-	if err != nil {
-		return err
-	}
-	return c.recoverPage(w, r, by, f)
-}
 
 // recoverPage shows the form that asks for a reason.
 func (c *Console) recoverPage(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
@@ -50,8 +41,7 @@ func (c *Console) recoverAsset(w http.ResponseWriter, r *http.Request, by admin.
 	if err := c.Admin.NotDone(r.Context(), by); err != nil {
 		return err
 	}
-	var wrong problems.List
-	unknown(r, recoverFields, &wrong)
+	wrong := unknown(r, recoverFields)
 	reason := strings.TrimSpace(r.PostForm.Get("reason"))
 	if reason == "" {
 		wrong.Add("reason", "Say why: the audit log keeps it.")

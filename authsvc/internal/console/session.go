@@ -275,9 +275,9 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	c.forget(w, r)
 	if sent, err := r.Cookie(cookie(r).Name); err == nil {
 		if s, ok := open[session](c.seal, sent.Value, sessionPurpose); ok {
-			by, err := c.holder(r, s)
-			if err != nil { // the key has ended meanwhile, or the role has to be asked again
-				by.Name = "nobody"
+			by, err := c.leaver(r, s)
+			if err != nil {
+				return err
 			}
 			if err := c.end(r, by, s.name()); err != nil {
 				return err

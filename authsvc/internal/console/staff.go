@@ -16,6 +16,7 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/staff"
+	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 )
@@ -93,7 +94,7 @@ func (c *Console) askAgain(ctx context.Context, r *http.Request, id, text string
 	case fault.Unauthorized:
 		k.Refresh, refused = "", &staleError{id}
 	case fault.Forbidden:
-		return admin.Actor{}, cmp.Or(c.Ended.EndSession(ctx, id, longest+clockError), refused)
+		return admin.Actor{}, cmp.Or(c.endRefused(r.WithContext(ctx), id), refused)
 	case fault.Internal: // there is no fault
 		k.Person, k.Asked = who, c.Now()
 	}
@@ -143,7 +144,11 @@ func (c *Console) startSignIn(w http.ResponseWriter, r *http.Request) error {
 			t.Next = ""
 		}
 	}
-	to, err := c.Staff.Begin(r.Context(), t.Attempt)
+	from, err := addressOf(r)
+	if err != nil {
+		return err
+	}
+	to, err := c.Staff.Begin(r.Context(), clientaddr.Network(from).String(), t.Attempt)
 	if err != nil {
 		return err
 	}
@@ -203,16 +208,18 @@ func (c *Console) finishSignIn(w http.ResponseWriter, r *http.Request) error {
 		return c.showSignInPage(w, http.StatusBadRequest, "", signInPage{Next: root,
 			Provider: "This sign-in did not begin in this browser, or took over 10 minutes. Begin again."})
 	}
-	who, err := c.Staff.Finish(r.Context(), t.Attempt, r.URL.Query())
+	from, err := addressOf(r)
+	if err != nil {
+		return err
+	}
+	who, err := c.Staff.Finish(r.Context(), clientaddr.Network(from).String(), t.Attempt, r.URL.Query())
 	if err == nil && t.Session != "" {
 		err = c.noteRole(r.Context(), t.Session, who)
 	}
 	switch kind := fault.KindOf(err); {
 	case kind == fault.Unauthorized || kind == fault.Forbidden:
-		if t.Session != "" {
-			if err := c.Ended.EndSession(r.Context(), t.Session, longest+clockError); err != nil {
-				return err
-			}
+		if err := c.endRefused(r, t.Session); err != nil {
+			return err
 		}
 		f, _ := errors.AsType[*fault.Error](err)
 		status := map[fault.Kind]int{fault.Unauthorized: 401, fault.Forbidden: 403}[kind]
@@ -227,6 +234,40 @@ func (c *Console) finishSignIn(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return c.goOn(w, who.Name, t.Next)
+}
+
+// endRefused counts a refused sign-in. It ends the session whose role was asked again, and notes its person; "": none.
+func (c *Console) endRefused(r *http.Request, id string) error {
+	from, err := addressOf(r)
+	if err != nil {
+		return err
+	}
+	c.Users.RefusedSignIn(from)
+	if id == "" {
+		return nil
+	}
+	by, err := c.leaver(r, session{ID: id, Staff: true})
+	if err != nil {
+		return err
+	}
+	return c.end(r, by, id)
+}
+
+// leaver returns the user of a session that ends. It does not ask for the role of a person.
+func (c *Console) leaver(r *http.Request, s session) (by admin.Actor, err error) {
+	if s.Staff {
+		text, err := c.Ended.KeptSession(r.Context(), s.ID)
+		if err != nil {
+			return by, err
+		}
+		if k, ok := open[kept](c.seal, text, keptPurpose+s.ID); ok {
+			return actorOf(r, k.Person)
+		}
+	}
+	if by, err = c.holder(r, s); err != nil { // the key has ended meanwhile
+		by.Name = "nobody"
+	}
+	return by, nil
 }
 
 // noteRole notes in a session that the provider has told the role again. A session never changes its person.

@@ -82,6 +82,16 @@ func (v visitor) get(path string) answer {
 	return got
 }
 
+// tells compares the entries of the audit log with texts.
+func (o *office) tells(t *testing.T, want ...string) {
+	t.Helper()
+	var told []string
+	for _, e := range expect.Get(o.service.Entries(t.Context(), 0, 10))(t) {
+		told = append(told, e.Who+" "+e.Action+" "+e.Subject+" "+e.From)
+	}
+	expect.ErrorIf(t, !slices.Equal(told, want), "got entries %v, want %v", told, want)
+}
+
 const startOfKeys = "/console/sign-in/start?next=%2Fconsole%2Fkeys"
 
 func (o *office) signedInPerson(t *testing.T) visitor {
@@ -96,17 +106,6 @@ func TestAPersonSignsIn(t *testing.T) {
 	o := newOffice(t)
 	v := o.signedInPerson(t)
 	v.submit("/console/new-broker", url.Values{"name": {"acme"}, "title": {"Acme"}}).must(t, 200, "Created.")
-	entries, err := o.service.Entries(t.Context(), 0, 10)
-	expect.OK(t, err)
-	var told []string
-	for _, e := range entries {
-		told = append(told, e.Who+" "+e.Action+" "+e.Subject+" "+e.From)
-	}
-	want := []string{
-		"oidc:4711 Олена Коваль session.begin log 127.0.0.1",
-		"oidc:4711 Олена Коваль broker.create broker acme 127.0.0.1",
-	}
-	expect.ErrorIf(t, !slices.Equal(told, want), "got entries %v, want %v", told, want)
 	v.get("/console/audit").must(t, 200, "oidc:4711 Олена Коваль")
 	v.get("/console/audit/check").must(t, 200, "The log is as it was written")
 	cookies := v.client.Jar.Cookies(mustURL(t, v.base+"/console/"))
@@ -116,9 +115,12 @@ func TestAPersonSignsIn(t *testing.T) {
 	copied := o.visitor(t)
 	copied.client.Jar.SetCookies(mustURL(t, v.base+"/console/"), cookies)
 	copied.get("/console/keys").must(t, 200, "<h1>Keys</h1>")
+	o.now = o.now.Add(16 * time.Minute) // the role has to be asked again, in the browser only
 	v.post("/console/sign-out", nil).must(t, 200, "You are signed out.")
 	copied.client.CheckRedirect = stay
 	expect.Equal(t, copied.browser.get("/console/keys").StatusCode, 303, "a copied cookie after the sign-out")
+	o.tells(t, "oidc:4711 Олена Коваль session.begin log 127.0.0.1",
+		"oidc:4711 Олена Коваль broker.create broker acme 127.0.0.1", "oidc:4711 Олена Коваль session.end log 127.0.0.1")
 }
 
 func TestTheCookieOfASignIn(t *testing.T) {
@@ -189,6 +191,10 @@ func TestASignInBelongsToItsBrowser(t *testing.T) {
 	o.provider.Back, o.provider.Claims = nil, map[string]any{"groups": nil}
 	other.browser.get(begin(other)).must(t, 403, "Example ID knows you as 4711, but you have no role here.")
 	expect.Equal(t, other.browser.get("/console/keys").StatusCode, 303, "the keys without a role")
+	o.operators.NoteRefused(t.Context(), o.service.Service)
+	o.tells(t, "oidc:4711 Олена Коваль session.begin log 127.0.0.1", "oidc:4711 Олена Коваль session.begin log 127.0.0.1",
+		"nobody session.refused log 127.0.0.1")
+	expect.Equal(t, string(expect.Get(o.service.Entries(t.Context(), 2, 1))(t)[0].After), `{"keys":0,"sign_ins":2}`, "refused")
 	o.provider.Close()
 	other.browser.get(startOfKeys).must(t, 303)
 	other.client.CheckRedirect = nil
@@ -237,6 +243,9 @@ func TestTheRoleIsAskedAgain(t *testing.T) {
 			o.provider.Asked = nil
 			got := v.get("/console/keys?q=x")
 			expect.ErrorIf(t, !strings.Contains(got.text, c.says), "got %s, want %q", got.text, c.says)
+			if strings.Contains(name, "no role") {
+				o.tells(t, "oidc:4711 Олена Коваль session.begin log 127.0.0.1", "oidc:4711 Олена Коваль session.end log 127.0.0.1")
+			}
 			for range 3 {
 				v.get("/console/brokers")
 			}
@@ -347,7 +356,7 @@ func TestAnAuditorDoesNothing(t *testing.T) {
 		if route[1] == "POST" && !strings.HasPrefix(path, "/console/sign-") {
 			tried++
 			v.post(path, url.Values{"once": {"0.AAAAAAAAAAAAAAAAAAAAAAAAAA"}, "name": {"x"}}).must(t, 403, "may read here and change nothing")
-		} else if route[3] == "changing" {
+		} else if route[3] == "changing" || route[3] == "opening" {
 			v.get(path).must(t, 403, "may read here and change nothing")
 		}
 	}

@@ -1,10 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"asset-registry/authsvc/internal/admin"
@@ -132,13 +135,13 @@ func (c *Console) refusedKeys(ctx context.Context, _ admin.Actor) ([]startItem, 
 			says += d.Field + " " + d.After + " "
 		}
 		path := "/console/audit?" + url.Values{"who": {e.From}, "action": {audit.Refuse}}.Encode()
-		return startItem{e.From, path, says, &e.Time}
+		return startItem{e.From, path, strings.TrimSpace(says), &e.Time}
 	})
 }
 
 func (c *Console) lostEntries(ctx context.Context, _ admin.Actor) ([]startItem, error) {
 	return c.entries(ctx, adminapi.LogLost, lostSince, func(e auditEntry) startItem {
-		return startItem{fmt.Sprintf("Entry %d", e.Seq), "/console/audit/check", "begins a new chain", &e.Time}
+		return startItem{strconv.FormatInt(e.Seq, 10), "/console/audit/check", "begins a new chain", &e.Time}
 	})
 }
 
@@ -149,7 +152,7 @@ func (c *Console) troubledWebhooks(ctx context.Context, by admin.Actor) (items [
 	found, _, err := c.Assets.Webhooks(ctx, by.KeyID(), "", "")
 	for _, h := range found {
 		if (h.State == "disabled" || h.State == "failing") && len(items) < listed {
-			items = append(items, startItem{hostOf(h.URL), webhookPath(h.ID), h.State + " " + h.Reason, h.Succeeded})
+			items = append(items, startItem{hostOf(h.URL), webhookPath(h.ID), cmp.Or(h.Reason, h.State), h.Succeeded})
 		}
 	}
 	return items, err

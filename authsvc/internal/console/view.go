@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path"
@@ -22,7 +23,8 @@ import (
 
 // view is the data of a page.
 type view struct {
-	Title   string
+	Title   string // in English; {} stands for the field Of
+	Of      string
 	Section string // the section of the navigation to which the page belongs
 	By      admin.Actor
 	Notice  string
@@ -137,19 +139,16 @@ func act(action string) string { return cmp.Or(acts[action], action) }
 // views has the templates; the keys are the names of the pages.
 type views map[string]*template.Template
 
-func parseViews(now func() time.Time) (views, error) {
+// parseViews returns the pages in a language. It panics if one is malformed, because they are part of the program.
+func parseViews(language string, now func() time.Time) views {
 	functions := template.FuncMap{
 		"when":        when,
 		"exactly":     exactly,
-		"ago":         func(t time.Time) string { return ago(now().Sub(t)) },
 		"day":         func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
-		"act":         act,
 		"flat":        flat,
-		"label":       label,
 		"lastUse":     lastUse,
 		"brokerTitle": brokerTitle,
 		"machine":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"levels":      toldLevels,
 		"number":      grouped,
 		"brokerPath":  brokerPath,
 		"keyPath":     keyPath,
@@ -159,26 +158,14 @@ func parseViews(now func() time.Time) (views, error) {
 		"subjectPath": subjectPath,
 		"shorten":     func(value json.RawMessage) string { return shorten(value) },
 	}
-	base, err := template.New("").Funcs(functions).ParseFS(files, "templates/base.html", "templates/parts.html")
-	if err != nil {
-		return nil, fmt.Errorf("parse the console's pages: %w", err)
-	}
-	pages, err := files.ReadDir("templates")
-	if err != nil {
-		return nil, fmt.Errorf("parse the console's pages: %w", err)
-	}
+	base := template.Must(template.New("").Funcs(functions).Funcs(wordsOf(language, now)).
+		ParseFS(files, "templates/base.html", "templates/parts.html"))
+	pages, _ := fs.Glob(files, "templates/*.html") // the only error is that of a malformed pattern
 	parsed := views{}
 	for _, page := range pages {
-		own, err := base.Clone()
-		if err != nil {
-			return nil, fmt.Errorf("parse the console's pages: %w", err)
-		}
-		if own, err = own.ParseFS(files, path.Join("templates", page.Name())); err != nil {
-			return nil, fmt.Errorf("parse the console's pages: %w", err)
-		}
-		parsed[strings.TrimSuffix(page.Name(), ".html")] = own
+		parsed[strings.TrimSuffix(path.Base(page), ".html")] = template.Must(template.Must(base.Clone()).ParseFS(files, page))
 	}
-	return parsed, nil
+	return parsed
 }
 
 // hostOf returns the host of an address, or the whole text if it is not an address.
@@ -225,8 +212,10 @@ func label(field string) string {
 // show writes a page, either completely or not at all.
 func (c *Console) show(w http.ResponseWriter, status int, name string, v view) error {
 	v.HasLog = c.Assets != nil
+	language := w.Header().Get("Content-Language")
+	v.Title, _ = in(language, v.Title, v.Of)
 	var text bytes.Buffer
-	if err := c.views[name].ExecuteTemplate(&text, "page", v); err != nil {
+	if err := c.views[language][name].ExecuteTemplate(&text, "page", v); err != nil {
 		return fmt.Errorf("make page %s: %w", name, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

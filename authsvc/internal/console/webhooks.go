@@ -8,7 +8,6 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/audit"
-	"asset-registry/authsvc/internal/problems"
 )
 
 // webhookList is the body of the page of all webhooks.
@@ -54,11 +53,7 @@ func (c *Console) showWebhook(w http.ResponseWriter, r *http.Request, by admin.A
 	return c.webhookPage(w, r, v, "webhook", body)
 }
 
-func (c *Console) showRemoveWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	f, err := c.newForm(r.Context())
-	if err != nil {
-		return err
-	}
+func (c *Console) showRemoveWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
 	return c.webhookPage(w, r, view{By: by}, "remove-webhook", webhookPage{Form: f})
 }
 
@@ -69,27 +64,8 @@ func (c *Console) webhookPage(w http.ResponseWriter, r *http.Request, v view, te
 		return err
 	}
 	body.Webhook, v.Body = found, nil
-	v.Title, v.Section, v.Body = "Webhook of "+found.Broker, "webhooks", body
+	v.Title, v.Of, v.Section, v.Body = "Webhook of {}", found.Broker, "webhooks", body
 	return c.show(w, statusOf(body.Form), template, v)
-}
-
-// The fields of the form that replays a webhook.
-var replayFields = []string{"offset"}
-
-func (c *Console) stopWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	return c.changeWebhook(w, r, by, assetclient.StopWebhook)
-}
-
-func (c *Console) resumeWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	return c.changeWebhook(w, r, by, assetclient.ResumeWebhook)
-}
-
-func (c *Console) replayWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	return c.changeWebhook(w, r, by, assetclient.ReplayWebhook, replayFields...)
-}
-
-func (c *Console) removeWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	return c.changeWebhook(w, r, by, assetclient.RemoveWebhook)
 }
 
 // webhookEntry is what the audit log shows of an action on a webhook. It does not have the webhook's address,
@@ -100,41 +76,40 @@ type webhookEntry struct {
 	Offset string `json:"offset,omitempty"`
 }
 
-// changeWebhook does the given action on a webhook. It writes the entry of the audit log first, so that nothing is done
-// without an entry.
-func (c *Console) changeWebhook(
-	w http.ResponseWriter, r *http.Request, by admin.Actor, do assetclient.WebhookAction, fields ...string,
-) error {
-	id, offset := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("offset"))
-	var unread problems.List
-	unknown(r, fields, &unread)
-	if err := unread.Err(); err != nil {
-		return err
-	}
-	found, err := c.Assets.Webhook(r.Context(), by.KeyID(), id)
-	if err != nil {
-		return err
-	}
-	entry := webhookEntry{Broker: found.Broker, State: found.State, Offset: offset}
-	if err := c.Admin.Note(r.Context(), by, string(do), audit.OfWebhook(id), entry); err != nil {
-		return err
-	}
-	err = c.Assets.ChangeWebhook(r.Context(), by.KeyID(), id, do, offset)
-	if f, ok := refused(r, err, fields); ok {
-		fresh, err := c.newForm(r.Context()) // a new form, because this one already has an entry
+// changeWebhook returns a handler that does an action on a webhook, by a form with the given fields. It writes the
+// entry of the audit log first, so that nothing is done without an entry.
+func (c *Console) changeWebhook(do assetclient.WebhookAction, fields ...string) handler {
+	return func(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+		id, offset := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("offset"))
+		unread := unknown(r, fields)
+		if err := unread.Err(); err != nil {
+			return err
+		}
+		found, err := c.Assets.Webhook(r.Context(), by.KeyID(), id)
 		if err != nil {
 			return err
 		}
-		f.Values.Set("once", fresh.Once())
-		return c.webhookPage(w, r, view{By: by}, "webhook", webhookPage{Form: f})
-	}
-	if err != nil {
-		return err
-	}
-	if do == assetclient.RemoveWebhook {
-		redirect(w, r, "/console/webhooks", removed)
+		entry := webhookEntry{Broker: found.Broker, State: found.State, Offset: offset}
+		if err := c.Admin.Note(r.Context(), by, string(do), audit.OfWebhook(id), entry); err != nil {
+			return err
+		}
+		err = c.Assets.ChangeWebhook(r.Context(), by.KeyID(), id, do, offset)
+		if f, ok := refused(r, err, fields); ok {
+			fresh, err := c.newForm(r.Context()) // a new form, because this one already has an entry
+			if err != nil {
+				return err
+			}
+			f.Values.Set("once", fresh.Once())
+			return c.webhookPage(w, r, view{By: by}, "webhook", webhookPage{Form: f})
+		}
+		if err != nil {
+			return err
+		}
+		if do == assetclient.RemoveWebhook {
+			redirect(w, r, "/console/webhooks", removed)
+			return nil
+		}
+		redirect(w, r, webhookPath(id), webhookChanged)
 		return nil
 	}
-	redirect(w, r, webhookPath(id), webhookChanged)
-	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"asset-registry/shared/failurelog"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpclient"
 	"asset-registry/shared/identity"
@@ -28,7 +29,7 @@ const (
 	answerWithin = 4 * time.Second // longest time from a request to the last byte of its answer
 	maxAnswer    = 256 << 10       // maximum number of bytes of an answer
 	maxHeaders   = 64 << 10        // maximum number of bytes of an answer's headers
-	atOnce       = 8               // maximum number of people for whom the provider is asked at the same time
+	atOnce       = 8               // maximum number of questions to the provider at the same time
 	findEvery    = time.Hour       // after this time the addresses and keys of the provider are read again
 	leeway       = 5 * time.Minute // maximum difference of the provider's clock
 	maxName      = 100             // characters of a person's name that are kept
@@ -44,7 +45,7 @@ type Provider struct {
 	client   *http.Client
 	now      func() time.Time
 	failures *failurelog.Log
-	places   chan struct{} // holds one element for each person for whom the provider is asked
+	places   *fair.Semaphore // of questions to the provider, shared by address or person
 	found    atomic.Pointer[found]
 }
 
@@ -67,7 +68,7 @@ func New(s Settings, log *slog.Logger, now func() time.Time) (*Provider, error) 
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxResponseHeaderBytes = maxHeaders
 	p := &Provider{settings: s, secret: secret, rules: rules, client: httpclient.New(bounded{transport}), now: now,
-		failures: failurelog.New(log, "staff cannot sign in by OpenID Connect"), places: make(chan struct{}, atOnce)}
+		failures: failurelog.New(log, "staff cannot sign in by OpenID Connect"), places: fair.New(atOnce)}
 	p.client.Timeout = answerWithin
 	return p, errors.Join(err1, err2)
 }
@@ -113,10 +114,11 @@ const idPrefix = "oidc:"
 // IsID reports whether an id of an actor is the ID of a person.
 func IsID(id string) bool { return strings.HasPrefix(id, idPrefix) }
 
-// Begin returns the address at which the provider signs a person in.
-func (p *Provider) Begin(ctx context.Context, a Attempt) (string, error) {
+// Begin returns the address at which the provider signs a person in. The argument `from` names the caller, who shares
+// the places with others.
+func (p *Provider) Begin(ctx context.Context, from string, a Attempt) (string, error) {
 	var to string
-	err := p.ask(ctx, func(ctx context.Context, f *found) error {
+	err := p.ask(ctx, from, func(ctx context.Context, f *found) error {
 		options := []oauth2.AuthCodeOption{oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)}
 		if a.Silent {
 			options = append(options, oauth2.SetAuthURLParam("prompt", "none"))
@@ -130,8 +132,8 @@ func (p *Provider) Begin(ctx context.Context, a Attempt) (string, error) {
 // Finish returns the person whom the provider has signed in. The argument `answer` has the parameters with which the
 // provider has sent the browser back; the caller has compared the state. It returns a fault of kind Unauthorized for a
 // sign-in that has failed, Forbidden for a person without a role, and Unavailable for a provider that is away.
-func (p *Provider) Finish(ctx context.Context, a Attempt, answer url.Values) (who Person, err error) {
-	err = p.ask(ctx, func(ctx context.Context, f *found) error {
+func (p *Provider) Finish(ctx context.Context, from string, a Attempt, answer url.Values) (who Person, err error) {
+	err = p.ask(ctx, from, func(ctx context.Context, f *found) error {
 		iss := answer.Get("iss")
 		if (iss != "" || f.announcesISS) && iss != p.settings.Issuer {
 			return refused("The answer came from another provider than %s.", p.Name())
@@ -155,7 +157,7 @@ func (p *Provider) Finish(ctx context.Context, a Attempt, answer url.Values) (wh
 // Ask asks for the role of a person again by the refresh token. It returns the faults of Finish. Unauthorized means
 // that the token does not count any more.
 func (p *Provider) Ask(ctx context.Context, was Person) (who Person, err error) {
-	err = p.ask(ctx, func(ctx context.Context, f *found) error {
+	err = p.ask(ctx, was.ID(), func(ctx context.Context, f *found) error {
 		token, err := p.config(f).TokenSource(ctx, &oauth2.Token{RefreshToken: was.Refresh}).Token()
 		if err != nil {
 			return p.refusal(err)
@@ -171,15 +173,14 @@ func (p *Provider) Ask(ctx context.Context, was Person) (who Person, err error) 
 }
 
 // ask calls the function `do` with what the provider says about itself. Every error is then a fault.
-func (p *Provider) ask(ctx context.Context, do func(context.Context, *found) error) error {
+func (p *Provider) ask(ctx context.Context, by string, do func(context.Context, *found) error) error {
 	away := fault.New(fault.Unavailable, fault.URL, "provider",
 		"%s gives no answer that can be used. Try again, or sign in with a key.", p.Name())
-	select {
-	case p.places <- struct{}{}:
-		defer func() { <-p.places }()
-	default:
+	release, err := p.places.Acquire(ctx, by, 1)
+	if err != nil {
 		return fault.New(fault.Unavailable, fault.URL, "provider", "Too many people sign in just now. Try again.")
 	}
+	defer release()
 	ctx = oidc.ClientContext(ctx, p.client)
 	f, err := p.find(ctx)
 	if err == nil {

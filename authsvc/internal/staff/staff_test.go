@@ -3,6 +3,7 @@ package staff_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,7 +52,7 @@ func newDesk(t *testing.T) *desk {
 func (d *desk) signIn() (staff.Person, error) {
 	d.t.Helper()
 	a := staff.Attempt{State: "the state", Nonce: "the nonce", Verifier: oauth2.GenerateVerifier()}
-	to, err := d.staff.Begin(d.t.Context(), a)
+	to, err := d.staff.Begin(d.t.Context(), "192.0.2.1", a)
 	if err != nil {
 		return staff.Person{}, err
 	}
@@ -63,7 +65,7 @@ func (d *desk) signIn() (staff.Person, error) {
 	if got := back.Scheme + "://" + back.Host + back.Path; got != console+staff.BackPath {
 		d.t.Fatalf("got the redirect address %s, want %s", got, console+staff.BackPath)
 	}
-	return d.staff.Finish(d.t.Context(), a, back.Query())
+	return d.staff.Finish(d.t.Context(), "192.0.2.1", a, back.Query())
 }
 
 func TestThePersonIsTheSubject(t *testing.T) {
@@ -213,37 +215,57 @@ func TestASlowProviderEndsTheSignIn(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	expect.FaultOf(t, fault.Unavailable, "a slow provider")(d.staff.Begin(ctx, staff.Attempt{}))
+	expect.FaultOf(t, fault.Unavailable, "a slow provider")(d.staff.Begin(ctx, "192.0.2.1", staff.Attempt{}))
 	<-ended
 }
 
-func TestSignInsAtTheSameTimeAreBounded(t *testing.T) {
-	hold, held, done := make(chan struct{}), make(chan struct{}), make(chan error)
-	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		held <- struct{}{}
-		<-hold
-	}))
-	defer silent.Close()
-	made, err := staff.New(staff.Settings{Issuer: silent.URL, Client: "c", Console: console, Roles: []string{"sub=a:auditor"}},
-		slog.New(slog.DiscardHandler), time.Now)
-	expect.OK(t, err)
+// noticing is a context that tells when somebody begins to wait.
+type noticing struct {
+	context.Context
+	waits func()
+}
+
+func (n noticing) Done() <-chan struct{} { n.waits(); return n.Context.Done() }
+
+// TestNobodyTakesAllPlaces lets one address ask for all places and more. The next free place is for another address.
+func TestNobodyTakesAllPlaces(t *testing.T) {
 	const atOnce = 8
-	for range atOnce {
-		go func() {
-			_, err := made.Begin(t.Context(), staff.Attempt{})
-			done <- err
-		}()
+	asked, done, other := make(chan chan bool), make(chan error, 2*atOnce), make(chan error, 1)
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		answer := make(chan bool)
+		select {
+		case asked <- answer:
+			<-answer
+		case <-t.Context().Done():
+		}
+	}))
+	t.Cleanup(silent.Close)
+	made := expect.Get(staff.New(staff.Settings{Issuer: silent.URL}, slog.New(slog.DiscardHandler), time.Now))(t)
+	begin := func(ctx context.Context, from string, done chan error) {
+		_, err := made.Begin(ctx, from, staff.Attempt{})
+		done <- err
 	}
+	var places []chan bool
 	for range atOnce {
-		<-held
+		go begin(t.Context(), "192.0.2.1", done)
+		places = append(places, <-asked)
 	}
-	_, err = made.Begin(t.Context(), staff.Attempt{})
-	if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "Too many people") {
-		t.Errorf("got %v, want a refusal of the ninth sign-in", err)
+	for i, done := range []chan error{done, other} {
+		waits := make(chan bool)
+		go begin(noticing{t.Context(), sync.OnceFunc(func() { close(waits) })}, fmt.Sprintf("192.0.2.%d", i+1), done)
+		<-waits
 	}
-	close(hold)
-	for range atOnce {
-		<-done
+	close(places[0])
+	<-done
+	next := <-asked
+	close(next)
+	select {
+	case <-other:
+	case err := <-done:
+		t.Errorf("got %v for the first address, want the place for the other one", err)
+	}
+	for _, place := range places[1:] {
+		close(place)
 	}
 }
 

@@ -133,13 +133,17 @@ func (f composeFile) on(network string) (names []string) {
 	return names
 }
 
-func TestTheSearchReachesGatewaysOnly(t *testing.T) {
+// The console of authsvc asks the search service for titles, at the address that the gateways have.
+func TestTheSearchMeetsGatewaysAndTheConsole(t *testing.T) {
 	f := readFile(t)
-	if got, want := f.on("search"), []string{"gateway", "searchsvc"}; !slices.Equal(got, want) {
+	if got, want := f.on("search"), []string{"authsvc", "gateway", "searchsvc"}; !slices.Equal(got, want) {
 		t.Errorf("got %q on the network of the search, want %q", got, want)
 	}
 	if got, want := f.Services["searchsvc"].Networks, []string{"search", "telemetry"}; !slices.Equal(got, want) {
 		t.Errorf("got searchsvc on the networks %q, want %q", got, want)
+	}
+	if got, want := f.Services["authsvc"].Environment["AUTHSVC_SEARCH_URL"], "${GATEWAY_SEARCH_URL:-}"; got != want {
+		t.Errorf("got the search of the console at %v, want it at %s", got, want)
 	}
 }
 

@@ -127,7 +127,7 @@ func TestOnlyTheWantedConnectionsAreAllowed(t *testing.T) {
 			"world, edge, monitoring, stranger, impostor, dns, assets, tokens, limits, backup to gateway:http"),
 		"production":  production,
 		withSnapshots: production,
-		withSearch: append(slices.Clone(production), "gateway to searchsvc:http", "monitoring to searchsvc:metrics",
+		withSearch: append(slices.Clone(production), "gateway, authsvc to searchsvc:http", "monitoring to searchsvc:metrics",
 			"searchsvc to gateway:http, dns:dns, dns:dns-tcp, monitoring:otlp-grpc, monitoring:otlp-http"),
 		withFiles: append(slices.Clone(production), "gateway, assetsvc to filesvc:http", "monitoring to filesvc:metrics",
 			"filesvc to assets:mongodb, assetsvc:http, dns:dns, dns:dns-tcp, monitoring:otlp-grpc, monitoring:otlp-http"),

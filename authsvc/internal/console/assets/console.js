@@ -6,7 +6,8 @@ for (const button of navigator.clipboard ? document.querySelectorAll("[data-copy
   button.hidden = false;
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-    document.getElementById("copied").textContent = "Copied.";
+    const copied = document.getElementById("copied");
+    copied.textContent = copied.dataset.said;
   });
 }
 
@@ -16,7 +17,7 @@ const shown = document.querySelector("[data-replace]");
 if (shown) {
   history.replaceState(null, "", shown.dataset.replace);
   addEventListener("pagehide", () => {
-    for (const id of ["secret", "try"]) document.getElementById(id)?.replaceChildren("no longer shown");
+    for (const id of ["secret", "try"]) document.getElementById(id)?.replaceChildren(document.getElementById("copied").dataset.gone);
   });
 }
 
@@ -32,5 +33,5 @@ if (zone) {
     time.title = time.textContent;
     time.textContent = `${day} ${two(at.getHours())}:${two(at.getMinutes())}${parts[1] ? ":" + two(at.getSeconds()) : ""}`;
   }
-  zone.textContent = `the zone of your browser, ${Intl.DateTimeFormat().resolvedOptions().timeZone}; days of charts and lists are in UTC`;
+  zone.textContent = zone.dataset.own.replace("{zone}", Intl.DateTimeFormat().resolvedOptions().timeZone);
 }

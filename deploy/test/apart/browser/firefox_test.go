@@ -225,3 +225,19 @@ func TestTheSiteWorksInFirefox(t *testing.T) {
 		t.Error("got no fault by axe-core in a page that has one")
 	}
 }
+
+// TestTheConsoleWorksInFirefox signs in by keyboard, and chooses Ukrainian.
+func TestTheConsoleWorksInFirefox(t *testing.T) {
+	needtest.Commands(t, "firefox-esr")
+	r := startRegistry(t)
+	f := openFirefox(t, r.console)
+	f.goTo("/sign-in")
+	f.tabTo("#key")
+	f.press(r.operator(t) + enterKey)
+	f.await(`document.querySelector("nav [aria-current]")?.textContent === "Start"`)
+	f.mustBeAccessible("the start page")
+	f.tabTo("[hreflang=uk]")
+	f.press(enterKey)
+	f.await(`document.documentElement.lang === "uk"`)
+	f.mustBeAccessible("the start page in Ukrainian")
+}

@@ -183,6 +183,7 @@ func TestStaffAreAskedWithoutAPage(t *testing.T) {
 	o.wait(16 * time.Minute)
 	b.submit()
 	b.mustSay("Nothing was done yet")
+	b.mustBeAccessible("held")
 	confirm := evaluate[string](b, `document.querySelector("a[target=_blank]").href`)
 	evaluate[string](b, `document.querySelector("a[target=_blank]").click(), ""`) // opens a new tab
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
