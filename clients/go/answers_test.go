@@ -47,9 +47,8 @@ func TestAForeignAnswerIsNoSuccess(t *testing.T) {
 		r := newRegistry(t, c.answer)
 		err := c.do(r.client(t))
 		isRefused := errors.Is(err, errNotOurs) || errors.Is(err, errNoPage)
-		if (err == nil) != c.isOurs || isRefused == c.isOurs || len(r.sent()) != 1 {
-			t.Errorf("%s: got %v after %d requests, want success: %t", c.name, err, len(r.sent()), c.isOurs)
-		}
+		errorIf(t, (err == nil) != c.isOurs || isRefused == c.isOurs || len(r.sent()) != 1,
+			"%s: got %v after %d requests, want success: %t", c.name, err, len(r.sent()), c.isOurs)
 	}
 }
 

@@ -48,6 +48,11 @@ func (c *Client) create(ctx context.Context, asset any, key, reference string) (
 	r := request{
 		method: http.MethodPost, path: assetsPath, data: asset, idempotency: key, reference: reference, repeatable: true,
 	}
+	return c.created(ctx, r)
+}
+
+// created sends a request whose answer is an asset with its tokens.
+func (c *Client) created(ctx context.Context, r request) (Created, error) {
 	body, err := call[Asset](ctx, c, r)
 	body.Data.setTagged(taggedBy(r, body.header))
 	return Created{body.Data, body.Access}, err
@@ -55,18 +60,12 @@ func (c *Client) create(ctx context.Context, asset any, key, reference string) (
 
 // Get reads an asset. It needs no key.
 func (c *Client) Get(ctx context.Context, id string) (Asset, error) {
-	if err := checkIDs(id); err != nil {
-		return Asset{}, err
-	}
 	return one[Asset](ctx, c, read(path("assets", id), nil))
 }
 
 // Remove removes a draft permanently (docs/contract.md, "Removal of drafts"). If a first try removed the draft
 // but its answer was lost, the retry returns an *Error with the status 404.
 func (c *Client) Remove(ctx context.Context, id string, w Write) error {
-	if err := checkIDs(id); err != nil {
-		return err
-	}
 	_, err := c.send(ctx, write(http.MethodDelete, path("assets", id), nil, w))
 	return err
 }
@@ -74,9 +73,6 @@ func (c *Client) Remove(ctx context.Context, id string, w Write) error {
 // Patch changes the named fields of an asset and returns the whole asset (docs/contract.md, "Change"). If all named
 // fields already have the given values, nothing changes.
 func (c *Client) Patch(ctx context.Context, id string, change Fields, w Write) (Asset, error) {
-	if err := checkIDs(id); err != nil {
-		return Asset{}, err
-	}
 	return one[Asset](ctx, c, write(http.MethodPatch, path("assets", id), change, w))
 }
 
@@ -89,9 +85,6 @@ func (c *Client) Publish(ctx context.Context, id string, w Write) (Asset, error)
 // (docs/contract.md, "Replace"). Set w.IfMatch to the tag of the asset that you have read. Then Replace does not
 // overwrite a change that another caller has made since.
 func (c *Client) Replace(ctx context.Context, id string, asset Asset, w Write) (Asset, error) {
-	if err := checkIDs(id); err != nil {
-		return Asset{}, err
-	}
 	return one[Asset](ctx, c, write(http.MethodPut, path("assets", id), asset, w))
 }
 
@@ -118,11 +111,7 @@ func (c *Client) CreateTransfer(ctx context.Context) (NewTransfer, error) {
 
 // Transfer reads a transfer. It needs no key.
 func (c *Client) Transfer(ctx context.Context, id string) (Transfer, error) {
-	if err := checkIDs(id); err != nil {
-		return Transfer{}, err
-	}
-	body, err := call[Transfer](ctx, c, read(path("transfers", id), nil))
-	return body.Data, err
+	return dataOf[Transfer](ctx, c, read(path("transfers", id), nil))
 }
 
 // TakeOver gives an asset to this client's broker, which must have created the transfer. The
@@ -142,13 +131,9 @@ func (c *Client) TakeOver(ctx context.Context, asset, transfer string, token Sec
 // tokens are no longer valid (docs/contract.md, "Recovery"). The audit log keeps the reason.
 // Recover is not retried. After an error, call it again, and use the tokens of the last answer.
 func (c *Client) Recover(ctx context.Context, asset, reason string) (Created, error) {
-	if err := checkIDs(asset); err != nil {
-		return Created{}, err
-	}
-	r := request{method: http.MethodPost, path: path("assets", asset, "recovery"), data: Fields{"reason": reason}}
-	body, err := call[Asset](ctx, c, r)
-	body.Data.setTagged(taggedBy(r, body.header))
-	return Created{Asset: body.Data, Access: body.Access}, err
+	return c.created(ctx, request{
+		method: http.MethodPost, path: path("assets", asset, "recovery"), data: Fields{"reason": reason},
+	})
 }
 
 // Own selects assets of the key's broker (docs/contract.md, "Own assets"). The zero value selects all assets of the

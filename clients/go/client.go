@@ -113,8 +113,7 @@ type Limit struct {
 
 // Me reads the description of the caller and its rate limits.
 func (c *Client) Me(ctx context.Context) (Me, error) {
-	body, err := call[Me](ctx, c, read(path("me"), nil))
-	return body.Data, err
+	return dataOf[Me](ctx, c, read(path("me"), nil))
 }
 
 // Health returns nil while the registry accepts writes. It makes one try: the *Error

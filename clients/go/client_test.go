@@ -16,6 +16,22 @@ import (
 	"time"
 )
 
+// must ends the test after an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// errorIf fails the test if something is wrong.
+func errorIf(t testing.TB, isWrong bool, format string, args ...any) {
+	t.Helper()
+	if isWrong {
+		t.Errorf(format, args...)
+	}
+}
+
 // reply is one answer of a fake registry.
 type reply struct {
 	status int
@@ -80,17 +96,13 @@ func (r *registry) client(t *testing.T) *Client {
 	c, err := New(Config{
 		URL: r.URL, Key: "very-secret-key", Timeout: 5 * time.Second, Retry: Retry{Tries: 3, Total: 20 * time.Second},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
 func (r *registry) check(t *testing.T, want ...string) {
 	t.Helper()
-	if !slices.Equal(r.sent(), want) {
-		t.Errorf("got requests %q, want %q", r.sent(), want)
-	}
+	errorIf(t, !slices.Equal(r.sent(), want), "got requests %q, want %q", r.sent(), want)
 }
 
 const (
@@ -147,9 +159,7 @@ func TestRetries(t *testing.T) {
 			t.Parallel()
 			r := newRegistry(t, c.replies...)
 			err := c.call(r.client(t))
-			if len(r.sent()) != c.tries {
-				t.Errorf("got %d tries, want %d", len(r.sent()), c.tries)
-			}
+			errorIf(t, len(r.sent()) != c.tries, "got %d tries, want %d", len(r.sent()), c.tries)
 			if got := StatusOf(err); (err == nil) != (c.status == 0) || got != max(c.status, 0) {
 				t.Errorf("got %v, want status %d (0: no error, -1: no status)", err, c.status)
 			}
@@ -169,9 +179,8 @@ func TestTheTriesOfACreationHaveOneIdempotencyKey(t *testing.T) {
 	for _, h := range r.heads() {
 		keys = append(keys, h.Get("Idempotency-Key"))
 	}
-	if len(keys) != 4 || len(keys[0]) < 20 || keys[1] != keys[0] || keys[2] != keys[0] || keys[3] == keys[0] {
-		t.Errorf("got keys %q, want one for the first three tries and another for the next creation", keys)
-	}
+	errorIf(t, len(keys) != 4 || len(keys[0]) < 20 || keys[1] != keys[0] || keys[2] != keys[0] || keys[3] == keys[0],
+		"got keys %q, want one for the first three tries and another for the next creation", keys)
 	if _, err := c.CreateOnce(t.Context(), Asset{}, "mine"); err != nil {
 		t.Fatal(err)
 	}
@@ -261,25 +270,17 @@ func TestAContextEndsACall(t *testing.T) {
 	if _, err := c.Get(ctx, "a1"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
-	if len(r.sent()) != 1 {
-		t.Errorf("got %d requests, want 1", len(r.sent()))
-	}
+	errorIf(t, len(r.sent()) != 1, "got %d requests, want 1", len(r.sent()))
 }
 
 func TestARefusedConnectionIsTriedAgainForEveryWrite(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener.Close()
 	c, err := New(Config{URL: "http://" + listener.Addr().String(), Retry: Retry{Tries: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = c.Patch(t.Context(), "a1", Fields{}, Write{})
-	if endOf(err) != nothing {
-		t.Errorf("got %v, want a refused connection", err)
-	}
+	errorIf(t, endOf(err) != nothing, "got %v, want a refused connection", err)
 }
 
 func TestLargeAnswersAreRefused(t *testing.T) {
@@ -287,9 +288,7 @@ func TestLargeAnswersAreRefused(t *testing.T) {
 	if _, err := r.client(t).Get(t.Context(), "a1"); !errors.Is(err, errTooLarge) {
 		t.Errorf("got %v, want %v", err, errTooLarge)
 	}
-	if len(r.sent()) != 1 {
-		t.Errorf("got %d requests, want 1", len(r.sent()))
-	}
+	errorIf(t, len(r.sent()) != 1, "got %d requests, want 1", len(r.sent()))
 }
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
@@ -309,9 +308,7 @@ func TestErrorsNameEveryProblem(t *testing.T) {
 	r := newRegistry(t, reply{400, body, map[string]string{"X-Request-ID": "r1"}})
 	_, err := r.client(t).Create(t.Context(), Asset{})
 	want := "POST /api/2.5/assets: 400 Bad Request: body title: This field is required.; body items.0.unit: Rogue field"
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	errorIf(t, err == nil || err.Error() != want, "got %v, want %s", err, want)
 	got, _ := errors.AsType[*Error](fmt.Errorf("wrapped: %w", err))
 	if d, found := got.Detail("title"); !found || d.Location != "body" || got.RequestID != "r1" || !IsInvalid(err) {
 		t.Errorf("got %+v, want a problem of title and RequestID r1", got)
@@ -319,9 +316,7 @@ func TestErrorsNameEveryProblem(t *testing.T) {
 	html := reply{404, "<html>token</html>", nil}
 	_, err = newRegistry(t, html).client(t).Get(t.Context(), "a1")
 	want = "GET /api/2.5/assets/a1: 404 Not Found: the answer is not the registry's: check the address"
-	if err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	errorIf(t, err.Error() != want, "got %v, want %s", err, want)
 }
 
 // TestAnAnswerOfAnotherServerTellsWhereToLook makes errors from answers of other servers. The bodies of these answers
@@ -344,9 +339,7 @@ func TestAnAnswerOfAnotherServerTellsWhereToLook(t *testing.T) {
 func TestSecretsAreNotShown(t *testing.T) {
 	config := Config{URL: "http://127.0.0.1:1", Key: "very-secret-key", Retry: Retry{Tries: 1}}
 	c, err := New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	made := Created{Access: Access{Token: "very-secret-token", Transfer: "very-secret-transfer"}}
 	_, failed := c.Patch(t.Context(), "a1", Fields{}, Write{Token: made.Access.Token})
 	refusing := newRegistry(t, reply{403, busyBody, nil})
@@ -420,9 +413,7 @@ func TestRequests(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRegistry(t, ok)
-			if err := c.call(r.client(t)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.call(r.client(t)))
 			r.check(t, c.want)
 			method, _, _ := strings.Cut(c.want, " ")
 			if h := r.heads()[0]; method == "PATCH" &&
@@ -446,9 +437,7 @@ func TestABadIDSendsNoRequest(t *testing.T) {
 	_, list := c.Items("").List(t.Context())
 	_, up := c.Transfer(t.Context(), "..")
 	for i, err := range []error{get, patch, part, list, up} {
-		if !errors.Is(err, errNoID) {
-			t.Errorf("call %d: got %v, want %v", i, err, errNoID)
-		}
+		errorIf(t, !errors.Is(err, errNoID), "call %d: got %v, want %v", i, err, errNoID)
 	}
 	r.check(t)
 }
@@ -456,9 +445,7 @@ func TestABadIDSendsNoRequest(t *testing.T) {
 func TestAnAnswerHasItsTagAndTokens(t *testing.T) {
 	r := newRegistry(t, ok)
 	made, err := r.client(t).Create(t.Context(), Asset{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if made.Asset.ID != "a1" || made.Asset.Tag != `"5-2.5"` || made.Access != (Access{Token: "tok", Transfer: "tra"}) {
 		t.Errorf("got %+v, want asset a1 with its tag and tokens", made)
 	}
@@ -467,9 +454,7 @@ func TestAnAnswerHasItsTagAndTokens(t *testing.T) {
 func TestDownloadReturnsTheAddress(t *testing.T) {
 	r := newRegistry(t, reply{302, "", map[string]string{"Location": "https://files.example/1"}})
 	got, err := r.client(t).Documents("a1").Download(t.Context(), "d1", "key")
-	if err != nil || got != "https://files.example/1" {
-		t.Errorf("got %q, %v, want https://files.example/1", got, err)
-	}
+	errorIf(t, err != nil || got != "https://files.example/1", "got %q, %v, want https://files.example/1", got, err)
 	r.check(t, "GET /api/2.5/assets/a1/documents/d1?download=key")
 }
 
@@ -512,8 +497,7 @@ func TestACallerHearsOfIgnoredFieldsUnlessItSentAnObjectBack(t *testing.T) {
 		if call.hears {
 			want = []string{"documents", "owner"}
 		}
-		if err != nil || got.Tag != `"1"` || !slices.Equal(got.Ignored, want) {
-			t.Errorf("%s: got %+v, %v, want the tag \"1\" and the ignored fields %v", call.name, got, err, want)
-		}
+		errorIf(t, err != nil || got.Tag != `"1"` || !slices.Equal(got.Ignored, want),
+			"%s: got %+v, %v, want the tag \"1\" and the ignored fields %v", call.name, got, err, want)
 	}
 }

@@ -12,144 +12,66 @@ import (
 // The methods of this file implement json.Marshaler and json.Unmarshaler. A field of the JSON that the struct does
 // not declare is kept in the struct's field Unknown.
 
-func (v *Asset) UnmarshalJSON(text []byte) error {
-	type plain Asset
-	return decode(text, (*plain)(v), &v.Unknown)
+// These types have the same fields and no methods, so that encoding/json reads and writes these fields.
+type (
+	plainAsset          Asset
+	plainItem           Item
+	plainClassification Classification
+	plainUnit           Unit
+	plainAddress        Address
+	plainLocation       Location
+	plainDetails        RegistrationDetails
+	plainDecision       Decision
+	plainDocument       Document
+	plainOrganisation   Organisation
+	plainIdentifier     Identifier
+	plainContact        Contact
+	plainPeriod         Period
+	plainRelatedProcess RelatedProcess
+)
+
+func (v *Asset) UnmarshalJSON(b []byte) error { return decode(b, (*plainAsset)(v), &v.Unknown) }
+func (v *Item) UnmarshalJSON(b []byte) error  { return decode(b, (*plainItem)(v), &v.Unknown) }
+func (v *Classification) UnmarshalJSON(b []byte) error {
+	return decode(b, (*plainClassification)(v), &v.Unknown)
+}
+func (v *Unit) UnmarshalJSON(b []byte) error     { return decode(b, (*plainUnit)(v), &v.Unknown) }
+func (v *Address) UnmarshalJSON(b []byte) error  { return decode(b, (*plainAddress)(v), &v.Unknown) }
+func (v *Location) UnmarshalJSON(b []byte) error { return decode(b, (*plainLocation)(v), &v.Unknown) }
+func (v *RegistrationDetails) UnmarshalJSON(b []byte) error {
+	return decode(b, (*plainDetails)(v), &v.Unknown)
+}
+func (v *Decision) UnmarshalJSON(b []byte) error { return decode(b, (*plainDecision)(v), &v.Unknown) }
+func (v *Document) UnmarshalJSON(b []byte) error { return decode(b, (*plainDocument)(v), &v.Unknown) }
+func (v *Organisation) UnmarshalJSON(b []byte) error {
+	return decode(b, (*plainOrganisation)(v), &v.Unknown)
+}
+func (v *Identifier) UnmarshalJSON(b []byte) error {
+	return decode(b, (*plainIdentifier)(v), &v.Unknown)
+}
+func (v *Contact) UnmarshalJSON(b []byte) error { return decode(b, (*plainContact)(v), &v.Unknown) }
+func (v *Period) UnmarshalJSON(b []byte) error  { return decode(b, (*plainPeriod)(v), &v.Unknown) }
+func (v *RelatedProcess) UnmarshalJSON(b []byte) error {
+	return decode(b, (*plainRelatedProcess)(v), &v.Unknown)
 }
 
-func (v Asset) MarshalJSON() ([]byte, error) {
-	type plain Asset
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *Item) UnmarshalJSON(text []byte) error {
-	type plain Item
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
-func (v Item) MarshalJSON() ([]byte, error) {
-	type plain Item
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *Classification) UnmarshalJSON(text []byte) error {
-	type plain Classification
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
+func (v Asset) MarshalJSON() ([]byte, error) { return encode(plainAsset(v), v.Unknown) }
+func (v Item) MarshalJSON() ([]byte, error)  { return encode(plainItem(v), v.Unknown) }
 func (v Classification) MarshalJSON() ([]byte, error) {
-	type plain Classification
-	return encode(plain(v), v.Unknown)
+	return encode(plainClassification(v), v.Unknown)
 }
-
-func (v *Unit) UnmarshalJSON(text []byte) error {
-	type plain Unit
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
-func (v Unit) MarshalJSON() ([]byte, error) {
-	type plain Unit
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *Address) UnmarshalJSON(text []byte) error {
-	type plain Address
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
-func (v Address) MarshalJSON() ([]byte, error) {
-	type plain Address
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *Location) UnmarshalJSON(text []byte) error {
-	type plain Location
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
-func (v Location) MarshalJSON() ([]byte, error) {
-	type plain Location
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *RegistrationDetails) UnmarshalJSON(text []byte) error {
-	type plain RegistrationDetails
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
-func (v RegistrationDetails) MarshalJSON() ([]byte, error) {
-	type plain RegistrationDetails
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *Decision) UnmarshalJSON(text []byte) error {
-	type plain Decision
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
-func (v Decision) MarshalJSON() ([]byte, error) {
-	type plain Decision
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *Document) UnmarshalJSON(text []byte) error {
-	type plain Document
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
-func (v Document) MarshalJSON() ([]byte, error) {
-	type plain Document
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *Organisation) UnmarshalJSON(text []byte) error {
-	type plain Organisation
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
-func (v Organisation) MarshalJSON() ([]byte, error) {
-	type plain Organisation
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *Identifier) UnmarshalJSON(text []byte) error {
-	type plain Identifier
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
-func (v Identifier) MarshalJSON() ([]byte, error) {
-	type plain Identifier
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *Contact) UnmarshalJSON(text []byte) error {
-	type plain Contact
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
-func (v Contact) MarshalJSON() ([]byte, error) {
-	type plain Contact
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *Period) UnmarshalJSON(text []byte) error {
-	type plain Period
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
-func (v Period) MarshalJSON() ([]byte, error) {
-	type plain Period
-	return encode(plain(v), v.Unknown)
-}
-
-func (v *RelatedProcess) UnmarshalJSON(text []byte) error {
-	type plain RelatedProcess
-	return decode(text, (*plain)(v), &v.Unknown)
-}
-
+func (v Unit) MarshalJSON() ([]byte, error)                { return encode(plainUnit(v), v.Unknown) }
+func (v Address) MarshalJSON() ([]byte, error)             { return encode(plainAddress(v), v.Unknown) }
+func (v Location) MarshalJSON() ([]byte, error)            { return encode(plainLocation(v), v.Unknown) }
+func (v RegistrationDetails) MarshalJSON() ([]byte, error) { return encode(plainDetails(v), v.Unknown) }
+func (v Decision) MarshalJSON() ([]byte, error)            { return encode(plainDecision(v), v.Unknown) }
+func (v Document) MarshalJSON() ([]byte, error)            { return encode(plainDocument(v), v.Unknown) }
+func (v Organisation) MarshalJSON() ([]byte, error)        { return encode(plainOrganisation(v), v.Unknown) }
+func (v Identifier) MarshalJSON() ([]byte, error)          { return encode(plainIdentifier(v), v.Unknown) }
+func (v Contact) MarshalJSON() ([]byte, error)             { return encode(plainContact(v), v.Unknown) }
+func (v Period) MarshalJSON() ([]byte, error)              { return encode(plainPeriod(v), v.Unknown) }
 func (v RelatedProcess) MarshalJSON() ([]byte, error) {
-	type plain RelatedProcess
-	return encode(plain(v), v.Unknown)
+	return encode(plainRelatedProcess(v), v.Unknown)
 }
 
 // Unknown holds the fields of an object that this version of the client does not know, and the fields whose value is

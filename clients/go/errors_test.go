@@ -26,11 +26,9 @@ func TestErrorsAreToldByTheirStatus(t *testing.T) {
 				got = append(got, status)
 			}
 		}
-		if !slices.Equal(got, kind.statuses) {
-			t.Errorf("%s: got the statuses %v, want %v", kind.name, got, kind.statuses)
-		}
-		if kind.is(errors.New("no answer")) || kind.is(nil) {
-			t.Errorf("%s: got true for an error without a status, want false", kind.name)
-		}
+		errorIf(t, !slices.Equal(got, kind.statuses),
+			"%s: got the statuses %v, want %v", kind.name, got, kind.statuses)
+		errorIf(t, kind.is(errors.New("no answer")) || kind.is(nil),
+			"%s: got true for an error without a status, want false", kind.name)
 	}
 }

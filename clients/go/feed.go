@@ -138,20 +138,18 @@ func (f Feed) request() request {
 
 func (f Feed) query() url.Values {
 	query := url.Values{}
-	if f.Position.Offset != "" {
-		query.Set("offset", string(f.Position.Offset))
+	for name, value := range map[string]string{
+		"offset": string(f.Position.Offset), "mode": string(f.Mode), "opt_fields": strings.Join(f.Fields, ","),
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
 	}
 	if f.Descending {
 		query.Set("descending", "1")
 	}
 	if f.Limit > 0 {
 		query.Set("limit", strconv.Itoa(f.Limit))
-	}
-	if f.Mode != "" {
-		query.Set("mode", string(f.Mode))
-	}
-	if len(f.Fields) > 0 {
-		query.Set("opt_fields", strings.Join(f.Fields, ","))
 	}
 	return query
 }

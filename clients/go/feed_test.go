@@ -31,14 +31,11 @@ func TestPagesReadsToTheEndOfTheFeed(t *testing.T) {
 	var last Position
 	feed := Feed{Limit: 2, Mode: AllModes, Fields: []string{"title", "status"}}
 	for page, err := range r.client(t).Pages(t.Context(), feed) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found, last = append(found, ids(page)...), page.Next
 	}
-	if !slices.Equal(found, []string{"a", "b", "c"}) || last != (Position{"3", "old"}) {
-		t.Errorf("got %q up to %v, want a, b, c up to 3", found, last)
-	}
+	errorIf(t, !slices.Equal(found, []string{"a", "b", "c"}) || last != (Position{"3", "old"}),
+		"got %q up to %v, want a, b, c up to 3", found, last)
 	r.check(t,
 		"GET /api/2.5/assets?limit=2&mode=_all_&opt_fields=title%2Cstatus",
 		"GET /api/2.5/assets?limit=2&mode=_all_&offset=2&opt_fields=title%2Cstatus",
@@ -54,16 +51,13 @@ func TestPagesEndWithAnError(t *testing.T) {
 	for _, err := range r.client(t).Pages(t.Context(), Feed{}) {
 		errs = append(errs, err)
 	}
-	if len(errs) != 2 || errs[0] != nil || !IsInvalid(errs[1]) {
-		t.Errorf("got %v, want a page and a 400", errs)
-	}
+	errorIf(t, len(errs) != 2 || errs[0] != nil || !IsInvalid(errs[1]), "got %v, want a page and a 400", errs)
 }
 
 func TestAPageLinksBack(t *testing.T) {
 	page, err := newRegistry(t, second).client(t).Page(t.Context(), Feed{Descending: true})
-	if err != nil || page.Prev == nil || page.Prev.Offset != "1" {
-		t.Errorf("got %+v, %v, want Prev with offset 1", page, err)
-	}
+	errorIf(t, err != nil || page.Prev == nil || page.Prev.Offset != "1",
+		"got %+v, %v, want Prev with offset 1", page, err)
 }
 
 func TestFollowPausesAtTheEndAndContinues(t *testing.T) {
@@ -72,16 +66,13 @@ func TestFollowPausesAtTheEndAndContinues(t *testing.T) {
 	var found []string
 	begun := time.Now()
 	for page, err := range r.client(t).Follow(t.Context(), Feed{}, pause) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if found = append(found, ids(page)...); len(found) == 3 {
 			break
 		}
 	}
-	if len(r.sent()) != 4 || !slices.Equal(found, []string{"a", "b", "c"}) {
-		t.Errorf("got %q in %d requests, want a, b, c in 4", found, len(r.sent()))
-	}
+	errorIf(t, len(r.sent()) != 4 || !slices.Equal(found, []string{"a", "b", "c"}),
+		"got %q in %d requests, want a, b, c in 4", found, len(r.sent()))
 	if took := time.Since(begun); took < 2*pause {
 		t.Errorf("got to the end in %v, want two pauses of %v", took, pause)
 	}
@@ -130,9 +121,7 @@ func TestFollowPausesBeforeItStartsOverAgain(t *testing.T) {
 func TestAnother404DoesNotStartOver(t *testing.T) {
 	feed := Feed{Position: Position{Offset: "9"}}
 	_, err := newRegistry(t, reply{404, busyBody, nil}).client(t).Page(t.Context(), feed)
-	if errors.Is(err, ErrStartOver) || !IsNotFound(err) {
-		t.Errorf("got %v, want a 404 without ErrStartOver", err)
-	}
+	errorIf(t, errors.Is(err, ErrStartOver) || !IsNotFound(err), "got %v, want a 404 without ErrStartOver", err)
 }
 
 func TestFollowRepeatsAPageAfterAnError(t *testing.T) {
@@ -145,9 +134,7 @@ func TestFollowRepeatsAPageAfterAnError(t *testing.T) {
 			break
 		}
 	}
-	if errs != 1 {
-		t.Errorf("got %d errors, want 1", errs)
-	}
+	errorIf(t, errs != 1, "got %d errors, want 1", errs)
 	r.check(t, "GET /api/2.5/assets", "GET /api/2.5/assets?offset=2", "GET /api/2.5/assets?offset=2")
 }
 
@@ -159,9 +146,7 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 		last = err
 		cancel()
 	}
-	if !errors.Is(last, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", last)
-	}
+	errorIf(t, !errors.Is(last, context.Canceled), "got %v, want context.Canceled", last)
 }
 
 func TestRevisionsGoBackPageByPage(t *testing.T) {
@@ -172,14 +157,11 @@ func TestRevisionsGoBackPageByPage(t *testing.T) {
 		reply{200, `{"data":[],"next_page":{"offset":"1"}}`, nil})
 	var found []int64
 	for revision, err := range r.client(t).Revisions(t.Context(), "a1", "tok") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found = append(found, revision.Revision)
 	}
-	if !slices.Equal(found, []int64{3, 2, 1}) || r.heads()[0].Get("X-Access-Token") != "tok" {
-		t.Errorf("got revisions %v, want 3, 2, 1 and the token in the request", found)
-	}
+	errorIf(t, !slices.Equal(found, []int64{3, 2, 1}) || r.heads()[0].Get("X-Access-Token") != "tok",
+		"got revisions %v, want 3, 2, 1 and the token in the request", found)
 	r.check(t, "GET /api/2.5/assets/a1/revisions", "GET /api/2.5/assets/a1/revisions?offset=2",
 		"GET /api/2.5/assets/a1/revisions?offset=1")
 }

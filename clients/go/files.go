@@ -63,8 +63,7 @@ func (c *Client) upload(ctx context.Context, name string, open func() (fs.File, 
 		if err == nil || ctx.Err() != nil {
 			return got, err
 		}
-		refusal, _ := errors.AsType[*Error](err)
-		if _, isLocal := errors.AsType[*os.PathError](err); isLocal || endOf(err) == final || !tries.pause(ctx, refusal) {
+		if _, isLocal := errors.AsType[*os.PathError](err); isLocal || endOf(err) == final || !tries.pause(ctx, err) {
 			return got, err
 		}
 	}
@@ -84,15 +83,12 @@ func (c *Client) tryUpload(ctx context.Context, name string, open func() (fs.Fil
 	ctx, cancel := context.WithTimeout(ctx, c.timeout+time.Duration(info.Size()/slowest)*time.Second)
 	defer cancel()
 	r := request{method: http.MethodPost, path: "/upload"}
-	req, err := c.request(ctx, r, nil)
-	if err != nil {
-		return s, err
-	}
 	begin, end, contentType := formAround(name)
-	req.Body = io.NopCloser(io.MultiReader(bytes.NewReader(begin), file, bytes.NewReader(end)))
-	req.ContentLength = int64(len(begin)) + info.Size() + int64(len(end))
-	req.Header.Set("Content-Type", contentType)
-	resp, err := c.http.Do(req)
+	resp, err := c.do(ctx, r, nil, func(req *http.Request) {
+		req.Body = io.NopCloser(io.MultiReader(bytes.NewReader(begin), file, bytes.NewReader(end)))
+		req.ContentLength = int64(len(begin)) + info.Size() + int64(len(end))
+		req.Header.Set("Content-Type", contentType)
+	})
 	if err != nil {
 		return s, err
 	}
@@ -127,15 +123,8 @@ func formAround(name string) (begin, end []byte, contentType string) {
 // ReadFile writes the bytes of a file of the registry to a writer. Without a key it reads public files only;
 // with a key it also reads the files of the key's broker. id is the end of the file's address.
 func (c *Client) ReadFile(ctx context.Context, id string, to io.Writer) error {
-	if err := checkIDs(id); err != nil {
-		return err
-	}
 	r := request{method: http.MethodGet, path: "/get/" + url.PathEscape(id)}
-	req, err := c.request(ctx, r, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := c.http.Do(req)
+	resp, err := c.do(ctx, r, nil)
 	if err != nil {
 		return err
 	}
@@ -166,9 +155,6 @@ type RemovedFile struct {
 // RemoveFile takes a file down permanently, and also all files with the same bytes. It needs an
 // administrator's key. Removing a file again has no effect.
 func (c *Client) RemoveFile(ctx context.Context, id, reason string) (RemovedFile, error) {
-	if err := checkIDs(id); err != nil {
-		return RemovedFile{}, err
-	}
 	body, err := call[RemovedFile](ctx, c, request{
 		method: http.MethodDelete, path: "/get/" + url.PathEscape(id), query: url.Values{"reason": {reason}},
 		repeatable: true,

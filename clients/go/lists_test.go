@@ -46,9 +46,8 @@ func TestAListOfIDsEnds(t *testing.T) {
 		} {
 			r := newRegistry(t, c.replies...)
 			n, err := list(r.client(t))
-			if n != c.entries || !errors.Is(err, c.want) {
-				t.Errorf("%s, %s: got %d entries and %v, want %d and %v", name, c.name, n, err, c.entries, c.want)
-			}
+			errorIf(t, n != c.entries || !errors.Is(err, c.want),
+				"%s, %s: got %d entries and %v, want %d and %v", name, c.name, n, err, c.entries, c.want)
 			if sent := len(r.sent()); sent > 3 {
 				t.Errorf("%s, %s: got %d requests, want 3 at most", name, c.name, sent)
 			}

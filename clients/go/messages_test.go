@@ -13,18 +13,14 @@ import (
 // deploy/test/apart/webhooks check the same messages with the library of Standard Webhooks.
 func TestMessages(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/test/apart/webhooks/testdata/messages.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var messages []struct {
 		Name, ID, Timestamp, Signature, Body string
 		Secret                               string
 		Now                                  int64
 		Right                                bool
 	}
-	if err := json.Unmarshal(text, &messages); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &messages))
 	for _, m := range messages {
 		t.Run(m.Name, func(t *testing.T) {
 			header := http.Header{}

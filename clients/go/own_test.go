@@ -13,9 +13,7 @@ func TestOwnAssetsAreListedToTheEnd(t *testing.T) {
 	var found []OwnAsset
 	var last Position
 	for page, err := range r.client(t).OwnPages(t.Context(), own) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found, last = append(found, page.Assets...), page.Next
 	}
 	if len(found) != 2 || found[0].Asset.ID != "a" || found[0].Reference != "lot-1" || found[1].Reference != "" {
@@ -24,9 +22,7 @@ func TestOwnAssetsAreListedToTheEnd(t *testing.T) {
 	if _, known := found[0].Asset.Unknown["reference"]; known || len(found[0].Asset.Unknown) != 1 {
 		t.Errorf("got the unknown fields %v, want new only", found[0].Asset.Unknown)
 	}
-	if last.Offset != "t2" {
-		t.Errorf("got the last position %q, want t2", last.Offset)
-	}
+	errorIf(t, last.Offset != "t2", "got the last position %q, want t2", last.Offset)
 	path := "GET /api/2.5/me/assets?limit=2&offset="
 	r.check(t, path+"t0&opt_fields=reference&status=draft", path+"t2&opt_fields=reference&status=draft")
 }
@@ -38,7 +34,5 @@ func TestAnUnknownPositionOfOwnAssetsIsTold(t *testing.T) {
 	for _, err := range c.OwnPages(t.Context(), Own{Position: Position{Offset: "x"}}) {
 		got = append(got, err)
 	}
-	if len(got) != 1 || !errors.Is(got[0], ErrStartOver) {
-		t.Errorf("got %v, want ErrStartOver once", got)
-	}
+	errorIf(t, len(got) != 1 || !errors.Is(got[0], ErrStartOver), "got %v, want ErrStartOver once", got)
 }

@@ -44,40 +44,25 @@ func (c *Client) RelatedProcesses(asset string) RelatedProcesses {
 func (p Parts[T, P]) List(ctx context.Context) ([]T, error) { return p.list(ctx, nil) }
 
 func (p Parts[T, P]) list(ctx context.Context, query url.Values) ([]T, error) {
-	if err := checkIDs(p.asset); err != nil {
-		return nil, err
-	}
-	body, err := call[[]T](ctx, p.client, read(path("assets", p.asset, p.name), query))
-	return body.Data, err
+	return dataOf[[]T](ctx, p.client, read(path("assets", p.asset, p.name), query))
 }
 
 // Get reads a part.
 func (p Parts[T, P]) Get(ctx context.Context, id string) (T, error) {
-	return p.one(ctx, id, read(p.path(id), nil))
+	return one[T, P](ctx, p.client, read(p.path(id), nil))
 }
 
 // Add adds a part and returns it with its id.
 func (p Parts[T, P]) Add(ctx context.Context, part T, w Write) (T, error) {
-	if err := checkIDs(p.asset); err != nil {
-		return part, err
-	}
 	return one[T, P](ctx, p.client, write(http.MethodPost, path("assets", p.asset, p.name), part, w))
 }
 
 // Patch changes the named fields of a part and returns the part.
 func (p Parts[T, P]) Patch(ctx context.Context, id string, change Fields, w Write) (T, error) {
-	return p.one(ctx, id, write(http.MethodPatch, p.path(id), change, w))
+	return one[T, P](ctx, p.client, write(http.MethodPatch, p.path(id), change, w))
 }
 
 func (p Parts[T, P]) path(id string) string { return path("assets", p.asset, p.name, id) }
-
-func (p Parts[T, P]) one(ctx context.Context, id string, r request) (T, error) {
-	if err := checkIDs(p.asset, id); err != nil {
-		var none T
-		return none, err
-	}
-	return one[T, P](ctx, p.client, r)
-}
 
 // Documents are the documents of an asset (docs/contract.md, "Document versions").
 type Documents struct {
@@ -91,15 +76,12 @@ func (d Documents) Versions(ctx context.Context) ([]Document, error) {
 
 // AddVersion adds a version of a document and returns it.
 func (d Documents) AddVersion(ctx context.Context, id string, version Document, w Write) (Document, error) {
-	return d.one(ctx, id, write(http.MethodPut, d.path(id), version, w))
+	return one[Document](ctx, d.client, write(http.MethodPut, d.path(id), version, w))
 }
 
 // Download returns the address of one version of a document: the version whose URL contains the argument `key`. For a
 // file of the registry, the address is valid for 300 s, even if the file is not public yet.
 func (d Documents) Download(ctx context.Context, id, key string) (string, error) {
-	if err := checkIDs(d.asset, id); err != nil {
-		return "", err
-	}
 	r := read(d.path(id), url.Values{"download": {key}})
 	r.redirected = true
 	got, err := d.client.send(ctx, r)
@@ -120,9 +102,6 @@ type RelatedProcesses struct {
 
 // Remove removes a related process.
 func (p RelatedProcesses) Remove(ctx context.Context, id string, w Write) error {
-	if err := checkIDs(p.asset, id); err != nil {
-		return err
-	}
 	_, err := p.client.send(ctx, write(http.MethodDelete, p.path(id), nil, w))
 	return err
 }

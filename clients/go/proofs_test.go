@@ -17,14 +17,10 @@ func TestAProofIsReadAsItWasSent(t *testing.T) {
 	got, err := c.Proof(t.Context(), "a/1", 2)
 	want := Proof{3, json.RawMessage(`{"revision":2,"v":1}`), "ab", []string{"a", "b"}, "c\n",
 		json.RawMessage(`{"quantity":240.50}`)}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
+	errorIf(t, err != nil || !reflect.DeepEqual(got, want), "got %+v, %v, want %+v", got, err, want)
 	got, err = c.Proof(t.Context(), "a", 0)
 	want = Proof{Leaf: json.RawMessage(`{}`), Path: []string{}}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
+	errorIf(t, err != nil || !reflect.DeepEqual(got, want), "got %+v, %v, want %+v", got, err, want)
 	sent := []string{"GET /api/2.5/assets/a%2F1/proof?revision=2", "GET /api/2.5/assets/a/proof",
 		"GET /api/2.5/assets/a/proof"}
 	if got := r.sent(); !slices.Equal(got, sent) {

@@ -41,10 +41,10 @@ func (r Retry) start() *tries {
 
 // pause waits before the next try. If there must be no next try, it returns false without a wait. This is so if the
 // tries are used up, or if the pause would end too late for Retry.Total or for ctx.
-func (t *tries) pause(ctx context.Context, refusal *Error) bool {
+func (t *tries) pause(ctx context.Context, err error) bool {
 	wait := t.wait
 	t.wait = min(2*t.wait, longestPause)
-	if refusal != nil && refusal.RetryAfter > 0 {
+	if refusal, ok := errors.AsType[*Error](err); ok && refusal.RetryAfter > 0 {
 		wait = refusal.RetryAfter
 	}
 	wait = jitter(wait)
@@ -93,7 +93,7 @@ func endOf(err error) end {
 		return final
 	}
 	if errors.Is(err, errTooLarge) || errors.Is(err, errLongMessage) || errors.Is(err, errForeign) ||
-		errors.Is(err, errNoPage) || errors.Is(err, errNotOurs) || errors.Is(err, ErrSegment) {
+		errors.Is(err, errNoPage) || errors.Is(err, errNotOurs) || errors.Is(err, ErrSegment) || errors.Is(err, errNoID) {
 		return final
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {

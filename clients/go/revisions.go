@@ -67,9 +67,6 @@ func (c *Client) Revisions(ctx context.Context, asset string, token Secret) iter
 func (c *Client) revisions(ctx context.Context, asset string, token Secret, query url.Values) (
 	envelope[[]Revision], error,
 ) {
-	if err := checkIDs(asset); err != nil {
-		return envelope[[]Revision]{}, err
-	}
 	r := read(path("assets", asset, "revisions"), query)
 	r.token = token
 	return call[[]Revision](ctx, c, r)
@@ -78,13 +75,9 @@ func (c *Client) revisions(ctx context.Context, asset string, token Secret, quer
 // EraseRevision permanently erases the content of a past revision of an asset. It needs an administrator's key. The
 // newest revision cannot be erased. A second erasure of the same revision has no effect.
 func (c *Client) EraseRevision(ctx context.Context, asset string, revision int64) (Revision, error) {
-	if err := checkIDs(asset); err != nil {
-		return Revision{}, err
-	}
 	r := write(http.MethodDelete, path("assets", asset, "revisions", strconv.FormatInt(revision, 10)), nil, Write{})
 	r.repeatable = true
-	body, err := call[Revision](ctx, c, r)
-	return body.Data, err
+	return dataOf[Revision](ctx, c, r)
 }
 
 // Proof shows that the public log holds a change of an asset (docs/log.md,
@@ -101,23 +94,15 @@ type Proof struct {
 // Proof reads the proof of an asset's change by its revision, from 1. Revision 0
 // stands for the asset's newest public change. It needs no key.
 func (c *Client) Proof(ctx context.Context, id string, revision int64) (Proof, error) {
-	if err := checkIDs(id); err != nil {
-		return Proof{}, err
-	}
 	query := url.Values{}
 	if revision != 0 {
 		query.Set("revision", strconv.FormatInt(revision, 10))
 	}
-	body, err := call[Proof](ctx, c, read(path("assets", id, "proof"), query))
-	return body.Data, err
+	return dataOf[Proof](ctx, c, read(path("assets", id, "proof"), query))
 }
 
 // GetJSON reads an asset as the registry writes it, so that the caller can compare
 // the asset with a proof. It needs no key.
 func (c *Client) GetJSON(ctx context.Context, id string) (json.RawMessage, error) {
-	if err := checkIDs(id); err != nil {
-		return nil, err
-	}
-	body, err := call[json.RawMessage](ctx, c, read(path("assets", id), nil))
-	return body.Data, err
+	return dataOf[json.RawMessage](ctx, c, read(path("assets", id), nil))
 }

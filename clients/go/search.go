@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"net/url"
 )
@@ -68,39 +66,23 @@ func (c *Client) Suggest(ctx context.Context, text string, filters ...url.Values
 		maps.Copy(parameters, f)
 	}
 	parameters.Set("q", text)
-	r := read(path("search", "suggest"), parameters)
-	got, err := c.send(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	var body struct {
+	body, err := fetch[struct {
 		Texts []string `json:"data"`
-	}
-	if err := json.Unmarshal(got.text, &body); err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %w", r.method, r.path, errNotOurs, err)
-	}
-	return body.Texts, nil
+	}](ctx, c, read(path("search", "suggest"), parameters))
+	return body.Texts, err
 }
 
 // Search searches assets. docs/contract.md, "Search", lists the parameters, such as url.Values{"q":
 // {"приміщення"}, "status": {"active"}}. For the next page, the caller sets search_after to Found.Next. It
 // needs no key. IsNotFound is true for the error of a registry without a search service.
 func (c *Client) Search(ctx context.Context, parameters url.Values) (Found, error) {
-	r := read(path("search"), parameters)
-	got, err := c.send(ctx, r)
-	if err != nil {
-		return Found{}, err
-	}
-	var body struct {
+	body, err := fetch[struct {
 		Found
 		Facets map[string]Facet `json:"facets"`
 		Page   struct {
 			After string `json:"search_after"`
 		} `json:"next_page"`
-	}
-	if err := json.Unmarshal(got.text, &body); err != nil {
-		return Found{}, fmt.Errorf("%s %s: %w: %w", r.method, r.path, errNotOurs, err)
-	}
+	}](ctx, c, read(path("search"), parameters))
 	body.Found.Facets, body.Found.Next = body.Facets, body.Page.After
-	return body.Found, nil
+	return body.Found, err
 }

@@ -90,10 +90,30 @@ func call[T any](ctx context.Context, c *Client, r request) (envelope[T], error)
 func open[T any](r request, got answer) (envelope[T], error) {
 	var body envelope[T]
 	body.header = got.header
-	if err := json.Unmarshal(got.text, &body); err != nil {
-		return body, fmt.Errorf("%s %s: %w: %w", r.method, r.path, errNotOurs, err)
+	return body, got.into(&body, r)
+}
+
+// into decodes the whole body of an answer.
+func (a answer) into(v any, r request) error {
+	if err := json.Unmarshal(a.text, v); err != nil {
+		return fmt.Errorf("%s %s: %w: %w", r.method, r.path, errNotOurs, err)
 	}
-	return body, nil
+	return nil
+}
+
+// fetch sends a request, with retries, and decodes the whole body of the answer.
+func fetch[T any](ctx context.Context, c *Client, r request) (v T, err error) {
+	got, err := c.send(ctx, r)
+	if err == nil {
+		err = got.into(&v, r)
+	}
+	return v, err
+}
+
+// dataOf sends a request, with retries, and returns the data of the answer.
+func dataOf[T any](ctx context.Context, c *Client, r request) (T, error) {
+	body, err := call[T](ctx, c, r)
+	return body.Data, err
 }
 
 // The function `one` sends a request whose answer is an object with a tag.
@@ -121,13 +141,12 @@ func (c *Client) send(ctx context.Context, r request) (answer, error) {
 		if err == nil || ctx.Err() != nil {
 			return got, err
 		}
-		refusal, _ := errors.AsType[*Error](err)
-		if refusal != nil {
+		if refusal, ok := errors.AsType[*Error](err); ok {
 			refusal.Uncertain = uncertain
 		}
 		end := endOf(err)
 		uncertain = uncertain || end == unknown && r.method != http.MethodGet
-		if r.once || end == final || end == unknown && !r.repeatable || !tries.pause(ctx, refusal) {
+		if r.once || end == final || end == unknown && !r.repeatable || !tries.pause(ctx, err) {
 			return got, err
 		}
 	}
@@ -137,11 +156,7 @@ func (c *Client) send(ctx context.Context, r request) (answer, error) {
 func (c *Client) try(ctx context.Context, r request, body []byte) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	req, err := c.request(ctx, r, body)
-	if err != nil {
-		return answer{}, err
-	}
-	resp, err := c.http.Do(req)
+	resp, err := c.do(ctx, r, body)
 	if err != nil {
 		return answer{}, err
 	}
@@ -183,7 +198,15 @@ var errNotOurs = errors.New("the answer is not the registry's")
 
 var errTooLarge = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
 
-func (c *Client) request(ctx context.Context, r request, body []byte) (*http.Request, error) {
+// do sends a request once, after the functions `adapt` have changed it. A path with an empty id is an error.
+func (c *Client) do(
+	ctx context.Context, r request, body []byte, adapt ...func(*http.Request),
+) (*http.Response, error) {
+	if _, steps, _ := strings.Cut(r.path, "/"); steps != "" {
+		if err := checkIDs(strings.Split(steps, "/")...); err != nil {
+			return nil, err
+		}
+	}
 	address := c.base + r.path
 	if len(r.query) > 0 {
 		address += "?" + r.query.Encode()
@@ -207,5 +230,8 @@ func (c *Client) request(ctx context.Context, r request, body []byte) (*http.Req
 			req.Header.Set(name, value)
 		}
 	}
-	return req, nil
+	for _, change := range adapt {
+		change(req)
+	}
+	return c.http.Do(req)
 }

@@ -151,8 +151,7 @@ func (c *Client) Segment(ctx context.Context, s Segment) ([]byte, error) {
 		if len(file) > before {
 			tries = c.retry.start()
 		}
-		refusal, _ := errors.AsType[*Error](err)
-		if ctx.Err() != nil || endOf(err) == final || !tries.pause(ctx, refusal) {
+		if ctx.Err() != nil || endOf(err) == final || !tries.pause(ctx, err) {
 			return nil, err
 		}
 	}
@@ -168,16 +167,13 @@ func (c *Client) readFrom(ctx context.Context, s Segment, file []byte) ([]byte, 
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	r := request{method: http.MethodGet, path: s.Path}
-	req, err := c.request(ctx, r, nil)
-	if err != nil {
-		return file, err
-	}
-	// Ask for an uncompressed answer. A transport that adds gzip itself hides the length of the answer.
-	req.Header.Set("Accept-Encoding", "identity")
-	if len(file) > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", len(file)))
-	}
-	resp, err := c.http.Do(req)
+	resp, err := c.do(ctx, r, nil, func(req *http.Request) {
+		// Ask for an uncompressed answer. A transport that adds gzip itself hides the length of the answer.
+		req.Header.Set("Accept-Encoding", "identity")
+		if len(file) > 0 {
+			req.Header.Set("Range", fmt.Sprintf("bytes=%d-", len(file)))
+		}
+	})
 	if err != nil {
 		return file, err
 	}

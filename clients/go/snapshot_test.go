@@ -59,9 +59,7 @@ func TestASegmentThatBreaksOffIsReadOn(t *testing.T) {
 	f := &files{content: content, most: 30}
 	s := newStreams(t, f.ServeHTTP)
 	got, err := s.client(t).Segment(t.Context(), segmentOf(content)) // each try reads 30 bytes more, so Segment goes on
-	if err != nil || !bytes.Equal(got, content) {
-		t.Errorf("got %q, %v; want %q", got, err, content)
-	}
+	errorIf(t, err != nil || !bytes.Equal(got, content), "got %q, %v; want %q", got, err, content)
 	if want := []string{"", "bytes=30-", "bytes=60-", "bytes=90-"}; !slices.Equal(f.ranges, want) {
 		t.Errorf("got the ranges %q, want %q", f.ranges, want)
 	}
@@ -135,9 +133,8 @@ func manifestOf(position string, assets, lines int, files ...string) string {
 
 // Promises: copy-bounds
 func TestASnapshotThatDoesNotAddUpIsRefused(t *testing.T) {
-	if maxSegments != 100_000 || maxLines != 16<<20 {
-		t.Errorf("got %d files of up to %d bytes of lines, want 100,000 of 16 MiB", maxSegments, maxLines)
-	}
+	errorIf(t, maxSegments != 100_000 || maxLines != 16<<20,
+		"got %d files of up to %d bytes of lines, want 100,000 of 16 MiB", maxSegments, maxLines)
 	const at = "2026-11-23T00:32:46.881553+00:00"
 	wrong := func(old, new string) string {
 		return strings.Replace(manifestOf(at, 9, 3000, aFile(0, 7, 1000), aFile(1, 2, 2000)), old, new, 1)
@@ -181,9 +178,8 @@ func TestAnAnswerThatIsNoPageMovesNoPosition(t *testing.T) {
 		for _, raw := range []bool{false, true} {
 			s := newStreams(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.text) })
 			got, err := s.client(t).Page(t.Context(), Feed{Position: Position{Offset: "1"}, Limit: 2, Raw: raw})
-			if !errors.Is(err, errNoPage) {
-				t.Errorf("%s, raw %t: got %+v, %v; want %v", c.name, raw, got, err, errNoPage)
-			}
+			errorIf(t, !errors.Is(err, errNoPage),
+				"%s, raw %t: got %+v, %v; want %v", c.name, raw, got, err, errNoPage)
 		}
 	}
 }
@@ -223,9 +219,8 @@ func TestPagesAndStreamsKeepTheTextOfEntries(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			for got, err := range newStreams(t, c.give).client(t).Follow(ctx, Feed{Live: true, Raw: true}, time.Hour) {
-				if err != nil || got.Len() != 1 || string(got.Raw[0]) != entry || got.Next.Offset != "1" {
-					t.Errorf("got %q to %q, %v; want %s to 1", got.Raw, got.Next.Offset, err, entry)
-				}
+				errorIf(t, err != nil || got.Len() != 1 || string(got.Raw[0]) != entry || got.Next.Offset != "1",
+					"got %q to %q, %v; want %s to 1", got.Raw, got.Next.Offset, err, entry)
 				break
 			}
 		})

@@ -87,11 +87,7 @@ func (f *follower) try(ctx context.Context) (time.Duration, error) {
 	defer timer.Stop()
 	r := f.feed.request()
 	r.accept = eventStream
-	req, err := f.c.request(ctx, r, nil)
-	if err != nil {
-		return 0, err
-	}
-	resp, err := f.c.http.Do(req)
+	resp, err := f.c.do(ctx, r, nil)
 	if err != nil {
 		return 0, cmp.Or(silent(ctx), err)
 	}

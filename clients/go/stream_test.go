@@ -51,9 +51,7 @@ func (s *streams) offsets() (found []string) {
 func (s *streams) client(t *testing.T) *Client {
 	t.Helper()
 	c, err := New(Config{URL: s.URL, Retry: Retry{Tries: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -144,9 +142,8 @@ func TestAStreamGoesOnWhereItEnded(t *testing.T) {
 				want = []string{"a1", "a2", "a1", "a2", "a30"} // the second stream sends a1 and a2 again
 			}
 			got, last, errs := live(t, s.client(t), Feed{}, len(want))
-			if !slices.Equal(got, want) || last != "30 data" || len(errs) > 0 {
-				t.Errorf("got %q up to %q and errors %v, want %q up to 30 data", got, last, errs, want)
-			}
+			errorIf(t, !slices.Equal(got, want) || last != "30 data" || len(errs) > 0,
+				"got %q up to %q and errors %v, want %q up to 30 data", got, last, errs, want)
 			if !slices.Equal(s.offsets(), c.offsets) {
 				t.Errorf("got requests with offsets %q, want %q", s.offsets(), c.offsets)
 			}
@@ -179,9 +176,7 @@ func TestMessagesThatArriveTogetherMakeAPage(t *testing.T) {
 	var sizes []int
 	var positions []Timestamp
 	for page, err := range s.client(t).Follow(t.Context(), Feed{Live: true, Limit: 2}, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sizes, positions = append(sizes, len(page.Assets)), append(positions, page.Next.Offset)
 		if page.Next.Offset == "4" {
 			close(fourth)
@@ -214,9 +209,8 @@ func TestEachByteEndsTheSilence(t *testing.T) {
 func TestAStreamStartsOver(t *testing.T) {
 	s := newStreams(t, refuses(404, lostBody), waits(entry("1")))
 	got, _, errs := live(t, s.client(t), Feed{Position: Position{Offset: "9", ServerID: "old"}}, 2)
-	if len(errs) != 1 || !errors.Is(errs[0], ErrStartOver) || !slices.Equal(got, []string{"a1"}) {
-		t.Errorf("got %q and errors %v, want a1 after ErrStartOver", got, errs)
-	}
+	errorIf(t, len(errs) != 1 || !errors.Is(errs[0], ErrStartOver) || !slices.Equal(got, []string{"a1"}),
+		"got %q and errors %v, want a1 after ErrStartOver", got, errs)
 	if !slices.Equal(s.offsets(), []string{"9", ""}) || s.sent[1].Header.Get("Cookie") != "" {
 		t.Errorf("got offsets %q, want 9 and none, the second without a cookie", s.offsets())
 	}
@@ -259,9 +253,8 @@ func TestARegistryWithoutStreamsIsFollowedByPages(t *testing.T) {
 	}
 	s := newStreams(t, answers(first), answers(second), answers(empty), waits(entry("4")))
 	got, _, errs := live(t, s.client(t), Feed{}, 4)
-	if !slices.Equal(got, []string{"a", "b", "c", "a4"}) || len(errs) > 0 {
-		t.Errorf("got %q, %v, want a, b, c, and a4 from a stream", got, errs)
-	}
+	errorIf(t, !slices.Equal(got, []string{"a", "b", "c", "a4"}) || len(errs) > 0,
+		"got %q, %v, want a, b, c, and a4 from a stream", got, errs)
 	if !slices.Equal(s.offsets(), []string{"", "2", "3", "3"}) {
 		t.Errorf("got offsets %q, want none, 2, 3, 3", s.offsets())
 	}
@@ -276,9 +269,7 @@ func TestAStreamEndsWithItsContext(t *testing.T) {
 		last = err
 		cancel()
 	}
-	if !errors.Is(last, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", last)
-	}
+	errorIf(t, !errors.Is(last, context.Canceled), "got %v, want context.Canceled", last)
 }
 
 func TestTheWaitBeforeANewStream(t *testing.T) {

@@ -55,17 +55,13 @@ func TestScalarsStayAsSent(t *testing.T) {
 		`{"id":"00032945"}`, `{"id":32945}`, `{"id":50.450100}`, `{"id":""}`, `{"id":"\u0414 \"x\""}`,
 	} {
 		var identifier Identifier
-		if err := json.Unmarshal([]byte(text), &identifier); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(text), &identifier))
 		sent, err := json.Marshal(identifier)
 		var want, got any
 		if err != nil || json.Unmarshal([]byte(text), &want) != nil || json.Unmarshal(sent, &got) != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("got %s, want %s", sent, text)
-		}
+		errorIf(t, !reflect.DeepEqual(got, want), "got %s, want %s", sent, text)
 	}
 	if err := json.Unmarshal([]byte(`{"id":true}`), &Identifier{}); err == nil {
 		t.Error("true: got nil, want an error")
@@ -96,13 +92,9 @@ func TestUnknownFieldsComeBack(t *testing.T) {
 		"contactPoint":{"new":1},"address":{"new":1}},"rectificationPeriod":{"new":1},"documents":[{"index":0,"new":1}],
 		"relatedProcesses":[{"new":1}]}`
 	var asset Asset
-	if err := json.Unmarshal([]byte(text), &asset); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &asset))
 	sent, err := json.Marshal(asset)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := exact(t, sent), exact(t, []byte(text)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %s, want %s", sent, text)
 	}
@@ -113,9 +105,7 @@ func TestUnknownFieldsComeBack(t *testing.T) {
 
 func TestAnUnknownFieldDoesNotReplaceAKnownOne(t *testing.T) {
 	sent, err := json.Marshal(Unit{Code: "a", Unknown: Unknown{"code": json.RawMessage(`"b"`)}})
-	if err != nil || string(sent) != `{"code":"a"}` {
-		t.Errorf("got %s, %v, want only the code a", sent, err)
-	}
+	errorIf(t, err != nil || string(sent) != `{"code":"a"}`, "got %s, %v, want only the code a", sent, err)
 }
 
 // TestEmptyValuesComeBack reads an asset with empty values, which the registry may have stored. If the asset is
@@ -125,9 +115,7 @@ func TestEmptyValuesComeBack(t *testing.T) {
 		"location":{}}],"decisions":[],"assetCustodian":{"identifier":{"id":""},"contactPoint":{"email":""}},
 		"documents":[{"accessDetails":"","index":0}]}`
 	var asset Asset
-	if err := json.Unmarshal([]byte(text), &asset); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &asset))
 	for _, c := range []struct {
 		name   string
 		change func(*Asset)
@@ -141,9 +129,7 @@ func TestEmptyValuesComeBack(t *testing.T) {
 		changed := asset
 		c.change(&changed)
 		sent, err := json.Marshal(changed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, want := exact(t, sent), exact(t, []byte(c.want)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %s, want %s", c.name, sent, c.want)
 		}
@@ -163,8 +149,6 @@ func exact(t *testing.T, text []byte) (v any) {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber()
-	if err := decoder.Decode(&v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, decoder.Decode(&v))
 	return v
 }

@@ -84,19 +84,7 @@ const webhooks = "webhooks"
 // CreateWebhook creates a webhook. It sends a new Idempotency-Key, so its retries create only one webhook.
 func (c *Client) CreateWebhook(ctx context.Context, s WebhookSettings) (NewWebhook, error) {
 	r := request{method: http.MethodPost, path: path(webhooks), data: s, idempotency: rand.Text(), repeatable: true}
-	return c.withSecret(ctx, r)
-}
-
-// withSecret sends a request whose answer has a webhook and its secret.
-func (c *Client) withSecret(ctx context.Context, r request) (made NewWebhook, err error) {
-	got, err := c.send(ctx, r)
-	if err != nil {
-		return made, err
-	}
-	if err := json.Unmarshal(got.text, &made); err != nil {
-		return made, fmt.Errorf("%s %s: %w: %w", r.method, r.path, errNotOurs, err)
-	}
-	return made, nil
+	return fetch[NewWebhook](ctx, c, r)
 }
 
 // Webhooks returns the webhooks of the key's broker, in the order of their ids. With an administrator's key it
@@ -118,16 +106,12 @@ func listed[T any](ctx context.Context, c *Client, path, broker string) iter.Seq
 		}
 		for {
 			after := query.Get("after")
-			got, err := c.send(ctx, read(path, query))
-			var page struct {
+			page, err := fetch[struct {
 				Data []T `json:"data"`
 				Next struct {
 					After string `json:"after"`
 				} `json:"next_page"`
-			}
-			if err == nil {
-				err = json.Unmarshal(got.text, &page)
-			}
+			}](ctx, c, read(path, query))
 			if err == nil && page.Next.After != "" && len(page.Data) > 0 && page.Next.After <= after {
 				err = fmt.Errorf("GET %s: %w: the next page of %q is %q", path, errNoPage, after, page.Next.After)
 			}
@@ -151,11 +135,7 @@ func listed[T any](ctx context.Context, c *Client, path, broker string) iter.Seq
 
 // Webhook reads a webhook.
 func (c *Client) Webhook(ctx context.Context, id string) (Webhook, error) {
-	if err := checkIDs(id); err != nil {
-		return Webhook{}, err
-	}
-	body, err := call[Webhook](ctx, c, read(path(webhooks, id), nil))
-	return body.Data, err
+	return dataOf[Webhook](ctx, c, read(path(webhooks, id), nil))
 }
 
 // ChangeWebhook pauses or resumes a webhook, or changes its address.
@@ -177,27 +157,17 @@ func (c *Client) ReplayWebhook(ctx context.Context, id string, from Timestamp) (
 
 // webhook sends a request about one webhook. Its answer has the webhook.
 func (c *Client) webhook(ctx context.Context, id string, r request) (Webhook, error) {
-	if err := checkIDs(id); err != nil {
-		return Webhook{}, err
-	}
-	body, err := call[Webhook](ctx, c, r)
-	return body.Data, err
+	return dataOf[Webhook](ctx, c, r)
 }
 
 // RotateWebhook replaces the secrets of a webhook. For a day, messages are signed with the old and the new
 // secret. A try with an unknown result is not repeated, because each try makes a new secret.
 func (c *Client) RotateWebhook(ctx context.Context, id string) (NewWebhook, error) {
-	if err := checkIDs(id); err != nil {
-		return NewWebhook{}, err
-	}
-	return c.withSecret(ctx, request{method: http.MethodPost, path: path(webhooks, id, "rotate"), data: Fields{}})
+	return fetch[NewWebhook](ctx, c, request{method: http.MethodPost, path: path(webhooks, id, "rotate"), data: Fields{}})
 }
 
 // RemoveWebhook removes a webhook.
 func (c *Client) RemoveWebhook(ctx context.Context, id string) error {
-	if err := checkIDs(id); err != nil {
-		return err
-	}
 	_, err := c.send(ctx, request{method: http.MethodDelete, path: path(webhooks, id)})
 	return err
 }

@@ -16,9 +16,8 @@ func TestRequestsOfWebhooks(t *testing.T) {
 	}{
 		{"create", func(c *Client) error {
 			made, err := c.CreateWebhook(t.Context(), WebhookSettings{URL: "https://x", OptFields: "*", Offset: "2026"})
-			if made.Access.Secret != "whsec_x" || made.Webhook.Behind != 7 {
-				t.Errorf("got %+v, want the secret whsec_x and behind 7", made)
-			}
+			errorIf(t, made.Access.Secret != "whsec_x" || made.Webhook.Behind != 7,
+				"got %+v, want the secret whsec_x and behind 7", made)
 			return err
 		}, `POST /api/2.5/webhooks {"data":{"url":"https://x","opt_fields":"*","offset":"2026"}}`},
 		{"read", func(c *Client) error { _, err := c.Webhook(t.Context(), "w1"); return err }, "GET /api/2.5/webhooks/w1"},
@@ -36,9 +35,7 @@ func TestRequestsOfWebhooks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRegistry(t, hook)
-			if err := c.call(r.client(t)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.call(r.client(t)))
 			r.check(t, c.want)
 			if key := r.heads()[0].Get("Idempotency-Key"); (key != "") != (c.name == "create") {
 				t.Errorf("got Idempotency-Key %q, want one for a creation only", key)
@@ -59,14 +56,10 @@ func TestWebhooksAreReadInPages(t *testing.T) {
 	r := newRegistry(t, first, reply{200, `{"data":[{"id":"w3"}]}`, nil})
 	var got []string
 	for w, err := range r.client(t).Webhooks(t.Context(), "b1") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got = append(got, w.ID)
 	}
-	if len(got) != 3 || got[2] != "w3" {
-		t.Errorf("got webhooks %v, want w1, w2 and w3", got)
-	}
+	errorIf(t, len(got) != 3 || got[2] != "w3", "got webhooks %v, want w1, w2 and w3", got)
 	r.check(t, "GET /api/2.5/webhooks?broker=b1", "GET /api/2.5/webhooks?after=w2&broker=b1")
 }
 

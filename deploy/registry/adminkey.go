@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ type adminKeyMaker func(ctx context.Context, name string) (secret string, err er
 // AdminKey creates a key for the admin API of the registry in a data directory, and returns the key. The
 // registry may be running or stopped. It stores only a hash of the key.
 func AdminKey(ctx context.Context, dir, name string) (string, error) {
-	key, err := order(ctx, dir, adminKeyPath+"?name="+url.QueryEscape(name), "key")
+	key, err := order(ctx, dir, http.MethodPost, adminKeyPath+"?name="+url.QueryEscape(name), "key")
 	if errors.Is(err, errNoneRuns) {
 		return adminKeyOfStopped(ctx, dir, name)
 	}

@@ -114,7 +114,7 @@ func failed(ctx context.Context, dir string, err error) error {
 		return fmt.Errorf("ask the registry for a backup: %w", err)
 	}
 	defer resp.Body.Close()
-	why, unasked := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
+	why, unasked := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if resp.StatusCode != http.StatusOK || unasked != nil || len(why) == 0 {
 		return fmt.Errorf("the registry did not finish the backup; see its log: %w", err)
 	}
@@ -137,12 +137,12 @@ func archive(w io.Writer, dir string, snapshots map[string]snapshot, o BackupOpt
 		if isOptional(name) && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		entry := func(size int64) (io.Writer, error) { return t, writeHeader(t, name, size) }
-		take, isStore := snapshots[name]
-		if !isStore {
-			take = func(to func(int64) (io.Writer, error)) error { return copyFile(filepath.Join(dir, name), to) }
+		if take, isStore := snapshots[name]; isStore {
+			err = take(func(size int64) (io.Writer, error) { return t, writeHeader(t, name, size) })
+		} else {
+			err = archiveFile(t, dir, name)
 		}
-		if err := take(entry); err != nil {
+		if err != nil {
 			return fmt.Errorf("back up %s: %w", name, err)
 		}
 		if name == filesFile {
@@ -170,12 +170,10 @@ func archiveCertificate(t *tar.Writer, dir string) error {
 		return err
 	}
 	for _, name := range names {
-		if !certificateForm.MatchString(name) {
-			continue
-		}
-		entry := func(size int64) (io.Writer, error) { return t, writeHeader(t, name, size) }
-		if err := copyFile(filepath.Join(dir, name), entry); err != nil {
-			return err
+		if certificateForm.MatchString(name) {
+			if err := archiveFile(t, dir, name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -201,22 +199,9 @@ func archiveBytes(t *tar.Writer, dir string) error {
 		case entry.IsDir() || !blobForm.MatchString(name):
 			return nil
 		}
-		f, err := os.Open(filepath.Join(dir, name))
-		if errors.Is(err, fs.ErrNotExist) {
+		if err = archiveFile(t, dir, name); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		if err := writeHeader(t, name, info.Size()); err != nil {
-			return err
-		}
-		_, err = io.Copy(t, f)
 		return err
 	})
 	if err != nil {
@@ -228,16 +213,20 @@ func archiveBytes(t *tar.Writer, dir string) error {
 // blobForm matches the names of files' bytes in a backup. It does not match uploads that are not finished.
 var blobForm = regexp.MustCompile(`^` + filesDirectory + `/[0-9a-f]{2}/[0-9a-f]{32}-[0-9a-f]{16}$`)
 
-// copyFile takes the snapshot of a small file that is not a store.
-func copyFile(path string, to func(size int64) (io.Writer, error)) error {
-	text, err := os.ReadFile(path)
+// archiveFile writes a file that is not a store.
+func archiveFile(t *tar.Writer, dir, name string) error {
+	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
 		return err
 	}
-	w, err := to(int64(len(text)))
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(text)
+	if err := writeHeader(t, name, info.Size()); err != nil {
+		return err
+	}
+	_, err = io.Copy(t, f)
 	return err
 }

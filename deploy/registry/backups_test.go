@@ -50,9 +50,8 @@ func TestBackupsThatAreKept(t *testing.T) {
 			write(t, into, name)
 		}
 		kept, removed, err := removeOld(into, c.keep, time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC))
-		if err != nil || kept != len(c.kept) || removed != len(c.made)-len(c.kept) {
-			t.Errorf("%s: got %d kept, %d removed, %v; want %d kept", c.name, kept, removed, err, len(c.kept))
-		}
+		expect.ErrorIf(t, err != nil || kept != len(c.kept) || removed != len(c.made)-len(c.kept),
+			"%s: got %d kept, %d removed, %v; want %d kept", c.name, kept, removed, err, len(c.kept))
 		want := map[string]bool{}
 		for _, name := range foreign {
 			want[name] = true
@@ -80,9 +79,8 @@ func TestABackupOfAWrongClockTakesNoPlace(t *testing.T) {
 		today := slices.ContainsFunc(slices.Collect(maps.Keys(got)), func(name string) bool {
 			return strings.HasPrefix(name, now.Add(-day).Format("registry-20060102"))
 		})
-		if !got[now.Format(backupForm)] || !today {
-			t.Errorf("a clock that was %v ahead: got %v, want the backups of two days in it", ahead, got)
-		}
+		expect.ErrorIf(t, !got[now.Format(backupForm)] || !today,
+			"a clock that was %v ahead: got %v, want the backups of two days in it", ahead, got)
 		var s Status
 		s.tellBackup(LastBackup{Finished: now.Add(ahead)}, now)
 		found := slices.ContainsFunc(s.Problems, func(p Problem) bool { return p.Alert == "BackupTooOld" })
@@ -136,9 +134,8 @@ func TestOneBackupAtATime(t *testing.T) {
 	dir := t.TempDir()
 	files{formatFile: format, assetsFile: "x"}.write(t, dir)
 	err = BackupInto(t.Context(), dir, into, Keep{1, 0}, BackupOptions{}, t.Output())
-	if err == nil || !strings.Contains(err.Error(), "under way") {
-		t.Errorf("got %v, want an error that says that another backup is under way", err)
-	}
+	expect.ErrorIf(t, err == nil || !strings.Contains(err.Error(), "under way"),
+		"got %v, want an error that says that another backup is under way", err)
 	unlock()
 	if unlock, err = lockBackups(into); err != nil {
 		t.Fatalf("after the other has ended: %v", err)

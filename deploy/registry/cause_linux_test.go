@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"asset-registry/shared/closing"
 	"asset-registry/shared/command"
 	"asset-registry/shared/testing/expect"
 )
@@ -35,11 +36,9 @@ func TestTheCauseOfAFailedBackupIsTold(t *testing.T) {
 			}
 			return errors.Join(err, &fs.PathError{Op: "read", Path: assetsFile, Err: syscall.ENOSPC})
 		}
-		stop, err := serveControl(t.Context(), controlSocket{dir: dir, snapshots: map[string]snapshot{assetsFile: full}},
-			slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		var opened closing.List
+		socket := controlSocket{dir: dir, snapshots: map[string]snapshot{assetsFile: full}}
+		expect.OK(t, serveControl(t.Context(), socket, slog.New(slog.DiscardHandler), &opened))
 		file := filepath.Join(t.TempDir(), "backup.tar")
 		err = Backup(t.Context(), dir, file, BackupOptions{})
 		if said := command.Words(err); !strings.HasSuffix(said, `back up assets.db: "assets.db": the disk is full`) {
@@ -48,9 +47,7 @@ func TestTheCauseOfAFailedBackupIsTold(t *testing.T) {
 		if left, err := filepath.Glob(file + "*"); err != nil || len(left) > 0 {
 			t.Errorf("%s: got the files %v, %v; want none", name, left, err)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, opened.Close())
 	}
 }
 

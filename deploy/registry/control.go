@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"asset-registry/assetsvc"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/command"
 	"asset-registry/shared/errs"
 	"asset-registry/shared/httpclient"
@@ -49,19 +51,19 @@ type controlSocket struct {
 	status    func(context.Context) (Status, error)
 }
 
-// serveControl serves the socket in the background until the function `stop` is called. If the socket cannot be opened,
+// serveControl serves the socket in the background until the list is closed. If the socket cannot be opened,
 // it logs a warning. In this case, commands work only while the registry is stopped.
-func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop func() error, err error) {
+func serveControl(ctx context.Context, c controlSocket, log *slog.Logger, opened *closing.List) error {
 	path := filepath.Join(c.dir, controlFile)
 	// A killed process may have left its socket. This process holds the locks of the stores, so no running
 	// process uses the socket.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("open control socket: %w", err)
+		return fmt.Errorf("open control socket: %w", err)
 	}
 	listener, err := listenControl(ctx, path)
 	if err != nil { // for example, the path is too long for a socket
 		log.Warn("no control socket: stop the registry to back it up", "error", err)
-		return func() error { return nil }, nil
+		return nil
 	}
 	mux := http.NewServeMux()
 	var failure atomic.Value // a string
@@ -81,17 +83,19 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 	mux.HandleFunc("POST "+adminKeyPath, answering(log, func(r *http.Request) (string, error) {
 		return c.adminKey(r.Context(), r.URL.Query().Get("name"))
 	}))
-	mux.HandleFunc("POST "+snapshotPath, answering(log, func(r *http.Request) (assetsvc.Made, error) {
-		return c.copyAll(r.Context())
+	mux.HandleFunc("POST "+snapshotPath, answering(log, func(r *http.Request) (string, error) {
+		made, err := c.copyAll(r.Context())
+		return made.String(), err
 	}))
-	mux.HandleFunc("GET "+statusPath, answerStatus(c.status, log))
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	served := make(chan error, 1)
-	go func() { served <- httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{}) }()
-	return func() error {
-		cancel()
-		return <-served
-	}, nil
+	mux.HandleFunc("GET "+statusPath, answering(log, func(r *http.Request) (string, error) {
+		status, err := c.status(r.Context())
+		text, err2 := json.Marshal(status)
+		return string(text), errors.Join(err, err2)
+	}))
+	opened.Serve(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		return httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{})
+	})
+	return nil
 }
 
 // stall is the time after which a backup is aborted if its receiver reads nothing.
@@ -151,10 +155,10 @@ func inControl(socket string, err error) error {
 // snapshotMaker makes a snapshot of all listed assets (assetsvc.Server.MakeSnapshot).
 type snapshotMaker func(context.Context) (assetsvc.Made, error)
 
-const maxAnswer = 4 << 10 // bytes of an answer that a command prints
+const maxAnswer = 1 << 20 // bytes
 
 // answering answers each request with the result of the function `do`. The request has no time limit.
-func answering[T any](log *slog.Logger, do func(*http.Request) (T, error)) http.HandlerFunc {
+func answering(log *slog.Logger, do func(*http.Request) (string, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
 			log.Warn("remove the deadline of an answer", "error", err)
@@ -168,10 +172,10 @@ func answering[T any](log *slog.Logger, do func(*http.Request) (T, error)) http.
 	}
 }
 
-// order lets the registry that runs on a data directory make something, and returns the text of its answer. The
+// order asks the registry that runs on a data directory for something, and returns the text of its answer. The
 // argument `made` is a word for it, which errors name.
-func order(ctx context.Context, dir, path, made string) (string, error) {
-	resp, err := ask(ctx, dir, http.MethodPost, path)
+func order(ctx context.Context, dir, method, path, made string) (string, error) {
+	resp, err := ask(ctx, dir, method, path)
 	if errors.Is(err, errNoneRuns) {
 		return "", err
 	}
@@ -189,7 +193,7 @@ func order(ctx context.Context, dir, path, made string) (string, error) {
 // MakeSnapshot tells the registry that runs on a data directory to make a snapshot, and returns a sentence
 // about the result.
 func MakeSnapshot(ctx context.Context, dir string) (string, error) {
-	told, err := order(ctx, dir, snapshotPath, "snapshot")
+	told, err := order(ctx, dir, http.MethodPost, snapshotPath, "snapshot")
 	if errors.Is(err, errNoneRuns) {
 		return "", errors.New("no registry runs on the data directory, and only a running one makes snapshots")
 	}

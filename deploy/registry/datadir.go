@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
+	"asset-registry/shared/dataformat"
 	"asset-registry/shared/durable"
 	"asset-registry/shared/errs"
 	"asset-registry/shared/keyring"
@@ -21,7 +21,7 @@ import (
 // it must be empty. Then it writes the secret under a temporary name, creates the stores, and renames the secret.
 // So a directory that has a secret but no stores has lost its stores, and is refused.
 const (
-	formatFile      = "FORMAT"
+	formatFile      = dataformat.File
 	firstSecretFile = "secret.first" // the secret during the first start
 	secretFile      = "secret"
 	assetsFile      = "assets.db"
@@ -98,28 +98,7 @@ func openData(dir string) (keyring.Ring, error) {
 
 // isNew reports whether a directory does not exist, or is empty. It returns an error for a directory that is neither
 // new nor one of this registry.
-func isNew(dir string) (bool, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("open data directory: %w", err)
-	}
-	found, err := os.ReadFile(filepath.Join(dir, formatFile))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		isForeign := func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), formatFile+durable.Unfinished) }
-		if i := slices.IndexFunc(entries, isForeign); i >= 0 {
-			const says = "data directory %s is not the registry's, it holds %s and no %s: name an empty or a new one"
-			return false, fmt.Errorf(says, dir, entries[i].Name(), formatFile)
-		}
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("open data directory: %w", err)
-	case strings.TrimSpace(string(found)) != format:
-		return false, fmt.Errorf("data directory %s has format %q, but this registry needs %q",
-			dir, strings.TrimSpace(string(found)), format)
-	}
-	return false, nil
-}
+func isNew(dir string) (bool, error) { return dataformat.IsNew(dir, format) }
 
 // openSecret returns the secrets of a data directory. At the first start it creates a secret.
 func openSecret(dir string) (keyring.Ring, error) {

@@ -64,9 +64,8 @@ func TestOpenData(t *testing.T) {
 				mustRefuseUntouched(t, dir, c.files, err, c.says)
 				return
 			}
-			if err != nil || len(got) != 1 || len(got[0]) != 64 {
-				t.Fatalf("got %d secrets, %v; want one of 64 bytes", len(got), err)
-			}
+			expect.FatalIf(t, err != nil || len(got) != 1 || len(got[0]) != 64,
+				"got %d secrets, %v; want one of 64 bytes", len(got), err)
 			mustFinishFirstStart(t, dir, got)
 		})
 	}

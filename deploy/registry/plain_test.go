@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"asset-registry/deploy/registry/certificate"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/testing/expect"
 )
@@ -36,7 +37,8 @@ func TestPlainHTTPWithACertificateOfOnesOwn(t *testing.T) {
 		if !c.listens {
 			continue
 		}
-		stop := config.servePlain(t.Context(), on.plain, new(certificate.Manager), log)
+		var opened closing.List
+		config.servePlain(t.Context(), on.plain, new(certificate.Manager), log, &opened)
 		ask := expect.Get(http.NewRequestWithContext(t.Context(), http.MethodGet,
 			"http://"+on.plain.Addr().String()+"/a?b", nil))(t)
 		resp := expect.Get(http.DefaultTransport.RoundTrip(ask))(t)
@@ -44,7 +46,7 @@ func TestPlainHTTPWithACertificateOfOnesOwn(t *testing.T) {
 		if got := resp.Header.Get("Location"); resp.StatusCode != 301 || got != "https://registry.example/a?b" {
 			t.Errorf("got %d to %q, want 301 to the base URL", resp.StatusCode, got)
 		}
-		expect.Try(t, stop())
+		expect.Try(t, opened.Close())
 	}
 	for _, c := range []struct {
 		config Config

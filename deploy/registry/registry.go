@@ -163,7 +163,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		}
 		secure, acme = m.TLS(), m.State
 	} else if on.plain != nil {
-		opened.Add(c.servePlain(ctx, on.plain, new(certificate.Manager), logger))
+		c.servePlain(ctx, on.plain, new(certificate.Manager), logger, &opened)
 	}
 	httpserver.MeasureCertificate(t.Meter(), secure)
 	measureBackup(t.Meter(), c.Data)
@@ -376,12 +376,7 @@ func (c Config) start(
 		assetsFile: assets.Snapshot, tokensFile: auth.Snapshot, filesFile: files.Snapshot,
 	}
 	control := controlSocket{c.Data, snapshots, auth.AdminKey, assets.MakeSnapshot, observer.look}
-	stopControl, err := serveControl(ctx, control, p.log)
-	if err != nil {
-		return nil, err
-	}
-	opened.Add(stopControl)
-	return edge, nil
+	return edge, serveControl(ctx, control, p.log, opened)
 }
 
 // files returns the configuration of the file service. The argument `place` says where the bytes of files are.

@@ -154,63 +154,40 @@ func extract(r io.Reader, dir string) error {
 			return err
 		}
 	}
-	return extractBytes(t, dir)
+	return extractRest(t, dir)
 }
 
-// extractBytes writes the bytes of files into dir.
-func extractBytes(t *tar.Reader, dir string) error {
-	made := map[string]bool{}
+// extractRest writes the bytes of files into dir, and the ACME files that stand behind them if the backup has them.
+func extractRest(t *tar.Reader, dir string) error {
+	form, made := blobForm, map[string]bool{}
 	for {
 		header, err := t.Next()
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && form == blobForm:
 			return fmt.Errorf("the backup is cut off: %s is missing", endOfFiles)
-		case err != nil:
-			return err
-		case header.Name == endOfFiles:
-			for shard := range made {
-				if err := durable.SyncDirectory(shard); err != nil {
+		case errors.Is(err, io.EOF):
+			for folder := range made {
+				if err := durable.SyncDirectory(folder); err != nil {
 					return err
 				}
 			}
-			return extractCertificate(t, dir)
-		case !blobForm.MatchString(header.Name):
-			return fmt.Errorf("it is no backup of the registry: it holds %q among the files", header.Name)
+			return nil
+		case err != nil:
+			return err
+		case header.Name == endOfFiles && form == blobForm:
+			form = certificateForm
+			continue
+		case !form.MatchString(header.Name):
+			return fmt.Errorf("it is no backup of the registry: it holds %q behind its stores", header.Name)
 		}
 		path := filepath.Join(dir, header.Name)
-		if shard := filepath.Dir(path); !made[shard] {
-			if err := makeDirectory(shard); err != nil {
+		if folder := filepath.Dir(path); !made[folder] {
+			if err := makeDirectory(folder); err != nil {
 				return err
 			}
-			made[shard] = true
+			made[folder] = true
 		}
 		if err := extractOne(t, path); err != nil {
-			return err
-		}
-	}
-}
-
-// extractCertificate writes the ACME files into dir, if the backup has them.
-func extractCertificate(t *tar.Reader, dir string) error {
-	for {
-		header, err := t.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !certificateForm.MatchString(header.Name) {
-			return fmt.Errorf("it is no backup of the registry: it holds %q at its end", header.Name)
-		}
-		path := filepath.Join(dir, header.Name)
-		if err := makeDirectory(filepath.Dir(path)); err != nil {
-			return err
-		}
-		if err := extractOne(t, path); err != nil {
-			return err
-		}
-		if err := durable.SyncDirectory(filepath.Dir(path)); err != nil {
 			return err
 		}
 	}

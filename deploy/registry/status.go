@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"asset-registry/deploy/registry/certificate"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/buildinfo"
+	"asset-registry/shared/errs"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/private"
@@ -61,7 +61,6 @@ func (s *Status) found(alert, format string, args ...any) {
 const (
 	statusWithin = 10 * time.Second
 	auditWithin  = 5 * time.Second
-	maxStatus    = 1 << 20 // bytes
 )
 
 // part is one of the services in this process.
@@ -410,41 +409,16 @@ func plain(text string) string {
 	}, text)
 }
 
-// answerStatus answers a request with the status that the function `look` returns.
-func answerStatus(look func(context.Context) (Status, error), log *slog.Logger) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		s, err := look(r.Context())
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		if err := json.NewEncoder(w).Encode(s); err != nil {
-			log.Warn("answer the status", "error", err)
-		}
-	}
-}
-
 // ReadStatus asks the registry that runs on a data directory for its status. It does not open the stores.
 func ReadStatus(ctx context.Context, dir string) (s Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*statusWithin)
 	defer cancel()
-	resp, err := ask(ctx, dir, http.MethodGet, statusPath)
+	text, err := order(ctx, dir, http.MethodGet, statusPath, "status")
 	if errors.Is(err, errNoneRuns) {
-		return Status{}, fmt.Errorf("no registry runs on the data directory %s", dir)
+		return s, fmt.Errorf("%w %s", err, dir)
 	}
-	if err != nil {
-		return Status{}, fmt.Errorf("ask the registry for its status: %w", err)
+	if err == nil {
+		err = errs.In(json.Unmarshal([]byte(text), &s), "read the registry's status")
 	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
-	switch {
-	case err != nil:
-		return Status{}, fmt.Errorf("ask the registry for its status: %w", err)
-	case resp.StatusCode != http.StatusOK:
-		return Status{}, fmt.Errorf("the registry tells no status: it answered %d %s", resp.StatusCode, text)
-	}
-	if err := json.Unmarshal(text, &s); err != nil {
-		return Status{}, fmt.Errorf("read the registry's status: %w", err)
-	}
-	return s, nil
+	return s, err
 }

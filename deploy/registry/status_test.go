@@ -133,9 +133,8 @@ func TestTheGreetingHasThePublicAddress(t *testing.T) {
 		"https://registry.example/": "answers at https://registry.example and listens at 127.0.0.1:9, with",
 	} {
 		got := Greeting(Config{BaseURL: base, Sandbox: true, Data: "d"}, "127.0.0.1:9")
-		if !strings.Contains(got, want) || base != "" && strings.Contains(got, "http://127.0.0.1:9") {
-			t.Errorf("%q: got %s, want %q and no other address", base, got, want)
-		}
+		expect.ErrorIf(t, !strings.Contains(got, want) || base != "" && strings.Contains(got, "http://127.0.0.1:9"),
+			"%q: got %s, want %q and no other address", base, got, want)
 	}
 }
 

@@ -40,23 +40,17 @@ func (c Config) keepCertificate(
 	}
 	m := certificate.Open(c.Authority, host, filepath.Join(c.Data, certificateDirectory), log, meter)
 	opened.Go(context.WithoutCancel(ctx), m.Keep)
-	opened.Add(c.servePlain(ctx, plain, m, log))
+	c.servePlain(ctx, plain, m, log, opened)
 	return m, nil
 }
 
-// servePlain answers plain HTTP until the function `stop` is called: it redirects to the base URL, and answers the
-// challenges of the manager.
+// servePlain answers plain HTTP until the list is closed: it redirects to the base URL, and answers the challenges of
+// the manager.
 func (c Config) servePlain(
-	ctx context.Context, plain net.Listener, m *certificate.Manager, log *slog.Logger,
-) (stop func() error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	served := make(chan error, 1)
-	go func() {
+	ctx context.Context, plain net.Listener, m *certificate.Manager, log *slog.Logger, opened *closing.List,
+) {
+	opened.Serve(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		bounded := netutil.LimitListener(plain, maxPlain)
-		served <- httpserver.Serve(ctx, bounded, m.Plain(c.BaseURL), log, httpserver.ServeOptions{Std: true})
-	}()
-	return func() error {
-		cancel()
-		return <-served
-	}
+		return httpserver.Serve(ctx, bounded, m.Plain(c.BaseURL), log, httpserver.ServeOptions{Std: true})
+	})
 }

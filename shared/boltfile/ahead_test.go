@@ -65,9 +65,8 @@ func TestAheadAsksForTheLeavesFromAKeyOn(t *testing.T) {
 			t.Errorf("%s: got %d leaves, want %d", c.name, leaves, c.leaves)
 		}
 		for i := c.first; i <= last && leaves > 0; i++ {
-			if !asked[string(key(i))] {
-				t.Fatalf("%s: the leaf of key %d was not asked for, want all from %d to %d", c.name, i, c.first, last)
-			}
+			expect.FatalIf(t, !asked[string(key(i))],
+				"%s: the leaf of key %d was not asked for, want all from %d to %d", c.name, i, c.first, last)
 		}
 		if before := c.first - 9; asked[string(key(before))] { // a key 9 places before c.first is in another leaf
 			t.Errorf("%s: the leaf of key %d was asked for, want those from %d on", c.name, before, c.first)

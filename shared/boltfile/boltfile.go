@@ -187,24 +187,27 @@ func openToWrite(path string, depth verifyDepth, log *slog.Logger) (_ *File, err
 	options := &bbolt.Options{
 		Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, InitialMmapSize: int(info.Size()) + mapAhead,
 	}
-	if err := guard(func() (err error) {
-		f.db, err = bbolt.Open(path, fileMode, options)
-		return err
-	}); err != nil {
-		f.db = nil // bbolt has closed the file
-		if errors.Is(err, bolterrors.ErrTimeout) {
-			err = ErrInUse
-		}
+	if err := f.openStore(path, options); err != nil {
 		return nil, err
 	}
 	f.db.AllocSize = growth
-	if err := sameFile(own, path); err != nil {
-		return nil, err
+	return f, removeCopy(path)
+}
+
+// openStore opens the store of bbolt. The file with the path must be the one that f has opened.
+func (f *File) openStore(path string, options *bbolt.Options) error {
+	err := guard(func() (err error) {
+		f.db, err = bbolt.Open(path, fileMode, options)
+		return err
+	})
+	if err == nil {
+		return sameFile(f.own, path)
 	}
-	if err := removeCopy(path); err != nil {
-		return nil, err
+	f.db = nil // bbolt has closed the file
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		err = ErrInUse
 	}
-	return f, nil
+	return err
 }
 
 func newFile(own *os.File, log *slog.Logger) *File {

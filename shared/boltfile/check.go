@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // SnapshotOf is like File.Snapshot, but reads a file that no process has open. It neither changes this file nor makes a
@@ -88,17 +87,7 @@ func openToRead(path string, depth verifyDepth) (*File, []error) {
 		return nil, faults
 	}
 	f := newFile(own, nil)
-	if err := guard(func() (err error) {
-		f.db, err = bbolt.Open(path, fileMode, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
-		return err
-	}); err != nil {
-		f.db = nil
-		if errors.Is(err, bolterrors.ErrTimeout) {
-			err = ErrInUse
-		}
-		return nil, []error{errors.Join(err, f.Close())}
-	}
-	if err := sameFile(own, path); err != nil {
+	if err := f.openStore(path, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout}); err != nil {
 		return nil, []error{errors.Join(err, f.Close())}
 	}
 	return f, nil

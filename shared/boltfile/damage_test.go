@@ -69,9 +69,8 @@ func use(t *testing.T, text []byte) (refused error) {
 	expect.OK(t, os.WriteFile(path, text, 0o600))
 	f, err := Open(path, testOptions)
 	if err != nil {
-		if strings.Contains(err.Error(), "goroutine") {
-			t.Errorf("got an error with a stack trace, want one without: %v", err)
-		}
+		expect.ErrorIf(t, strings.Contains(err.Error(), "goroutine"),
+			"got an error with a stack trace, want one without: %v", err)
 		return err
 	}
 	defer f.Close()
@@ -96,9 +95,8 @@ func use(t *testing.T, text []byte) (refused error) {
 		return nil
 	})
 	for doing, err := range map[string]error{"read": read, "write": written} {
-		if errors.Is(err, ErrDamaged) && f.Ready(t.Context()) == nil {
-			t.Errorf("after the %s error %v: got the file ready, want it not ready", doing, err)
-		}
+		expect.ErrorIf(t, errors.Is(err, ErrDamaged) && f.Ready(t.Context()) == nil,
+			"after the %s error %v: got the file ready, want it not ready", doing, err)
 	}
 	return nil
 }

@@ -36,9 +36,8 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 				stored[key] = true
 			}
 		}
-		if !strings.Contains(refused.Error(), "no space left") {
-			t.Errorf("write: got %v, want %q in it", refused, "no space left")
-		}
+		expect.ErrorIf(t, !strings.Contains(refused.Error(), "no space left"),
+			"write: got %v, want %q in it", refused, "no space left")
 		small := 0 // the number of small writes that find room in the file
 		for i := range 20 {
 			if put(f, fmt.Sprint("small ", i), 1) == nil {
@@ -66,9 +65,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 		expect.OK(t, put(f, "after", 50_000))
 		expect.Try(t, f.View(func(tx *bbolt.Tx) error {
 			for key := range stored {
-				if tx.Bucket(bigBucket).Get([]byte(key)) == nil {
-					t.Errorf("stored key %s: got no value, want it", key)
-				}
+				expect.ErrorIf(t, tx.Bucket(bigBucket).Get([]byte(key)) == nil, "stored key %s: got no value, want it", key)
 			}
 			return nil
 		}))

@@ -23,15 +23,20 @@ func (l *List) Do(closes func()) {
 
 // Go runs a function in the background. Close ends its context and waits until it returns.
 func (l *List) Go(ctx context.Context, run func(context.Context)) {
-	ctx, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	l.Serve(ctx, func(ctx context.Context) error {
 		run(ctx)
-	}()
-	l.Do(func() {
+		return nil
+	})
+}
+
+// Serve works like Go, and Close returns the error of the function.
+func (l *List) Serve(ctx context.Context, run func(context.Context) error) {
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	l.Add(func() error {
 		stop()
-		<-done
+		return <-done
 	})
 }
 

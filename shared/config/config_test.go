@@ -32,16 +32,14 @@ func (r *rows) UnmarshalJSON(text []byte) error {
 func TestServeIsAWordOfEveryService(t *testing.T) {
 	var alone example
 	command, err := Parse(&alone, "example", "", "EXAMPLE", []string{"serve", "--label", "given"})
-	if err != nil || command != "" || alone.Label != "given" {
-		t.Errorf("a service without commands: got %q, %v and %+v, want no fault and the address", command, err, alone)
-	}
+	expect.ErrorIf(t, err != nil || command != "" || alone.Label != "given",
+		"a service without commands: got %q, %v and %+v, want no fault and the address", command, err, alone)
 	var several struct {
 		Serve example `cmd:""`
 	}
 	command, err = Parse(&several, "example", "", "EXAMPLE", []string{"serve", "--label", "given"})
-	if err != nil || command != "serve" || several.Serve.Label != "given" {
-		t.Errorf("a service with commands: got %q, %v and %+v, want the command serve", command, err, several)
-	}
+	expect.ErrorIf(t, err != nil || command != "serve" || several.Serve.Label != "given",
+		"a service with commands: got %q, %v and %+v, want the command serve", command, err, several)
 	expect.FailsOf(t, "serve behind a flag")(Parse(&alone, "example", "", "EXAMPLE", []string{"--label", "a", "serve"}))
 }
 

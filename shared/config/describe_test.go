@@ -58,7 +58,6 @@ func TestPrintSettingsEndsTheProcess(t *testing.T) {
 		{Name: "level", Env: "EXAMPLE_LEVEL", Type: "string", Default: "info", Enum: "info,warn", Help: "Least level."},
 	}
 	at := slices.IndexFunc(got.Commands, func(c Command) bool { return c.Name == "serve" })
-	if got.Name != "example" || at < 0 || !slices.Equal(got.Commands[at].Settings, want) {
-		t.Errorf("got %+v, want the settings %+v of serve", got, want)
-	}
+	expect.ErrorIf(t, got.Name != "example" || at < 0 || !slices.Equal(got.Commands[at].Settings, want),
+		"got %+v, want the settings %+v of serve", got, want)
 }

@@ -43,9 +43,8 @@ func TestAWarningDoesNotStopAStart(t *testing.T) {
 		var got served
 		err := parseInto(t, &got, text)
 		said := strings.Join(got.warned, "\n")
-		if err != nil || (said == "") != (says == "") || !strings.Contains(said, says) {
-			t.Errorf("%s: got %v and the warnings %q, want no error and %q", text, err, got.warned, says)
-		}
+		expect.ErrorIf(t, err != nil || (said == "") != (says == "") || !strings.Contains(said, says),
+			"%s: got %v and the warnings %q, want no error and %q", text, err, got.warned, says)
 	}
 }
 
@@ -62,9 +61,8 @@ func TestOnePortIsNamedOnce(t *testing.T) {
 		{":0", ":0", false}, {":9", "", false},
 	} {
 		_, err := Parse(&served{}, "example", "", "EXAMPLE", []string{"--addr=" + c.addr, "--admin-addr=" + c.admin})
-		if (err != nil) != c.clash || c.clash && !strings.Contains(err.Error(), "name the same port") {
-			t.Errorf("%s and %s: got %v, want a clash: %t", c.addr, c.admin, err, c.clash)
-		}
+		expect.ErrorIf(t, (err != nil) != c.clash || c.clash && !strings.Contains(err.Error(), "name the same port"),
+			"%s and %s: got %v, want a clash: %t", c.addr, c.admin, err, c.clash)
 	}
 }
 
@@ -101,13 +99,11 @@ func TestAllFaultsAreToldWithTheirSources(t *testing.T) {
 	if said := command.Words(err); said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
-	if got.Addr != "127.0.0.1:1" || got.Memory != 0 || len(got.AssetTypes) != 1 {
-		t.Errorf("got %+v, want the valid values, and defaults for the others", got)
-	}
+	expect.ErrorIf(t, got.Addr != "127.0.0.1:1" || got.Memory != 0 || len(got.AssetTypes) != 1,
+		"got %+v, want the valid values, and defaults for the others", got)
 	_, err = Parse(&struct {
 		Backup struct{ To string } `cmd:""`
 	}{}, "example", "", "EXAMPLE", []string{"backup", "--colour"})
-	if err == nil || errors.Is(err, command.ErrSettings) {
-		t.Errorf("another command: got %v, want an error that is not command.ErrSettings", err)
-	}
+	expect.ErrorIf(t, err == nil || errors.Is(err, command.ErrSettings),
+		"another command: got %v, want an error that is not command.ErrSettings", err)
 }

@@ -46,9 +46,8 @@ func TestCheckTellsWhatIsInForceAndWhereItCameFrom(t *testing.T) {
 			t.Errorf("got %s, want the line %s", out.String(), want)
 		}
 	}
-	if got.Store != "redis://user:p#ss@h:6379/0" || got.MaxBody != 40 {
-		t.Errorf("got %+v, want the settings as they are", got)
-	}
+	expect.ErrorIf(t, got.Store != "redis://user:p#ss@h:6379/0" || got.MaxBody != 40,
+		"got %+v, want the settings as they are", got)
 	var values map[string]any
 	if err := ReadYAML(strings.NewReader(out.String()), &values); err != nil || len(values) < 7 {
 		t.Errorf("the output as YAML: got %v, %v; want a settings file", values, err)

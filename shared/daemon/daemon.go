@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"asset-registry/shared/closing"
 	"asset-registry/shared/command"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
@@ -109,25 +110,19 @@ func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *export.Expor
 	if err != nil {
 		return nil, nil, err
 	}
+	var opened closing.List
+	opened.Do(exported.Close)
 	if p.MetricsAddr == "" {
-		return exported, func() error { exported.Close(); return nil }, nil
+		return exported, opened.Close, nil
 	}
 	listener, err := command.Listen("--metrics-addr", p.MetricsAddr)
 	if err != nil {
-		exported.Close()
-		return nil, nil, err
+		return nil, nil, errors.Join(err, opened.Close())
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", exported.Metrics())
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	served := make(chan error, 1)
-	go func() {
-		served <- httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{Std: p.Serving(nil, nil).Std})
-	}()
-	return exported, func() error {
-		cancel()
-		err := <-served
-		exported.Close()
-		return err
-	}, nil
+	opened.Serve(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		return httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{Std: p.HTTPServer == "std"})
+	})
+	return exported, opened.Close, nil
 }

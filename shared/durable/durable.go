@@ -54,20 +54,12 @@ func removeFree(name string) error {
 // the error has the cause fs.ErrExist. If several processes create the file at the
 // same time, one succeeds.
 func Create(file string, data []byte) error {
-	written, err := writeBeside(file, data, private)
-	if err != nil {
-		return err
-	}
-	return Link(written, file)
+	return writeNew(file, data, private, Link)
 }
 
 // WriteFile writes a file that only its owner may read. It replaces an existing one.
 func WriteFile(file string, data []byte) error {
-	written, err := writeBeside(file, data, private)
-	if err != nil {
-		return err
-	}
-	return Rename(written, file)
+	return writeNew(file, data, private, Rename)
 }
 
 // Replace replaces the content of an existing file, which keeps its mode and its owner. A symbolic link stays a
@@ -86,11 +78,7 @@ func WriteLike(file string, data []byte, like string) error {
 	if err != nil {
 		return err
 	}
-	written, err := writeBeside(file, data, func(w *os.File) error { return Resemble(w, info) })
-	if err != nil {
-		return err
-	}
-	return Rename(written, file)
+	return writeNew(file, data, func(w *os.File) error { return Resemble(w, info) }, Rename)
 }
 
 // Link gives a synced file its final name in the same directory, and removes its old name. If another file has
@@ -120,18 +108,18 @@ func Rename(written, file string) error {
 // private leaves a new file as it is, with mode 0600.
 func private(*os.File) error { return nil }
 
-// writeBeside writes data into a new file of mode 0600 in the same directory, syncs it,
-// and returns its name. It calls the function `adapt` before it writes.
-func writeBeside(file string, data []byte, adapt func(*os.File) error) (string, error) {
+// writeNew writes data into a new file of mode 0600 in the same directory and syncs it. It calls the
+// function `adapt` before it writes, and the function `name` to give the file its final name.
+func writeNew(file string, data []byte, adapt func(*os.File) error, name func(written, file string) error) error {
 	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+Unfinished) // of mode 0600
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err = adapt(w); err == nil {
 		_, err = w.Write(data)
 	}
 	if err := errors.Join(err, w.Sync(), w.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(w.Name()))
+		return errors.Join(err, os.Remove(w.Name()))
 	}
-	return w.Name(), nil
+	return name(w.Name(), file)
 }

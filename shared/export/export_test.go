@@ -145,9 +145,8 @@ func TestTextsAreNoFormulas(t *testing.T) {
 				}
 			}
 		}
-		if !bytes.Contains(file, []byte(strings.ReplaceAll(c.want, `"`, `""`))) {
-			t.Errorf("csv: got %s, want the line breaks of %q", file, c.want)
-		}
+		expect.ErrorIf(t, !bytes.Contains(file, []byte(strings.ReplaceAll(c.want, `"`, `""`))),
+			"csv: got %s, want the line breaks of %q", file, c.want)
 	}
 }
 
@@ -231,9 +230,8 @@ func TestCellsHoldWhatTheyCan(t *testing.T) {
 		{"<&>", "<&>"},
 	} {
 		got := sheetOf(t, exported(t, "xlsx", asset(t, map[string]any{"description": c.sent})))[0]["description"]
-		if got != c.want || len(utf16.Encode([]rune(got))) > mostInCell {
-			t.Errorf("%.20q: got %d characters, %.40q, want %.40q", c.sent, len(got), got, c.want)
-		}
+		expect.ErrorIf(t, got != c.want || len(utf16.Encode([]rune(got))) > mostInCell,
+			"%.20q: got %d characters, %.40q, want %.40q", c.sent, len(got), got, c.want)
 		if got := tableOf(t, exported(t, "csv", asset(t, map[string]any{"description": c.sent})))[0]["description"]; got != c.sent {
 			t.Errorf("csv: got %d bytes, want all %d", len(got), len(c.sent))
 		}
@@ -246,9 +244,8 @@ func FuzzTablesCanBeRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, title, description string) {
 		a := asset(t, map[string]any{"title": title, "description": description})
 		rows, sheet := tableOf(t, exported(t, "csv", a, a)), sheetOf(t, exported(t, "xlsx", a, a))
-		if len(rows) != 2 || len(sheet) != 2 || !json.Valid(exported(t, "geojson", a, a)) {
-			t.Errorf("got %d and %d rows, want 2", len(rows), len(sheet))
-		}
+		expect.ErrorIf(t, len(rows) != 2 || len(sheet) != 2 || !json.Valid(exported(t, "geojson", a, a)),
+			"got %d and %d rows, want 2", len(rows), len(sheet))
 		for _, cell := range []string{rows[0]["title"], sheet[0]["description"]} {
 			expect.Equal(t, cell, cells.Harmless(cell), "")
 		}

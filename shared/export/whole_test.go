@@ -69,9 +69,8 @@ func TestAWholeCopyHasThreeTables(t *testing.T) {
 		t.Error("got another line break within a text, want the one that was sent")
 	}
 	document := tableOf(t, []byte(files["documents.csv"]))[0]
-	if document["title"] != "'@Наказ" || document["size"] != "10" || document["asset.id"] != "a1" {
-		t.Errorf("got the document %v", document)
-	}
+	expect.ErrorIf(t, document["title"] != "'@Наказ" || document["size"] != "10" || document["asset.id"] != "a1",
+		"got the document %v", document)
 	expect.Equal(t, tableOf(t, []byte(files["assets.csv"]))[0]["title"], "'=Готель", "the title")
 }
 
@@ -131,9 +130,7 @@ func TestEmptyFilesAreWhole(t *testing.T) {
 	files, _ := whole(t)
 	for _, table := range Tables {
 		rows, err := csv.NewReader(strings.NewReader(files[table.Name+".csv"])).ReadAll()
-		if err != nil || len(rows) != 1 {
-			t.Errorf("%s: got %v, %v; want a header", table.Name, rows, err)
-		}
+		expect.ErrorIf(t, err != nil || len(rows) != 1, "%s: got %v, %v; want a header", table.Name, rows, err)
 	}
 	if !json.Valid([]byte(files["assets.geojson"])) {
 		t.Errorf("got %s, want GeoJSON", files["assets.geojson"])

@@ -81,9 +81,8 @@ func TestReaderRefuses(t *testing.T) {
 			if err == nil {
 				_, err = r.Data(100)
 			}
-			if err == io.EOF && c.want == io.ErrUnexpectedEOF || !errors.Is(err, c.want) {
-				t.Errorf("got %v, %v; want %v", m, err, c.want)
-			}
+			expect.ErrorIf(t, err == io.EOF && c.want == io.ErrUnexpectedEOF || !errors.Is(err, c.want),
+				"got %v, %v; want %v", m, err, c.want)
 		})
 	}
 }

@@ -118,9 +118,8 @@ func TestRingBoundsItsBytes(t *testing.T) {
 		for e := range live {
 			sum += e.size()
 		}
-		if sum > most || sum > r.bytes {
-			t.Fatalf("at %d: got %d bytes in memory and %d counted, want at most %d", position, sum, r.bytes, most)
-		}
+		expect.FatalIf(t, sum > most || sum > r.bytes,
+			"at %d: got %d bytes in memory and %d counted, want at most %d", position, sum, r.bytes, most)
 	}
 	for _, v := range held {
 		v.Release()

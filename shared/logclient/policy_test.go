@@ -26,9 +26,8 @@ func TestReadPolicy(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "policy")
 			expect.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
 			policy, err := logclient.ReadPolicy(file)
-			if !errors.Is(err, c.cause) || (policy == nil) != (c.cause != nil) {
-				t.Errorf("got %v, %v; want the cause %v", policy, err, c.cause)
-			}
+			expect.ErrorIf(t, !errors.Is(err, c.cause) || (policy == nil) != (c.cause != nil),
+				"got %v, %v; want the cause %v", policy, err, c.cause)
 		})
 	}
 	expect.ErrOf(t, fs.ErrNotExist, "without the file")(logclient.ReadPolicy(filepath.Join(t.TempDir(), "none")))

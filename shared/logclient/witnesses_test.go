@@ -221,9 +221,8 @@ func TestWithoutAQuorumTheDeadlineHolds(t *testing.T) {
 	defer cancel()
 	got := s.cosign(ctx, t)
 	signed, err := s.policy.Open(got.Checkpoint)
-	if !errors.Is(err, translog.ErrQuorum) || got.Quorum || !errors.Is(got.Faults["w1"], ErrLate) {
-		t.Errorf("got %+v, %v, %v, want no quorum", signed, got.Faults, err)
-	}
+	expect.ErrorIf(t, !errors.Is(err, translog.ErrQuorum) || got.Quorum || !errors.Is(got.Faults["w1"], ErrLate),
+		"got %+v, %v, %v, want no quorum", signed, got.Faults, err)
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if got := s.cosign(ctx, t); !errors.Is(got.Faults["w1"], ErrBusy) {

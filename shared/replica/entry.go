@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -277,15 +278,12 @@ func (r *Replica) Get(id string) (e Entry, ok bool, err error) {
 // Walk calls the function `visit` with each asset, in the order of ids, until visit returns an error. The JSON
 // of an entry is valid only during the call.
 func (r *Replica) Walk(visit func(Entry) error) error {
-	return r.file.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(assetsBucket).ForEach(func(key, value []byte) error {
-			e, err := valueOf(key, value)
-			if err != nil {
-				return err
-			}
-			return visit(e)
-		})
+	var refused error
+	err := r.From("", func(e Entry) bool {
+		refused = visit(e)
+		return refused == nil
 	})
+	return cmp.Or(err, refused)
 }
 
 // Changes calls the function `visit` with each asset that changed after a position, in the order of

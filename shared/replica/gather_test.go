@@ -100,9 +100,8 @@ func following(t *testing.T, to *counting, stream func(ctx context.Context) io.R
 			cancel()
 		}
 	})
-	if !errors.Is(err, context.Canceled) || to.entries != entries {
-		t.Fatalf("got %v after %d entries, want all %d stored", err, to.entries, entries)
-	}
+	expect.FatalIf(t, !errors.Is(err, context.Canceled) || to.entries != entries,
+		"got %v after %d entries, want all %d stored", err, to.entries, entries)
 }
 
 // TestWaitingChangesAreStoredTogether lets 10,000 messages wait in a stream. They must take at most 20 batches, with a

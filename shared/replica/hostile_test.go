@@ -87,9 +87,8 @@ func TestAFileHasTheBytesThatTheSnapshotSays(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		entries, err := unpack(s, c.packed, decoder)
 		runtime.ReadMemStats(&after)
-		if (err == nil) != c.right || c.right && len(entries) != 1 {
-			t.Errorf("%s: got %d entries, %v; want right %t", c.name, len(entries), err, c.right)
-		}
+		expect.ErrorIf(t, (err == nil) != c.right || c.right && len(entries) != 1,
+			"%s: got %d entries, %v; want right %t", c.name, len(entries), err, c.right)
 		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
 			t.Errorf("%s: got %d MiB of memory, want less than 64", c.name, took>>20)
 		}
@@ -224,9 +223,7 @@ func TestAnAnswerWithoutCookieOrPageIsNone(t *testing.T) {
 			source.Client, err = client.New(client.Config{URL: server.URL, Retry: client.Retry{Tries: 1}})
 			expect.OK(t, err)
 			err = r.CatchUp(t.Context(), source, func(Progress) {})
-			if err == nil || errors.Is(err, ErrOtherData) {
-				t.Errorf("got %v, want an error that voids nothing", err)
-			}
+			expect.ErrorIf(t, err == nil || errors.Is(err, ErrOtherData), "got %v, want an error that voids nothing", err)
 			expect.Equal(t, r.State(), before, "the state")
 			expect.Fails(t, open(t, t.TempDir()).CatchUp(t.Context(), source, func(Progress) {}), "a new copy")
 		})
@@ -319,8 +316,7 @@ func FuzzUnpack(f *testing.F) {
 		says = max(0, min(says, 1<<20))
 		s := client.Segment{From: idOf(0), To: strings.Repeat("f", 32), Assets: 1, UncompressedBytes: says}
 		entries, err := unpack(s, file, decoder)
-		if err == nil && (len(entries) != 1 || int64(len(entries[0].JSON)) > says) {
-			t.Errorf("got %d entries for %d bytes, want one", len(entries), says)
-		}
+		expect.ErrorIf(t, err == nil && (len(entries) != 1 || int64(len(entries[0].JSON)) > says),
+			"got %d entries for %d bytes, want one", len(entries), says)
 	})
 }

@@ -42,6 +42,7 @@
 package replica
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func Open(dir string) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the copy: %w", err)
 	}
-	if r.state, err = r.readState(); err != nil {
+	if r.state, err = boltfile.Read(context.Background(), r.file, stateOf); err != nil {
 		return nil, errors.Join(err, r.file.Close())
 	}
 	return r, nil
@@ -139,14 +140,6 @@ func (r *Replica) Close() error { return r.file.Close() }
 // State returns the state of the copy. No other goroutine may change the copy at the same time.
 func (r *Replica) State() State { return r.state }
 
-func (r *Replica) readState() (s State, err error) {
-	err = r.file.View(func(tx *bbolt.Tx) error {
-		s, err = stateOf(tx)
-		return err
-	})
-	return s, err
-}
-
 func stateOf(tx *bbolt.Tx) (s State, err error) {
 	text := tx.Bucket(stateBucket).Get(stateKey)
 	if text == nil {
@@ -165,9 +158,14 @@ type Change struct {
 
 // Apply applies a change.
 func (r *Replica) Apply(c Change) error {
+	return r.update(c.State, c.put)
+}
+
+// update makes a change, after which the copy has the state.
+func (r *Replica) update(state State, change func(*bbolt.Tx) error) error {
 	var sound error
 	err := r.file.Update(func(tx *bbolt.Tx) error {
-		sound = c.put(tx)
+		sound = change(tx)
 		return sound
 	})
 	if sound != nil {
@@ -176,7 +174,7 @@ func (r *Replica) Apply(c Change) error {
 	if err != nil {
 		return notStored(err)
 	}
-	r.state = c.State
+	r.state = state
 	return nil
 }
 

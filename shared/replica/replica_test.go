@@ -181,9 +181,8 @@ func TestAFullDiskStopsARunThatGoesOnLater(t *testing.T) {
 	r := open(t, dir)
 	free := disktest.Fill(t, dir)
 	err := catchUp(t, r, f)
-	if !errors.Is(err, ErrNotStored) || !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("got %v, want %v: %v", err, ErrNotStored, syscall.ENOSPC)
-	}
+	expect.ErrorIf(t, !errors.Is(err, ErrNotStored) || !errors.Is(err, syscall.ENOSPC),
+		"got %v, want %v: %v", err, ErrNotStored, syscall.ENOSPC)
 	expect.OK(t, r.Close())
 	free()
 	for i := 15; i < 30; i++ {
@@ -259,9 +258,7 @@ func TestAModeCountsHoweverItIsWritten(t *testing.T) {
 		`"x":"\"mode\":\"test\""`: false, `"Mode":"test"`: false, `"mode":null`: false,
 	} {
 		got, err := parseEntry([]byte(entryWith(members)))
-		if err != nil || got.Test != want {
-			t.Errorf("%s: got %t, %v; want %t", members, got.Test, err, want)
-		}
+		expect.ErrorIf(t, err != nil || got.Test != want, "%s: got %t, %v; want %t", members, got.Test, err, want)
 	}
 }
 

@@ -9,9 +9,10 @@ import (
 	"math"
 	"time"
 
-	"asset-registry.example/client"
 	"go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
+
+	"asset-registry.example/client"
 )
 
 const (
@@ -119,14 +120,7 @@ func Follow(ctx context.Context, to Store, source Source, tell func(Progress)) e
 		defer close(gathered)
 		return gather(ctx, read, gathered)
 	})
-	group.Go(func() error {
-		for page := range gathered {
-			if err := run.page(page); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	group.Go(func() error { return run.take(gathered) })
 	err := group.Wait()
 	return run.otherData(cmp.Or(err, refused))
 }
@@ -175,15 +169,18 @@ func (r *run) pages(ctx context.Context) error {
 		}
 		return nil
 	})
-	group.Go(func() error {
-		for page := range read {
-			if err := r.page(page); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	group.Go(func() error { return r.take(read) })
 	return group.Wait()
+}
+
+// take stores pages until there are no more.
+func (r *run) take(pages <-chan client.Page) error {
+	for page := range pages {
+		if err := r.page(page); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // positionOf returns a position in microseconds since the epoch. It is 0 before the first change.
@@ -324,19 +321,9 @@ func (r *Replica) heal() error {
 		return err
 	}
 	state := State{Origin: r.state.Origin, Position: client.Position{ServerID: r.state.Position.ServerID}, Loading: true}
-	var sound error
-	err = r.file.Update(func(tx *bbolt.Tx) error {
-		sound = errors.Join(bucketsOf(tx).cut(latest), Change{State: state}.put(tx))
-		return sound
+	return r.update(state, func(tx *bbolt.Tx) error {
+		return errors.Join(bucketsOf(tx).cut(latest), Change{State: state}.put(tx))
 	})
-	if sound != nil {
-		return sound
-	}
-	if err != nil {
-		return notStored(err)
-	}
-	r.state = state
-	return nil
 }
 
 // cut removes all entries of the feeds after a position, and the assets of these entries.

@@ -103,9 +103,8 @@ func TestTimesOfCosignaturesHaveBounds(t *testing.T) {
 	for stamp, ok := range map[uint64]bool{latest: true, latest + 1: false} {
 		raw := binary.BigEndian.AppendUint64(make([]byte, 4), stamp)
 		signers, err := Signers([]byte(goldenText + "\n" + filler(130, append(raw, make([]byte, 64)...))))
-		if err != nil || len(signers) != 1 || signers[0].At.IsZero() == ok {
-			t.Errorf("time %d: got %v, %v; want its time: %v", stamp, signers, err, ok)
-		}
+		expect.ErrorIf(t, err != nil || len(signers) != 1 || signers[0].At.IsZero() == ok,
+			"time %d: got %v, %v; want its time: %v", stamp, signers, err, ok)
 	}
 	expect.ErrOf(t, ErrCheckpoint, "a cosignature of no checkpoint")(Cosignature([]byte("x"),
 		[]byte(goldenCosignature), key.Public()))
@@ -117,9 +116,8 @@ func TestSaltsAndCommitmentsHaveOneForm(t *testing.T) {
 	} {
 		var s Salt
 		var c Commitment
-		if s.UnmarshalText([]byte(text)) == nil || c.UnmarshalText([]byte(text)) == nil {
-			t.Errorf("%q: got a salt or a commitment, want errors", text)
-		}
+		expect.ErrorIf(t, s.UnmarshalText([]byte(text)) == nil || c.UnmarshalText([]byte(text)) == nil,
+			"%q: got a salt or a commitment, want errors", text)
 	}
 	var c Commitment
 	want := strings.Repeat("0a", 32)
@@ -168,9 +166,8 @@ func TestATreeHasABoundedSize(t *testing.T) {
 	_, including := Include(t.Context(), c, 0, memory{})
 	_, continuing := Consistent(t.Context(), 1, c, memory{})
 	for _, err := range []error{including, continuing} {
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("a proof of a log that is too large: got %v, want an error before the first reading", err)
-		}
+		expect.ErrorIf(t, err == nil || errors.Is(err, fs.ErrNotExist),
+			"a proof of a log that is too large: got %v, want an error before the first reading", err)
 	}
 }
 

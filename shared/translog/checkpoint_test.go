@@ -39,9 +39,8 @@ func TestCheckpointsAreSignedAsSpecified(t *testing.T) {
 	got, err := Sign(c, logKey(t))
 	expect.FatalIf(t, err != nil || string(got) != goldenCheckpoint, "got %s, %v, want %s", got, err, goldenCheckpoint)
 	line, err := Cosign(got, witnessKey(t, 1), cosignedAt)
-	if err != nil || string(line) != goldenCosignature {
-		t.Errorf("got %s, %v, want %s", line, err, goldenCosignature)
-	}
+	expect.ErrorIf(t, err != nil || string(line) != goldenCosignature,
+		"got %s, %v, want %s", line, err, goldenCosignature)
 	expect.Value(t, c, "")(parseText(goldenText))
 	if read, err := Unverified(got); err != nil || read.Origin != origin {
 		t.Errorf("got the origin %q, %v, want %q", read.Origin, err, origin)
@@ -140,9 +139,8 @@ func TestOpenVerifiesSignaturesAndQuorum(t *testing.T) {
 	crowded := func(signatures int) []byte {
 		return append(bytes.Clone(signed), strings.Repeat("— other.example/log AAAAAAAA\n", signatures-1)...)
 	}
-	if MaxCheckpoint != 64<<10 || MaxLeaf != 512 {
-		t.Errorf("got checkpoints of %d bytes and leaves of %d, want 64 KiB and 512", MaxCheckpoint, MaxLeaf)
-	}
+	expect.ErrorIf(t, MaxCheckpoint != 64<<10 || MaxLeaf != 512,
+		"got checkpoints of %d bytes and leaves of %d, want 64 KiB and 512", MaxCheckpoint, MaxLeaf)
 	wrong := strings.Replace(string(cosign(t, signed, witnessKey(t, 1), witnessKey(t, 2))), "ntLeCQ==", "ntLeDQ==", 1)
 	for _, c := range []struct {
 		name       string
@@ -168,9 +166,8 @@ func TestOpenVerifiesSignaturesAndQuorum(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := twoWitnesses(t).Open(c.checkpoint)
-			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
-				t.Fatalf("got %+v, %v, want %v", got, err, c.want)
-			}
+			expect.FatalIf(t, !errors.Is(err, c.want) || (err == nil) != (c.want == nil),
+				"got %+v, %v, want %v", got, err, c.want)
 			if err != nil {
 				return
 			}

@@ -57,9 +57,8 @@ func TestGeneratedKeysDiffer(t *testing.T) {
 	for _, use := range []Use{ForLog, ForWitness} {
 		a, errA := GenerateKey(use, origin)
 		b, errB := GenerateKey(use, origin)
-		if errA != nil || errB != nil || a.Secret() == b.Secret() {
-			t.Errorf("got %v, %v, or twice the same key", errA, errB)
-		}
+		expect.ErrorIf(t, errA != nil || errB != nil || a.Secret() == b.Secret(),
+			"got %v, %v, or twice the same key", errA, errB)
 		if got, err := ParseKey(a.Secret()); err != nil || got.Public() != a.Public() {
 			t.Errorf("got %s, %v, want %s", got.Public(), err, a.Public())
 		}

@@ -51,9 +51,8 @@ func TestQuorums(t *testing.T) {
 			if (err == nil) != c.want || err != nil && !errors.Is(err, ErrQuorum) {
 				t.Errorf("got %v, want a quorum: %v", err, c.want)
 			}
-			if len(got.Cosigners) != len(c.cosigners) || got.Size != 3 {
-				t.Errorf("got %+v, want size 3 and %d cosigners", got, len(c.cosigners))
-			}
+			expect.ErrorIf(t, len(got.Cosigners) != len(c.cosigners) || got.Size != 3,
+				"got %+v, want size 3 and %d cosigners", got, len(c.cosigners))
 		})
 	}
 }
@@ -153,9 +152,8 @@ func TestOnlyTheWitnessThatCosignedCounts(t *testing.T) {
 		second.Public().String() + "\ngroup both all a b\nquorum both\n"))
 	expect.OK(t, err)
 	got, err := p.Open(cosign(t, []byte(goldenCheckpoint), first))
-	if !errors.Is(err, ErrQuorum) || len(got.Cosigners) != 1 || got.Cosigners[0].Name != "a" {
-		t.Errorf("got %+v, %v; want the witness a and no quorum", got, err)
-	}
+	expect.ErrorIf(t, !errors.Is(err, ErrQuorum) || len(got.Cosigners) != 1 || got.Cosigners[0].Name != "a",
+		"got %+v, %v; want the witness a and no quorum", got, err)
 	if got, err := p.Open(cosign(t, []byte(goldenCheckpoint), first, second)); err != nil || len(got.Cosigners) != 2 {
 		t.Errorf("both: got %+v, %v; want both", got, err)
 	}
@@ -199,7 +197,6 @@ func FuzzParsePolicy(f *testing.F) {
 func TestATimeOfACosignatureIsCovered(t *testing.T) {
 	a, errA := Cosign([]byte(goldenCheckpoint), witnessKey(t, 1), cosignedAt)
 	b, errB := Cosign([]byte(goldenCheckpoint), witnessKey(t, 1), cosignedAt.Add(time.Second))
-	if errA != nil || errB != nil || string(a) == string(b) {
-		t.Errorf("got %v, %v, or the same cosignature at two times", errA, errB)
-	}
+	expect.ErrorIf(t, errA != nil || errB != nil || string(a) == string(b),
+		"got %v, %v, or the same cosignature at two times", errA, errB)
 }

@@ -77,9 +77,8 @@ func TestEachFlippedByteOfAProofIsFound(t *testing.T) {
 		if err == nil {
 			_, _, _, err = p.VerifyAsset(policy)
 		}
-		if err == nil {
-			t.Errorf("got no error with bit %d of byte %d flipped, want one:\n%s\n%s", i%8, i/8, damaged, p.Extra)
-		}
+		expect.ErrorIf(t, err == nil,
+			"got no error with bit %d of byte %d flipped, want one:\n%s\n%s", i%8, i/8, damaged, p.Extra)
 	}
 }
 
@@ -87,9 +86,8 @@ func TestAProofWithoutTheAssetProvesTheLeaf(t *testing.T) {
 	p := proven(t, 1, 3)
 	p.Extra = []byte(`{"leaf":` + goldenLeaf + `}`)
 	leaf, e, _, err := p.VerifyAsset(twoWitnesses(t))
-	if err != nil || leaf.Revision != 7 || e.Asset != nil || e.Salt != nil {
-		t.Errorf("got %+v, %+v, %v, want revision 7 without an asset", leaf, e, err)
-	}
+	expect.ErrorIf(t, err != nil || leaf.Revision != 7 || e.Asset != nil || e.Salt != nil,
+		"got %+v, %+v, %v, want revision 7 without an asset", leaf, e, err)
 }
 
 func TestVerifyAssetRefuses(t *testing.T) {

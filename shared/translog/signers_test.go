@@ -79,12 +79,9 @@ func TestTheCosignatureOfAWitnessIsTakenFromItsAnswer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			line, err := Cosignature(signed, []byte(c.answer), witnessKey(t, 1).Public())
-			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
-				t.Fatalf("got %s, %v, want %v", line, err, c.want)
-			}
-			if err == nil && string(line) != goldenCosignature {
-				t.Errorf("got %s, want %s", line, goldenCosignature)
-			}
+			expect.FatalIf(t, !errors.Is(err, c.want) || (err == nil) != (c.want == nil),
+				"got %s, %v, want %v", line, err, c.want)
+			expect.ErrorIf(t, err == nil && string(line) != goldenCosignature, "got %s, want %s", line, goldenCosignature)
 		})
 	}
 }

@@ -127,8 +127,7 @@ func FuzzParseBundle(f *testing.F) {
 			again, err = AppendEntry(again, entry)
 			expect.OK(t, err)
 		}
-		if !bytes.Equal(again, data) || len(entries) != width {
-			t.Errorf("got %d entries of %d bytes, want %d of %d", len(entries), len(again), width, len(data))
-		}
+		expect.ErrorIf(t, !bytes.Equal(again, data) || len(entries) != width,
+			"got %d entries of %d bytes, want %d of %d", len(entries), len(again), width, len(data))
 	})
 }

@@ -47,9 +47,8 @@ func TestAWholeLogIsVerified(t *testing.T) {
 				return nil
 			}
 			got, err := v.Verify(t.Context(), m)
-			if err != nil || got.Checkpoint != c || next != size {
-				t.Errorf("got %+v, %v, %d leaves, want %+v", got, err, next, c)
-			}
+			expect.ErrorIf(t, err != nil || got.Checkpoint != c || next != size,
+				"got %+v, %v, %d leaves, want %+v", got, err, next, c)
 		}
 	}
 }
@@ -147,9 +146,7 @@ func TestALogThatItsOwnerChangedIsFound(t *testing.T) {
 			v := verifier(t)
 			v.Remembered = c.remembered
 			_, err := v.Verify(t.Context(), resigned(t, c.leaves))
-			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
+			expect.ErrorIf(t, !errors.Is(err, c.want) || (err == nil) != (c.want == nil), "got %v, want %v", err, c.want)
 		})
 	}
 }

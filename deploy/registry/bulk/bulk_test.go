@@ -59,9 +59,7 @@ const header = "Лот;Назва;Площа;Рішення;Файл;Примі�
 func mapping(t testing.TB, text string) Mapping {
 	t.Helper()
 	m, faults := ReadMapping(strings.NewReader(text))
-	if len(faults) > 0 {
-		t.Fatalf("got %v, want a mapping without faults", faults)
-	}
+	expect.FatalIf(t, len(faults) > 0, "got %v, want a mapping without faults", faults)
 	return m
 }
 
@@ -85,9 +83,7 @@ func findings(t testing.TB, s Source, files *Folder, each func(Finding)) (Checke
 			faults++
 		}
 	})
-	if err != nil || ok != (faults == 0) {
-		t.Fatalf("got %t, %v and %q, want ok if there is no fault", ok, err, got)
-	}
+	expect.FatalIf(t, err != nil || ok != (faults == 0), "got %t, %v and %q, want ok if there is no fault", ok, err, got)
 	return checked, got
 }
 
@@ -139,9 +135,7 @@ func TestExportedTextsDoNotGrow(t *testing.T) {
 		})
 		m := mapping(t, rules)
 		table, faults, err := Source{File: bytes.NewReader(file.Bytes()), Mapping: &m}.open()
-		if err != nil || len(faults) > 0 {
-			t.Fatalf("%q: got %v, %v", text, faults, err)
-		}
+		expect.FatalIf(t, err != nil || len(faults) > 0, "%q: got %v, %v", text, faults, err)
 		row, faults, err := table.next()
 		if err != nil || len(faults) > 0 || row.Asset["title"] != text || row.Reference != "2026/'+A7" {
 			t.Errorf("%q: got %q of %q, %v, %v, want the text of 2026/'+A7", text, row.Asset["title"], row.Reference, faults, err)
@@ -213,26 +207,20 @@ func TestARowOfATable(t *testing.T) {
 	m := mapping(t, strings.Replace(rules, "version: 1", "version: 1\nencoding: CP1251", 1))
 	text := expect.Get(charmap.Windows1251.NewEncoder().String(header + "7; Склад їжака ;\u00a01 234,50;20.11.2026;a.pdf;\n8;Ґанок;1;;;\n"))(t)
 	rows, faults, err := Source{File: strings.NewReader(text), Mapping: &m}.open()
-	if err != nil || len(faults) > 0 {
-		t.Fatalf("got %v, %v, want a file without faults", faults, err)
-	}
+	expect.FatalIf(t, err != nil || len(faults) > 0, "got %v, %v, want a file without faults", faults, err)
 	first, _, err := rows.next()
 	expect.OK(t, err)
 	for path, want := range map[string]string{
 		"title": "Склад їжака", "items.0.quantity": "1234.50", "decisions.0.decisionDate": "2026-11-20",
 		"decisions.0.decisionID": "7", "assetCustodian.identifier.id": "00032945",
 	} {
-		if got := at(map[string]any(first.Asset), path); got != want {
-			t.Errorf("%s: got %v, want %q", path, got, want)
-		}
+		expect.Equal[any](t, at(map[string]any(first.Asset), path), want, "%s", path)
 	}
-	if first.Reference != "2026/7" || len(first.Documents) != 1 || first.Documents[0].File != "a.pdf" {
-		t.Errorf("got the reference %q and the documents %v, want 2026/7 and a.pdf", first.Reference, first.Documents)
-	}
+	expect.ErrorIf(t, first.Reference != "2026/7" || len(first.Documents) != 1 || first.Documents[0].File != "a.pdf",
+		"got the reference %q and the documents %v, want 2026/7 and a.pdf", first.Reference, first.Documents)
 	second, _, err := rows.next()
-	if err != nil || len(second.Documents) != 0 || second.Asset["title"] != "Ґанок" {
-		t.Errorf("got %v, %v, want no document: no column fills it", second, err)
-	}
+	expect.ErrorIf(t, err != nil || len(second.Documents) != 0 || second.Asset["title"] != "Ґанок",
+		"got %v, %v, want no document: no column fills it", second, err)
 	if _, _, err := rows.next(); err != io.EOF {
 		t.Errorf("got %v, want the end", err)
 	}
@@ -249,9 +237,7 @@ func TestTablesOfOtherPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := Source{File: bytes.NewReader(expect.Get(os.ReadFile("testdata/" + name))(t)), Mapping: &m}
 			rows, faults, err := s.open()
-			if err != nil || len(faults) > 0 {
-				t.Fatalf("got %v, %v, want a file without faults", faults, err)
-			}
+			expect.FatalIf(t, err != nil || len(faults) > 0, "got %v, %v, want a file without faults", faults, err)
 			var got, findings []string
 			for err == nil {
 				var row Row
@@ -504,9 +490,7 @@ func TestHostileTables(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, got := check(t, Source{File: onceSeeker{c.text}, Mapping: &m}, nil)
-			if len(got) != 1 {
-				t.Fatalf("got %d faults, want one", len(got))
-			}
+			expect.FatalIf(t, len(got) != 1, "got %d faults, want one", len(got))
 			begins(t, got, []string{c.want})
 		})
 	}
@@ -571,15 +555,11 @@ func TestMessagesInUkrainian(t *testing.T) {
 		"unheard of":                        "unheard of",
 		"file \"а.pdf\": there is no such file in the folder": "файл \"а.pdf\": у папці немає такого файлу",
 	} {
-		if got := In("uk", said); got != want {
-			t.Errorf("%s: got %q, want %q", said, got, want)
-		}
+		expect.Equal(t, In("uk", said), want, "%s", said)
 		expect.Equal(t, In("en", said), said, "English")
 	}
 	for _, p := range phrases() {
-		if p.form.NumSubexp() < strings.Count(p.text, "{}") {
-			t.Errorf("%v: got more values in %q", p.form, p.text)
-		}
+		expect.ErrorIf(t, p.form.NumSubexp() < strings.Count(p.text, "{}"), "%v: got more values in %q", p.form, p.text)
 	}
 }
 
@@ -603,8 +583,6 @@ func TestABaseKnowsWhatWasSent(t *testing.T) {
 		{sent, []string{"0", "1"}, false}, {sent, []string{"2"}, false},
 		{"", []string{"0", "1"}, true}, {"", []string{"1"}, false},
 	} {
-		if got := c.of.aligns("items", c.names); got != c.want {
-			t.Errorf("%v: got %t, want %t", c.names, got, c.want)
-		}
+		expect.Equal(t, c.of.aligns("items", c.names), c.want, "%v", c.names)
 	}
 }

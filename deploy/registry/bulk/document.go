@@ -23,8 +23,7 @@ func (d Document) key() string { return fmt.Sprint(d.values()["documentType"], "
 
 // values returns the fields of the document by their names.
 func (d Document) values() map[string]any {
-	text, _ := json.Marshal(d.Fields) // values of JSON
-	return leaves(text)
+	return leavesOf(d.Fields)
 }
 
 // known returns the upload of a document in a former run. Journals of the program before this one have its number.
@@ -144,9 +143,9 @@ func (w *work) planDocuments(isNew bool) error {
 	return nil
 }
 
-// leavesOf returns the fields of a document by their names.
-func leavesOf(d client.Document) map[string]any {
-	text, _ := json.Marshal(d) // a document of the registry
+// leavesOf returns the leaves of an object that JSON can have.
+func leavesOf(object any) map[string]any {
+	text, _ := json.Marshal(object)
 	return leaves(text)
 }
 

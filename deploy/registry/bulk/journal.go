@@ -17,6 +17,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 )
 
 // journalVersion is the version of the format of journals.
@@ -271,10 +272,7 @@ func (j *Journal) write(lines []byte) error {
 	if err == nil {
 		err = j.file.Sync()
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errNotKept, err)
-	}
-	return nil
+	return errs.In(err, "%w", errNotKept)
 }
 
 // errNotKept is the error of a failed write to the journal. It ends the load.

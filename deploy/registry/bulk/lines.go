@@ -3,6 +3,7 @@ package bulk
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,7 +147,7 @@ func fieldsOf(text []byte) (client.Fields, error) {
 // lineFault says what is wrong with the JSON of a line.
 func lineFault(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Sprintf("%s must not be a %s", orWhole(wrong.Field), wrong.Value)
+		return fmt.Sprintf("%s must not be a %s", cmp.Or(wrong.Field, "the line"), wrong.Value)
 	}
 	if broken, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf("the line is not JSON: it breaks off or has a fault near byte %d", broken.Offset)
@@ -155,11 +156,4 @@ func lineFault(err error) string {
 		return "the line is not JSON: it breaks off"
 	}
 	return err.Error()
-}
-
-func orWhole(field string) string {
-	if field == "" {
-		return "the line"
-	}
-	return field
 }

@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -189,7 +190,8 @@ func (l *Load) finish(at int, result Result, err error, stop func()) {
 		l.done.Changed++
 	}
 	if err != nil {
-		l.end(err, stop)
+		l.stopping = cmp.Or(l.stopping, err)
+		stop()
 	}
 	for l.waiting[at] = result; ; l.told++ {
 		next, ok := l.waiting[l.told]
@@ -199,14 +201,6 @@ func (l *Load) finish(at int, result Result, err error, stop func()) {
 		delete(l.waiting, l.told)
 		l.Tell(next)
 	}
-}
-
-// end ends the load with an error. The caller holds the lock.
-func (l *Load) end(err error, stop func()) {
-	if l.stopping == nil {
-		l.stopping = err
-	}
-	stop()
 }
 
 // keysOf returns the idempotency keys of a row. The same row has the same keys in every run. So if the answer to a

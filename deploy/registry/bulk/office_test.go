@@ -59,9 +59,7 @@ func TestTextsAreComposed(t *testing.T) {
 	m := mapping(t, rules)
 	s := Source{File: strings.NewReader(norm.NFD.String(header + "Ґ-1;Її йорж;1;20.11.2026;;\n")), Mapping: &m}
 	rows, faults, err := s.open()
-	if err != nil || len(faults) > 0 {
-		t.Fatalf("got %v, %v, want a file without faults", faults, err)
-	}
+	expect.FatalIf(t, err != nil || len(faults) > 0, "got %v, %v, want a file without faults", faults, err)
 	row, _, err := rows.next()
 	if err != nil || row.Asset["title"] != "Її йорж" || row.Reference != "2026/%D2%90-1" {
 		t.Errorf("got %q of %q, %v, want composed texts", row.Asset["title"], row.Reference, err)

@@ -20,9 +20,8 @@ func TestATemplateNeedsNoMapping(t *testing.T) {
 			var to bytes.Buffer
 			expect.OK(t, WriteTemplate(&to, language, asXLSX))
 			got := expect.Get(OfTemplate(Source{File: bytes.NewReader(to.Bytes())}))(t)
-			if got == nil || got.Reference != m.Reference {
-				t.Fatalf("%s: got %v, want the mapping of the template", language, got)
-			}
+			expect.FatalIf(t, got == nil || got.Reference != m.Reference,
+				"%s: got %v, want the mapping of the template", language, got)
 			_, told := check(t, Source{File: bytes.NewReader(to.Bytes()), Mapping: got}, files)
 			begins(t, told, []string{`skipped: row 2, "` + examples[at] + `"`, "the file has no rows"})
 			got.Skip = nil

@@ -114,8 +114,8 @@ func (m *Manager) prove(ctx context.Context, client *acme.Client, at string) err
 			return err
 		}
 		path := client.HTTP01ChallengePath(challenge.Token)
-		m.answers.add(path, answer)
-		defer m.answers.remove(path)
+		m.answers.Store(path, answer)
+		defer m.answers.Delete(path)
 		if _, err := client.Accept(ctx, challenge); err != nil {
 			return fmt.Errorf("begin the proof of the host: %w", err)
 		}

@@ -99,7 +99,7 @@ type Manager struct {
 	obtain    func(context.Context) (*tls.Certificate, error)
 
 	renewals metric.Int64Counter
-	answers  answers // answers to challenges; the authority may ask for these answers now
+	answers  sync.Map // answers to challenges; the authority may ask for these answers now; the key is the path
 
 	mu       sync.Mutex
 	current  *tls.Certificate
@@ -250,34 +250,6 @@ func (m *Manager) await(ctx context.Context) bool {
 	}
 }
 
-// answers has the answers to challenges that the authority may ask for now, by path.
-type answers struct {
-	mu     sync.Mutex
-	byPath map[string]string
-}
-
-func (a *answers) add(path, answer string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.byPath == nil {
-		a.byPath = map[string]string{}
-	}
-	a.byPath[path] = answer
-}
-
-func (a *answers) remove(path string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.byPath, path)
-}
-
-func (a *answers) get(path string) (string, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	answer, known := a.byPath[path]
-	return answer, known
-}
-
 // challenges is the prefix of the paths at which an authority asks for answers (RFC 8555, section 8.3).
 const challenges = "/.well-known/acme-challenge/"
 
@@ -290,11 +262,11 @@ func (m *Manager) Plain(baseURL string) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-		switch answer, known := m.answers.get(r.URL.Path); {
+		switch answer, known := m.answers.Load(r.URL.Path); {
 		case known && reads:
 			w.Header().Set("Content-Type", "text/plain")
 			w.Header().Set("Cache-Control", "no-store")
-			_, _ = w.Write([]byte(answer)) // an error only means that the authority has left
+			_, _ = fmt.Fprint(w, answer) // an error only means that the authority has left
 		case strings.HasPrefix(r.URL.Path, challenges):
 			faulthttp.Write(w, fault.New(fault.NotFound, fault.URL, "challenge", "No such challenge is under way."))
 		case reads:

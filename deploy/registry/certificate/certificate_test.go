@@ -81,9 +81,8 @@ func TestFailuresAreRepeatedLessAndLess(t *testing.T) {
 		want := strings.Fields("0s 2m0s 6m0s 14m0s 30m0s 1h2m0s 2h6m0s 4h14m0s 10h14m0s 16h14m0s 26h14m0s")
 		expect.NoDiff(t, cmp.Diff(want, at), "attempts")
 		told := meter.Read(t)
-		if told["registry.tls.renewals{failed}"] != 10 || told["registry.tls.renewals{ok}"] != 1 {
-			t.Errorf("got the metrics %v, want ten failures and a success", told)
-		}
+		expect.ErrorIf(t, told["registry.tls.renewals{failed}"] != 10 || told["registry.tls.renewals{ok}"] != 1,
+			"got the metrics %v, want ten failures and a success", told)
 		if s := m.State(); s.Failures != 0 || s.Cause != "" || s.Expires.IsZero() {
 			t.Errorf("got %+v, want a certificate without a failure", s)
 		}
@@ -165,9 +164,8 @@ func TestAStoredCertificateIsUsedAgain(t *testing.T) {
 	m, _ := open(t, dir)
 	first := expect.Get(m.stored.account())(t)
 	again, err := m.stored.account()
-	if err != nil || !first.Public().(*ecdsa.PublicKey).Equal(again.Public()) {
-		t.Errorf("got another account, %v, want the first one", err)
-	}
+	expect.ErrorIf(t, err != nil || !first.Public().(*ecdsa.PublicKey).Equal(again.Public()),
+		"got another account, %v, want the first one", err)
 	key, chain := signed(t, host, time.Now(), time.Now().Add(time.Hour))
 	expect.Get(m.stored.keep(key, chain, host))(t)
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -224,7 +222,7 @@ func TestNoWrongCertificateIsStored(t *testing.T) {
 // answered. Other reads must be redirected to HTTPS, and writes must be refused.
 func TestPlainHTTPDoesLittle(t *testing.T) {
 	m, _ := open(t, t.TempDir())
-	m.answers.add(challenges+"known", "known.thumb")
+	m.answers.Store(challenges+"known", "known.thumb")
 	handler := m.Plain("https://registry.example:8443")
 	for _, c := range []struct {
 		method, target string

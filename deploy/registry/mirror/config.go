@@ -15,6 +15,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/gateway"
 	"asset-registry/shared/daemon"
+	"asset-registry/shared/dataformat"
 	"asset-registry/shared/durable"
 	"asset-registry/shared/errs"
 	"asset-registry/shared/httpserver"
@@ -130,7 +131,6 @@ func (c Config) validate() error {
 
 // The files in the directory of a mirror, in addition to copy.db.
 const (
-	formatFile        = "FORMAT"
 	format            = "asset-registry mirror 1"
 	logFile           = "log.db"
 	originFile        = "origin" // created when the verified copy is served for the first time
@@ -141,31 +141,13 @@ const (
 // openData creates the directory of a mirror if it does not exist. If the directory contains files that a mirror
 // did not write, openData writes nothing and returns an error.
 func openData(dir string) error {
+	if fresh, err := dataformat.IsNew(dir, format); err != nil || !fresh {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create the directory of the mirror: %w", err)
 	}
-	found, err := os.ReadFile(filepath.Join(dir, formatFile))
-	if err == nil && strings.TrimSpace(string(found)) == format {
-		return nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("open the directory of the mirror: %w", err)
-	}
-	if err == nil {
-		return fmt.Errorf("the directory %s has the format %q, and a mirror needs %q: name an empty or a new one",
-			dir, strings.TrimSpace(string(found)), format)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("open the directory of the mirror: %w", err)
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), formatFile+durable.Unfinished) {
-			return fmt.Errorf("the directory %s is not one of a mirror, it holds %s and no %s: name an empty or a new one",
-				dir, e.Name(), formatFile)
-		}
-	}
-	err = durable.Create(filepath.Join(dir, formatFile), []byte(format+"\n"))
+	err := durable.Create(filepath.Join(dir, dataformat.File), []byte(format+"\n"))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("write into the directory of the mirror: %w", err)
 	}

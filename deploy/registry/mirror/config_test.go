@@ -7,14 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/shared/dataformat"
 	"asset-registry/shared/testing/expect"
 )
 
 func TestAForeignDirectoryIsRefused(t *testing.T) {
 	empty, own, foreign, other := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
 	for file, text := range map[string]string{
-		filepath.Join(own, formatFile): format + "\n", filepath.Join(own, "copy.db"): "",
-		filepath.Join(foreign, "secret"): "x", filepath.Join(other, formatFile): "asset-registry data 1\n",
+		filepath.Join(own, dataformat.File): format + "\n", filepath.Join(own, "copy.db"): "",
+		filepath.Join(foreign, "secret"): "x", filepath.Join(other, dataformat.File): "asset-registry data 1\n",
 	} {
 		expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	}
@@ -23,7 +24,7 @@ func TestAForeignDirectoryIsRefused(t *testing.T) {
 		{"an empty one", t.TempDir(), ""},
 		{"one of a mirror", own, ""},
 		{"one with other files", foreign, "it holds secret"},
-		{"one of a registry", other, `the format "asset-registry data 1"`},
+		{"one of a registry", other, `has format "asset-registry data 1"`},
 	} {
 		for range 2 { // in the second round, the directory already belongs to a mirror
 			err := openData(c.dir)

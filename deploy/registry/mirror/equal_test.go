@@ -52,9 +52,8 @@ func TestACopyIsAsOldAfterARestartAsBefore(t *testing.T) {
 		before := time.Now()
 		got, err := lastEqual(dir, c.state)
 		expect.Err(t, err, nil, "%s", c.name)
-		if c.want.IsZero() && (got.Before(before) || got.After(time.Now())) {
-			t.Errorf("%s: got %v, want the time of the start, %v", c.name, got, before)
-		}
+		expect.ErrorIf(t, c.want.IsZero() && (got.Before(before) || got.After(time.Now())),
+			"%s: got %v, want the time of the start, %v", c.name, got, before)
 		if off := got.Sub(c.want); !c.want.IsZero() && off.Abs() > time.Microsecond {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -32,15 +33,10 @@ var errZone = errors.New("the registry prints its times in another zone")
 
 // isVoid reports whether an error means that the copy must not be served any more.
 func isVoid(err error) bool {
-	for _, void := range []error{
+	return slices.ContainsFunc([]error{
 		replica.ErrOtherData, replica.ErrUnsound, boltfile.ErrDamaged, assetsvc.ErrOtherLog, errDiffers,
 		translog.ErrTampered, translog.ErrConsistency, translog.ErrOrder,
-	} {
-		if errors.Is(err, void) {
-			return true
-		}
-	}
-	return false
+	}, func(void error) bool { return errors.Is(err, void) })
 }
 
 // remove removes the copy, its log and its snapshots.
@@ -250,33 +246,32 @@ func (k *keeper) mayServe() { k.once.Do(func() { close(k.compared) }) }
 // ready returns a fault if the copy is too old, or if the mirror has doubts about the copy or its log.
 func (k *keeper) ready(context.Context) error {
 	if k.doubts.any() {
-		return fault.New(fault.Unavailable, fault.URL, "mirror",
+		return unready(
 			"The registry shows other data or another log than this copy, which stays until a signed log has others.")
 	}
 	behind, most := k.fresh.Behind(), k.config.MaxBehind
 	if most > 0 && behind > most {
-		return fault.New(fault.Unavailable, fault.URL, "mirror",
-			"The copy is %.0f s behind the registry, and may be %.0f s.", behind.Seconds(), most.Seconds())
+		return unready("The copy is %.0f s behind the registry, and may be %.0f s.", behind.Seconds(), most.Seconds())
 	}
 	if k.files != nil && most > 0 && k.files.Unread() > most {
-		return fault.New(fault.Unavailable, fault.URL, "mirror",
-			"The mirror does not know which files were removed in the last %.0f s.", k.files.Unread().Seconds())
+		return unready("The mirror does not know which files were removed in the last %.0f s.", k.files.Unread().Seconds())
 	}
 	if k.distrust.Load() {
-		return fault.New(fault.Unavailable, fault.URL, "mirror",
-			"The registry's public log is not signed as this mirror demands; the mirror's log has the reason.")
+		return unready("The registry's public log is not signed as this mirror demands; the mirror's log has the reason.")
 	}
 	if n := k.differing(); n > 0 {
-		return fault.New(fault.Unavailable, fault.URL, "mirror",
-			"Assets of the copy differ from the public log (%d so far); the mirror's log names them.", n)
+		return unready("Assets of the copy differ from the public log (%d so far); the mirror's log names them.", n)
 	}
 	if c := k.checker.Load(); c != nil && c.refused() >= mostRefused {
-		return fault.New(fault.Unavailable, fault.URL, "mirror",
-			"The registry does not prove its assets: %d answers had no salt, so the copy cannot be compared "+
-				"with the public log.",
-			c.refused())
+		return unready("The registry does not prove its assets: %d answers had no salt, so the copy cannot be compared "+
+			"with the public log.", c.refused())
 	}
 	return nil
+}
+
+// unready is the fault of a mirror that cannot answer, now or at all.
+func unready(format string, args ...any) error {
+	return fault.New(fault.Unavailable, fault.URL, "mirror", format, args...)
 }
 
 // isDistrust reports whether an error is about the signatures of the log.

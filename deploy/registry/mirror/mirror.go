@@ -39,6 +39,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/gateway"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/command"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/failurelog"
@@ -125,13 +126,9 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	}
 	defer m.measure(t.Meter())()
 	// The copy stays open until the requests that read it are finished.
-	working, end := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		m.work(working)
-	}()
-	defer func() { end(); <-ended }()
+	var working closing.List
+	working.Go(context.WithoutCancel(ctx), m.work)
+	defer func() { err = errors.Join(err, working.Close()) }()
 	ready(listener.Addr().String())
 	serving := c.Serving(certificate, m.front.Drain)
 	serving.Refusals = gateway.RefusalHeaders(c.Settings)

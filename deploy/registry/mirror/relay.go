@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"asset-registry/shared/failurelog"
-	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 )
@@ -58,8 +57,7 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if err == nil && !isPassable(req.URL) {
-		err = fault.New(fault.Unavailable, fault.URL, "mirror",
-			"This mirror does not have this, and relays neither scripts nor downloads: ask the registry itself.")
+		err = unready("This mirror does not have this, and relays neither scripts nor downloads: ask the registry itself.")
 	} else if err == nil {
 		err = r.forward(w, req)
 	}
@@ -103,7 +101,7 @@ func isID(text string) bool { return len(text) == 32 && strings.Trim(text, "0123
 // The function `away` returns the fault for an origin that does not answer.
 func away(cause error) error {
 	const text = "This mirror does not have this, and cannot ask the registry for it now; repeat the request."
-	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, fault.URL, "mirror", text), cause)
+	return fmt.Errorf("%w: %w", unready(text), cause)
 }
 
 var (

@@ -90,9 +90,8 @@ func TestTroublesOfTheOriginAreUnavailable(t *testing.T) {
 	r := stage(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	got := get(r, "/api/2.5/transfers/x")
 	isMirrors := strings.Contains(got.Body.String(), `"name":"mirror"`)
-	if got.Code != 503 || !isMirrors || got.Header().Get("Retry-After") == "" {
-		t.Errorf("no answer: got %d %s, want 503 url/mirror", got.Code, got.Body)
-	}
+	expect.ErrorIf(t, got.Code != 503 || !isMirrors || got.Header().Get("Retry-After") == "",
+		"no answer: got %d %s, want 503 url/mirror", got.Code, got.Body)
 }
 
 func TestTheOriginHasMostOfTheTimeOfAReading(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/replica"
@@ -33,34 +34,23 @@ const (
 	aboutLog
 )
 
-// doubts are reasons to think that the copy is void. No signature has confirmed them.
-type doubts struct {
-	mu   sync.Mutex
-	held map[subject]error
-}
+// doubts are reasons to think that the copy is void, by their subjects. No signature has confirmed them.
+type doubts struct{ held sync.Map }
 
 // add adds a doubt. It returns true if the subject had no doubt before.
 func (d *doubts) add(about subject, err error) (first bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.held == nil {
-		d.held = map[subject]error{}
-	}
-	first = d.held[about] == nil
-	d.held[about] = err
-	return first
+	_, known := d.held.Swap(about, err)
+	return !known
 }
 
-func (d *doubts) clear(about subject) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.held, about)
-}
+func (d *doubts) clear(about subject) { d.held.Delete(about) }
 
-func (d *doubts) any() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.held) > 0
+func (d *doubts) any() (found bool) {
+	d.held.Range(func(_, _ any) bool {
+		found = true
+		return false
+	})
+	return found
 }
 
 // survives reports whether the mirror keeps the copy after the error `err`, which says that the copy may be void.
@@ -140,16 +130,14 @@ func (k *keeper) renew(ctx context.Context) error {
 func (k *keeper) build(ctx context.Context, next *mirror) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ended := make(chan struct{})
-	defer func() { cancel(); <-ended }()
-	go func() {
-		defer close(ended)
+	var watching closing.List
+	watching.Go(ctx, func(ctx context.Context) {
 		for ctx.Err() == nil && k.doubts.any() {
 			sleep.For(ctx, time.Second)
 		}
 		cancel()
-	}()
-	return next.keep(ctx)
+	})
+	return errors.Join(next.keep(ctx), watching.Close())
 }
 
 // replaces returns nil if the verified copy may replace this copy. It returns an error if both copies have the same

@@ -8,16 +8,15 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
-	"sync"
 
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/assetsvc"
 	"asset-registry/gateway"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/fair"
-	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/logclient"
@@ -33,7 +32,7 @@ func (m *mirror) say(sentence string) { m.doing.Store(sentence) }
 func (m *mirror) waiting() daemon.Service {
 	refuse := func() error {
 		doing, _ := m.doing.Load().(string)
-		return fault.New(fault.Unavailable, fault.URL, "mirror", "%s", doing)
+		return unready("%s", doing)
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "mirror", Log: m.log, LogLevel: slog.LevelDebug, Timeout: m.config.Timeout, Edge: true,
@@ -101,17 +100,13 @@ func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 		return err // never happens: closing the waiting service returns no error
 	}
 	k.mirror.log.Info("the copy is served")
-	working, stop := context.WithCancel(ctx)
-	var work sync.WaitGroup
-	work.Go(func() { k.check(working, assets) })
+	var working closing.List
+	working.Add(func() error { return k.front.Replace(k.waiting()) })
+	working.Go(ctx, func(ctx context.Context) { k.check(ctx, assets) })
 	if k.files != nil {
-		work.Go(func() { k.copyFiles(working) })
+		working.Go(ctx, k.copyFiles)
 	}
-	defer func() {
-		stop()
-		work.Wait()
-		err = errors.Join(err, k.front.Replace(k.waiting()))
-	}()
+	defer func() { err = errors.Join(err, working.Close()) }()
 	select {
 	case err := <-k.void:
 		return err

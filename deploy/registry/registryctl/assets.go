@@ -1,6 +1,7 @@
 package registryctl
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -239,11 +240,10 @@ func (p *program) fields(file string) (client.Fields, error) {
 
 // printAssets prints the answer as JSON, or a table with a row for each asset.
 func (p *program) printAssets(answer any, assets ...client.Asset) error {
-	var rows []row
-	for _, a := range assets {
-		rows = append(rows, row{a.ID, a.AssetID, string(a.Status), a.Owner, string(a.DateModified), a.Title})
-	}
-	return p.print(answer, row{"ID", "ASSET ID", "STATUS", "OWNER", "MODIFIED", "TITLE"}, rows...)
+	header := row{"ID", "ASSET ID", "STATUS", "OWNER", "MODIFIED", "TITLE"}
+	return table(p, answer, header, assets, func(a client.Asset) row {
+		return row{a.ID, a.AssetID, string(a.Status), a.Owner, string(a.DateModified), a.Title}
+	})
 }
 
 type eraseRevisions struct {
@@ -265,9 +265,7 @@ or remove those too.`
 
 // Run erases the revisions, the oldest first.
 func (c eraseRevisions) Run(ctx context.Context, p *program, registry keyed) (err error) {
-	if c.Through == 0 {
-		c.Through = c.Revision
-	}
+	c.Through = cmp.Or(c.Through, c.Revision)
 	if c.Revision < 1 || c.Through < c.Revision {
 		return fmt.Errorf("got the revisions %d through %d, want numbers from 1 in their order", c.Revision, c.Through)
 	}

@@ -91,19 +91,16 @@ func TestCreateKeepsTheTokens(t *testing.T) {
 	asset, access := filepath.Join(dir, "asset.json"), filepath.Join(dir, "access.json")
 	expect.OK(t, os.WriteFile(asset, []byte(`{"data":{"title":"x","items":{"quantity":1.10}}}`), 0o600))
 	printed, err := run(t, append(api.flags, "assets", "create", "-f", asset)...)
-	if err != nil || !strings.Contains(printed, "tok1") || !strings.Contains(printed, "tra1") {
-		t.Errorf("got %q, %v, want both tokens", printed, err)
-	}
+	expect.ErrorIf(t, err != nil || !strings.Contains(printed, "tok1") || !strings.Contains(printed, "tra1"),
+		"got %q, %v, want both tokens", printed, err)
 	want := []string{`POST /api/2.5/assets {"data":{"items":{"quantity":1.10},"title":"x"}}`}
 	expect.NoDiff(t, cmp.Diff(want, api.seen()), "the requests differ")
 	printed, err = run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...)
-	if err != nil || strings.Contains(printed, "tok1") || strings.Contains(printed, "tra1") {
-		t.Errorf("got %q, %v, want no token", printed, err)
-	}
+	expect.ErrorIf(t, err != nil || strings.Contains(printed, "tok1") || strings.Contains(printed, "tra1"),
+		"got %q, %v, want no token", printed, err)
 	held, err := readAccess(access, "a1")
-	if err != nil || held.Access.Token != "tok1" || held.Access.Transfer != "tra1" {
-		t.Errorf("got %+v, %v, want both tokens in the file", held, err)
-	}
+	expect.ErrorIf(t, err != nil || held.Access.Token != "tok1" || held.Access.Transfer != "tra1",
+		"got %+v, %v, want both tokens in the file", held, err)
 	if info, err := os.Stat(access); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v, want a file of mode 0600", info, err)
 	}
@@ -112,9 +109,8 @@ func TestCreateKeepsTheTokens(t *testing.T) {
 	expect.Says(t, err, "has no tokens", "a file without tokens")
 	api.seen()
 	_, err = run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...)
-	if err == nil || len(api.seen()) > 0 {
-		t.Errorf("an existing file: got %v, want an error before the request", err)
-	}
+	expect.ErrorIf(t, err == nil || len(api.seen()) > 0,
+		"an existing file: got %v, want an error before the request", err)
 }
 
 // TestRecoverKeepsTheTokens runs the command recover. It must write the new tokens to a file that only the user may
@@ -133,14 +129,12 @@ func TestRecoverKeepsTheTokens(t *testing.T) {
 	}
 	api.seen()
 	printed, err := run(t, recover...)
-	if err != nil || !strings.Contains(printed, "me") || strings.Contains(printed, "tok2") {
-		t.Errorf("got %q, %v, want the asset without its tokens", printed, err)
-	}
+	expect.ErrorIf(t, err != nil || !strings.Contains(printed, "me") || strings.Contains(printed, "tok2"),
+		"got %q, %v, want the asset without its tokens", printed, err)
 	expect.NoDiff(t, cmp.Diff([]string{recovery + ` {"data":{"reason":"lost"}}`}, api.seen()), "the requests differ")
 	held, err := readAccess(access, "a1")
-	if err != nil || held.Access.Token != "tok2" || held.Access.Transfer != "tra2" {
-		t.Errorf("got %+v, %v, want both tokens in the file", held, err)
-	}
+	expect.ErrorIf(t, err != nil || held.Access.Token != "tok2" || held.Access.Transfer != "tra2",
+		"got %+v, %v, want both tokens in the file", held, err)
 	if info, err := os.Stat(access); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v, want a file of mode 0600", info, err)
 	}
@@ -176,18 +170,16 @@ func TestAcceptContinuesAfterAnInterruption(t *testing.T) {
 	expect.NoDiff(t, cmp.Diff([]string{transfer + ` {"data":{}}`, taken}, api.seen()), "first run: the requests differ")
 	api.answers[ownership] = `{"data":{"id":"a1","owner":"me"}}`
 	printed, err := run(t, accept...)
-	if err != nil || !strings.Contains(printed, "me") || strings.Contains(printed, "tok2") {
-		t.Errorf("got %q, %v, want the asset without its tokens", printed, err)
-	}
+	expect.ErrorIf(t, err != nil || !strings.Contains(printed, "me") || strings.Contains(printed, "tok2"),
+		"got %q, %v, want the asset without its tokens", printed, err)
 	expect.NoDiff(t, cmp.Diff([]string{taken}, api.seen()), "second run: the requests differ")
 	if held, err := readAccess(access, "a1"); err != nil || held.Access.Token != "tok2" {
 		t.Errorf("got %+v, %v, want the new owner token in the file", held, err)
 	}
 	delete(api.answers, ownership)
 	printed, err = run(t, append(api.flags, "assets", "accept", "a1")...)
-	if err == nil || !strings.Contains(printed, "tok2") {
-		t.Errorf("without a file: got %q, %v, want the tokens before the error", printed, err)
-	}
+	expect.ErrorIf(t, err == nil || !strings.Contains(printed, "tok2"),
+		"without a file: got %q, %v, want the tokens before the error", printed, err)
 }
 
 func TestFollowKeepsItsPosition(t *testing.T) {

@@ -31,21 +31,18 @@ type listAudit struct {
 
 // Run lists the entries of the audit log.
 func (l listAudit) Run(ctx context.Context, p *program) error {
-	entries := []adminapi.Entry{}
 	query := url.Values{"limit": {auditPage}, "after": {strconv.FormatInt(l.After, 10)}}
-	err := all(ctx, p, "/audit", query, func(page []adminapi.Entry) { entries = append(entries, page...) })
+	entries, err := gathered(all[adminapi.Entry](ctx, p, "/audit", query))
 	if err != nil {
 		return err
 	}
 	if l.Last > 0 && len(entries) > l.Last {
 		entries = entries[len(entries)-l.Last:]
 	}
-	var rows []row
-	for _, e := range entries {
-		rows = append(rows, row{strconv.FormatInt(e.Seq, 10), stamp(&e.Time), e.Who, e.From, e.Action, e.Subject})
-	}
 	answer := adminapi.Response[[]adminapi.Entry]{Data: entries}
-	return p.print(answer, row{"SEQ", "TIME", "WHO", "FROM", "ACTION", "SUBJECT"}, rows...)
+	return table(p, answer, row{"SEQ", "TIME", "WHO", "FROM", "ACTION", "SUBJECT"}, entries, func(e adminapi.Entry) row {
+		return row{strconv.FormatInt(e.Seq, 10), stamp(&e.Time), e.Who, e.From, e.Action, e.Subject}
+	})
 }
 
 type verifyAudit struct {
@@ -119,14 +116,12 @@ func checkAudit(ctx context.Context, p *program, known adminapi.Head) (
 	}
 	chain, met := adminapi.Follow(known), false
 	server := adminapi.Head{Seq: found.Data.Entries, Hash: found.Data.Head}
-	err = all(ctx, p, "/audit", url.Values{"limit": {auditPage}}, func(page []adminapi.Entry) {
-		for _, e := range page {
-			chain.Add(e)
-			met = met || chain.Head == server
+	for e, err := range all[adminapi.Entry](ctx, p, "/audit", url.Values{"limit": {auditPage}}) {
+		if err != nil {
+			return head, nil, nil, err
 		}
-	})
-	if err != nil {
-		return head, nil, nil, err
+		chain.Add(e)
+		met = met || chain.Head == server
 	}
 	problems = append(append([]string{}, chain.End()...), found.Data.Problems...)
 	if !met && server.Seq > 0 {

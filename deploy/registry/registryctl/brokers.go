@@ -34,10 +34,7 @@ type listBrokers struct {
 
 // Run lists brokers.
 func (l listBrokers) Run(ctx context.Context, p *program) error {
-	found := []adminapi.Broker{}
-	err := all(ctx, p, "/brokers", url.Values{"q": {l.Search}}, func(page []adminapi.Broker) {
-		found = append(found, page...)
-	})
+	found, err := gathered(all[adminapi.Broker](ctx, p, "/brokers", url.Values{"q": {l.Search}}))
 	if err != nil {
 		return err
 	}
@@ -128,13 +125,12 @@ func (p *program) oneBroker(ctx context.Context, method, path string, body any) 
 }
 
 func (p *program) printBrokers(answer any, brokers ...adminapi.Broker) error {
-	var rows []row
-	for _, b := range brokers {
+	header := row{"NAME", "TITLE", "CONTACT", "BLOCKED", "LIMITS", "CREATED"}
+	return table(p, answer, header, brokers, func(b adminapi.Broker) row {
 		raised := ""
 		if b.Raise > 0 {
 			raised = fmt.Sprintf("%d times until %s", b.Raise, stamp(&b.RaisedUntil))
 		}
-		rows = append(rows, row{b.Name, b.Title, b.Contact, strconv.FormatBool(b.Blocked), raised, stamp(&b.Created)})
-	}
-	return p.print(answer, row{"NAME", "TITLE", "CONTACT", "BLOCKED", "LIMITS", "CREATED"}, rows...)
+		return row{b.Name, b.Title, b.Contact, strconv.FormatBool(b.Blocked), raised, stamp(&b.Created)}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"strings"
@@ -36,9 +37,14 @@ func (p *program) public(withKey bool) (*client.Client, error) {
 	if withKey && p.Key == "" {
 		return nil, errNoKey
 	}
+	return p.client(client.Retry{Tries: 4, Total: 15 * time.Second}, nil)
+}
+
+// client returns a client of the public API. A nil transport is the default one.
+func (p *program) client(retry client.Retry, transport http.RoundTripper) (*client.Client, error) {
 	return client.New(client.Config{
-		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout,
-		Retry: client.Retry{Tries: 4, Total: 15 * time.Second},
+		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout, Retry: retry,
+		Transport: transport,
 	})
 }
 
@@ -123,18 +129,37 @@ func call[T any](ctx context.Context, p *program, method, path string, query url
 	return answer, nil
 }
 
-// The function `all` reads a list page by page, from the first page to the last, and calls the function `visit` for
-// each page. It sets the parameter "after" in the argument `query`.
-func all[T any](ctx context.Context, p *program, path string, query url.Values, visit func([]T)) error {
-	for {
-		page, err := call[[]T](ctx, p, http.MethodGet, path, query, nil)
-		if err != nil {
-			return err
+// The function `all` returns the entries of a list of the admin API, and reads it page by page. An error ends the
+// sequence. It sets the parameter "after" in the argument `query`.
+func all[T any](ctx context.Context, p *program, path string, query url.Values) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			page, err := call[[]T](ctx, p, http.MethodGet, path, query, nil)
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			for _, entry := range page.Data {
+				if !yield(entry, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			query.Set("after", page.Next)
 		}
-		visit(page.Data)
-		if page.Next == "" {
-			return nil
-		}
-		query.Set("after", page.Next)
 	}
+}
+
+// gathered returns the entries of a list, which is not nil, or the error that ended it.
+func gathered[T any](list iter.Seq2[T, error]) ([]T, error) {
+	found := []T{}
+	for entry, err := range list {
+		if err != nil {
+			return found, err
+		}
+		found = append(found, entry)
+	}
+	return found, nil
 }

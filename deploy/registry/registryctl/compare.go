@@ -111,11 +111,8 @@ var errStopped = errors.New("stopped")
 func compareAssets(ctx context.Context, p *program, v translog.Verifier, progress progress, files bool) (
 	signed translog.Signed, report *registryReport, err error,
 ) {
-	registry, err := client.New(client.Config{
-		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout,
-		Transport: newTransport(),
-		Retry:     client.Retry{Tries: 30, Total: 3 * time.Minute}, // a long run exceeds the rate limits and must wait
-	})
+	waits := client.Retry{Tries: 30, Total: 3 * time.Minute} // a long run exceeds the rate limits and must wait
+	registry, err := p.client(waits, newTransport())
 	if err != nil {
 		return signed, nil, err
 	}

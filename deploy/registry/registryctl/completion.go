@@ -1,12 +1,12 @@
 package registryctl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -168,9 +168,11 @@ func (p *program) values(ctx context.Context, line *kong.Context, typed *command
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	if declared == "keys" {
-		return asked.keyIDs(ctx)
+		return offered(ctx, asked, "/keys", func(k adminapi.Key) candidate {
+			return candidate{k.ID, k.Broker + " " + k.Name}
+		})
 	}
-	return asked.brokerNames(ctx)
+	return offered(ctx, asked, "/brokers", func(b adminapi.Broker) candidate { return candidate{b.Name, b.Title} })
 }
 
 func flagNames(flags []*kong.Flag) (found []candidate) {
@@ -201,38 +203,20 @@ const completionTimeout = time.Second
 // the config file of this process is read. If the settings are wrong, the result `ok` is false. typed returns no error,
 // because a shell cannot show an error while it completes a line.
 func (p *program) typed(line commands) (asked *program, ok bool) {
-	if line.Config == "" {
-		line.Config = p.config
-	}
-	line.Output = p.output
+	line.Config, line.Output = cmp.Or(line.Config, p.config), p.output
 	asked = &program{}
 	return asked, asked.load(line) == nil
 }
 
-// keyIDs returns the ids of all keys, or nil if the admin API does not answer.
-func (p *program) keyIDs(ctx context.Context) (found []candidate) {
-	err := all(ctx, p, "/keys", url.Values{}, func(page []adminapi.Key) {
-		for _, k := range page {
-			found = append(found, candidate{k.ID, k.Broker + " " + k.Name})
+// offered returns the entries of a list of the admin API that need no quotes in a shell, or nil if it does not answer.
+func offered[T any](ctx context.Context, p *program, path string, as func(T) candidate) (found []candidate) {
+	for entry, err := range all[T](ctx, p, path, url.Values{}) {
+		if err != nil {
+			return nil
 		}
-	})
-	return usable(found, err)
-}
-
-// brokerNames returns the names of all brokers, or nil if the admin API does not answer.
-func (p *program) brokerNames(ctx context.Context) (found []candidate) {
-	err := all(ctx, p, "/brokers", url.Values{}, func(page []adminapi.Broker) {
-		for _, b := range page {
-			found = append(found, candidate{b.Name, b.Title})
+		if c := as(entry); completable.MatchString(c.word) {
+			found = append(found, c)
 		}
-	})
-	return usable(found, err)
-}
-
-// usable returns the candidates that need no quotes in a shell. If err is not nil, it returns none.
-func usable(found []candidate, err error) []candidate {
-	if err != nil {
-		return nil
 	}
-	return slices.DeleteFunc(found, func(c candidate) bool { return !completable.MatchString(c.word) })
+	return found
 }

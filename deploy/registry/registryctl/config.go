@@ -22,19 +22,8 @@ type settings struct {
 
 // override replaces each field of s for which the argument `more` has a value.
 func (s *settings) override(more settings) {
-	for _, field := range []struct {
-		to   *string
-		from string
-	}{
-		{&s.URL, more.URL},
-		{&s.Key, more.Key},
-		{&s.AdminURL, more.AdminURL},
-		{&s.AdminKey, more.AdminKey},
-	} {
-		if field.from != "" {
-			*field.to = field.from
-		}
-	}
+	s.URL, s.Key = cmp.Or(more.URL, s.URL), cmp.Or(more.Key, s.Key)
+	s.AdminURL, s.AdminKey = cmp.Or(more.AdminURL, s.AdminURL), cmp.Or(more.AdminKey, s.AdminKey)
 }
 
 // load resolves the settings. c has the flags, and values of the environment for flags that are not given. Both

@@ -119,9 +119,8 @@ func refusesOneFile(t *testing.T, path string, values []*kong.Value, a, b *kong.
 		}
 		_, err := run(t, args...)
 		want := fmt.Sprintf("%s and %s are the same file", nameOf(a), nameOf(b))
-		if err == nil || !strings.Contains(err.Error(), want) || ExitCode(err) != exitUsage {
-			t.Errorf("%q: got %v, want an error with %q", args, err, want)
-		}
+		expect.ErrorIf(t, err == nil || !strings.Contains(err.Error(), want) || ExitCode(err) != exitUsage,
+			"%q: got %v, want an error with %q", args, err, want)
 		if text, err := os.ReadFile(at("one")); err != nil || string(text) != held {
 			t.Errorf("%q: got the file %q, %v; want it as it was", args, text, err)
 		}

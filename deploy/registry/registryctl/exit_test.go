@@ -136,9 +136,8 @@ func TestAnInterruptedCreationGetsItsTokens(t *testing.T) {
 	expect.SaysOf(t, "exists", "a file with tokens")(run(t, create...))
 	lost = true
 	_, err = run(t, create[:len(create)-2]...)
-	if err == nil || !strings.Contains(err.Error(), "--once "+keys[len(keys)-1]) {
-		t.Errorf("without a file: got %v, want the idempotency key to repeat with", err)
-	}
+	expect.ErrorIf(t, err == nil || !strings.Contains(err.Error(), "--once "+keys[len(keys)-1]),
+		"without a file: got %v, want the idempotency key to repeat with", err)
 }
 
 func TestTheHelpOfSyncShowsTheCommandThatItStandsFor(t *testing.T) {

@@ -66,19 +66,18 @@ type getFile struct {
 }
 
 // Run writes the bytes of a file to the output.
-func (c getFile) Run(ctx context.Context, p *program, registry *client.Client) (err error) {
-	to := p.out
-	if c.To != "" {
-		f, err := os.OpenFile(c.To, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
-		}
-		if err := registry.ReadFile(ctx, c.File, f); err != nil {
-			return fmt.Errorf("%w; %s has only a part of it", err, c.To)
-		}
-		return f.Close()
+func (c getFile) Run(ctx context.Context, p *program, registry *client.Client) error {
+	if c.To == "" {
+		return registry.ReadFile(ctx, c.File, p.out)
 	}
-	return registry.ReadFile(ctx, c.File, to)
+	f, err := os.OpenFile(c.To, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := registry.ReadFile(ctx, c.File, f); err != nil {
+		return fmt.Errorf("%w; %s has only a part of it", err, c.To)
+	}
+	return f.Close()
 }
 
 type removeFile struct {

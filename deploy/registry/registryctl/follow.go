@@ -40,16 +40,14 @@ func (l listRevisions) Run(ctx context.Context, p *program, c keyed) error {
 			break
 		}
 	}
-	var rows []row
-	for _, r := range found {
-		rows = append(rows, row{
-			strconv.FormatInt(r.Revision, 10), string(r.Date), r.Author.Broker, r.Author.Role, r.Author.Key, changed(r),
-		})
-	}
 	all := struct {
 		Data []client.Revision `json:"data"`
 	}{found}
-	return p.print(all, row{"REVISION", "DATE", "BROKER", "ROLE", "KEY", "CHANGES"}, rows...)
+	return table(p, all, row{"REVISION", "DATE", "BROKER", "ROLE", "KEY", "CHANGES"}, found, func(r client.Revision) row {
+		return row{
+			strconv.FormatInt(r.Revision, 10), string(r.Date), r.Author.Broker, r.Author.Role, r.Author.Key, changed(r),
+		}
+	})
 }
 
 // changed returns the names of the fields that a revision has changed.

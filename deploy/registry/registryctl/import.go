@@ -304,11 +304,7 @@ func (a *importAssets) begin(ctx context.Context, p *program, load *bulk.Load) e
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = a.Rows, a.Rows
-	load.Registry, err = client.New(client.Config{
-		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout, Transport: transport,
-		Retry: client.Retry{Tries: 1},
-	})
-	if err != nil {
+	if load.Registry, err = p.client(client.Retry{Tries: 1}, transport); err != nil {
 		return err
 	}
 	if _, missing := os.Stat(a.Access); a.Check && missing != nil {

@@ -67,9 +67,7 @@ func TestAnImportWithFaultsSendsNothing(t *testing.T) {
 				t.Fatalf("got %v with the code %d, want an error with the code %d", err, ExitCode(err), c.exit)
 			}
 			for _, says := range c.says {
-				if !strings.Contains(got+err.Error(), says) {
-					t.Errorf("got %q and %v, want %q in them", got, err, says)
-				}
+				expect.ErrorIf(t, !strings.Contains(got+err.Error(), says), "got %q and %v, want %q in them", got, err, says)
 			}
 			if sent := api.seen(); len(sent) > 0 || strings.Contains(got, "\x1b") {
 				t.Errorf("got the requests %q and the output %q, want no request and no control character", sent, got)
@@ -142,9 +140,8 @@ func TestAReportReplacesOnlyAReport(t *testing.T) {
 		before, _ := os.ReadFile(filepath.Join(dir, name))
 		_, err := run(t, append(api.flags, "assets", "import", filepath.Join(dir, "rows"), "--report", filepath.Join(dir, name))...)
 		isAbout := err != nil && strings.Contains(err.Error(), "--report")
-		if err == nil || isAbout != refused {
-			t.Errorf("%s: got %v, want an error about the report: %t", name, err, refused)
-		}
+		expect.ErrorIf(t, err == nil || isAbout != refused,
+			"%s: got %v, want an error about the report: %t", name, err, refused)
 		if after, _ := os.ReadFile(filepath.Join(dir, name)); string(after) != string(before) {
 			t.Errorf("%s: got the file %q, want %q", name, after, before)
 		}
@@ -195,9 +192,8 @@ func TestTokensOfAnImport(t *testing.T) {
 {"data":{"id":"a1"},"access":{"token":"new","transfer":"y"}}
 {"reference":"3","da`}), "access")
 	held, err := readAccess(name, "a1")
-	if err != nil || held.Access.Token != "new" || held.Access.Transfer != "y" {
-		t.Errorf("got %+v, %v, want the last tokens of a1", held, err)
-	}
+	expect.ErrorIf(t, err != nil || held.Access.Token != "new" || held.Access.Transfer != "y",
+		"got %+v, %v, want the last tokens of a1", held, err)
 	expect.FailsOf(t, "an asset without tokens")(readAccess(name, "a3"))
 }
 

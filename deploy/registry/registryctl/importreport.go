@@ -1,6 +1,7 @@
 package registryctl
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"asset-registry/deploy/registry/bulk/sheet"
 	"asset-registry/shared/cells"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/errs"
 )
 
 // importReport prints what is said about rows, and writes it to a file: a table for people, or lines of JSON.
@@ -84,12 +86,17 @@ func (r *importReport) found(f bulk.Finding) {
 }
 
 func (r *importReport) fault(f bulk.Finding, cells []string) {
-	number, column := "", f.Column
-	if f.Row > 0 {
-		number = strconv.Itoa(f.Row)
-	}
+	number, column := numbered(f.Row), f.Column
 	f.Row, f.Column = 0, ""
 	r.table = append(r.table, append([]string{number, r.p.inWords(column), f.In(r.p.lang)}, cells...))
+}
+
+// numbered prints the number of a row; 0 stands for no row.
+func numbered(row int) string {
+	if row == 0 {
+		return ""
+	}
+	return strconv.Itoa(row)
 }
 
 // begin begins the report of the import.
@@ -108,11 +115,7 @@ func (r *importReport) page(of bulk.Result) string {
 
 // page returns the address of the page of an asset.
 func (p *program) page(id string) string {
-	language := p.lang
-	if language == "" {
-		language = "uk"
-	}
-	return strings.TrimSuffix(p.URL, "/") + "/" + language + "/assets/" + id
+	return strings.TrimSuffix(p.URL, "/") + "/" + cmp.Or(p.lang, "uk") + "/assets/" + id
 }
 
 // tell processes the result of a row, or of its plan.
@@ -136,16 +139,12 @@ func (r *importReport) tell(result bulk.Result) {
 			})
 		}
 		if r.isTable {
-			number := ""
-			if result.Row > 0 {
-				number = strconv.Itoa(result.Row)
-			}
 			var says []string
 			for _, f := range append(slices.Clone(result.Changes), faults...) {
 				f.Row = 0
 				says = append(says, bulk.Finding{Fault: f}.In(r.p.lang))
 			}
-			r.table = append(r.table, []string{number, result.Reference, result.Number, result.Page,
+			r.table = append(r.table, []string{numbered(result.Row), result.Reference, result.Number, result.Page,
 				strings.TrimPrefix(r.p.inWords("state "+string(result.State)), "state "), strings.Join(says, "\n")})
 		} else if r.name != "" {
 			r.note(json.NewEncoder(&r.lines).Encode(result))
@@ -177,9 +176,7 @@ func ofAsset(of bulk.Result) string {
 
 // note remembers the first error.
 func (r *importReport) note(err error) {
-	if r.err == nil {
-		r.err = err
-	}
+	r.err = cmp.Or(r.err, err)
 }
 
 // write writes the report of a check, or of the import. The argument `header` has the names of the table's columns.
@@ -212,10 +209,7 @@ func (r *importReport) write(header []string) error {
 		}
 		text = table.String()
 	}
-	if err := durable.WriteFile(r.name, []byte(text)); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
+	return errs.In(durable.WriteFile(r.name, []byte(text)), "write the report")
 }
 
 // finish completes the report, and prints how many rows are in each state. It returns an error if a row is not done.

@@ -1,6 +1,7 @@
 package registryctl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,9 +45,8 @@ func (l listKeys) Run(ctx context.Context, p *program) error {
 			return err
 		}
 	}
-	found := []adminapi.Key{}
 	query := url.Values{"broker": {l.Broker}, "state": {l.State}, "q": {l.Search}}
-	err := all(ctx, p, "/keys", query, func(page []adminapi.Key) { found = append(found, page...) })
+	found, err := gathered(all[adminapi.Key](ctx, p, "/keys", query))
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,7 @@ type createKey struct {
 // Run creates a key.
 func (c createKey) Run(ctx context.Context, p *program) error {
 	name, role, levels := "", "broker", "1234" // defaults of the flags
-	if c.Name == nil {
-		c.Name = &name
-	}
-	if c.Role == nil {
-		c.Role = &role
-	}
+	c.Name, c.Role = cmp.Or(c.Name, &name), cmp.Or(c.Role, &role)
 	if c.Levels == nil && *c.Role == "broker" {
 		c.Levels = &levels
 	}
@@ -189,8 +184,8 @@ func secretRows(secrets []adminapi.Secret) (rows []row) {
 }
 
 func (p *program) printKeys(answer any, keys ...adminapi.Key) error {
-	var rows []row
-	for _, k := range keys {
+	header := row{"ID", "BROKER", "NAME", "ROLE", "LEVELS", "STATE", "EXPIRES", "LAST USED", "FROM"}
+	return table(p, answer, header, keys, func(k adminapi.Key) row {
 		levels := k.Levels
 		if k.Test {
 			levels += " test"
@@ -201,12 +196,10 @@ func (p *program) printKeys(answer any, keys ...adminapi.Key) error {
 				last = s.Uses[0]
 			}
 		}
-		rows = append(rows, row{
+		return row{
 			k.ID, k.Broker, k.Name, k.Role, levels, k.State, stamp(k.Expires), stamp(&last.Time), last.From,
-		})
-	}
-	header := row{"ID", "BROKER", "NAME", "ROLE", "LEVELS", "STATE", "EXPIRES", "LAST USED", "FROM"}
-	return p.print(answer, header, rows...)
+		}
+	})
 }
 
 // keySettings are the flags that describe a key. A field is nil if its flag was not given.

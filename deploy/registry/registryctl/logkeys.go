@@ -2,6 +2,7 @@ package registryctl
 
 import (
 	"errors"
+	"strings"
 
 	"asset-registry/shared/logkey"
 )
@@ -22,8 +23,11 @@ type logKeyFile struct {
 	File string `arg:"" out:"" help:"Key file of the log, as assetsvc reads it."`
 }
 
-// print prints the public keys of the file.
-func (f logKeyFile) print(p *program) error {
+// print prints the public keys of the file, unless a change of it has failed.
+func (f logKeyFile) print(p *program, changed error) error {
+	if changed != nil {
+		return changed
+	}
 	keys, err := logkey.Read(f.File)
 	if err != nil {
 		return err
@@ -39,12 +43,7 @@ func (f logKeyFile) print(p *program) error {
 	if p.output == asJSON {
 		return p.printJSON(all, "  ")
 	}
-	for _, key := range all.Keys {
-		if err := p.note("%s", key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.note("%s", strings.Join(all.Keys, "\n"))
 }
 
 type newLogKey struct {
@@ -60,10 +59,7 @@ func (c newLogKey) Run(p *program) error {
 		}
 		c.Origin = logkey.NewOrigin(p.URL)
 	}
-	if err := logkey.Create(c.File, c.Origin); err != nil {
-		return err
-	}
-	return c.print(p)
+	return c.print(p, logkey.Create(c.File, c.Origin))
 }
 
 type showLogKeys struct {
@@ -71,7 +67,7 @@ type showLogKeys struct {
 }
 
 // Run prints the public keys.
-func (c showLogKeys) Run(p *program) error { return c.print(p) }
+func (c showLogKeys) Run(p *program) error { return c.print(p, nil) }
 
 type rotateLogKey struct {
 	logKeyFile `embed:""`
@@ -88,12 +84,7 @@ carry a signature of each key, so readers with either public key accept them.
 3. "log key retire FILE" removes the older keys. Restart the services again.`
 
 // Run puts a new key in front of the others.
-func (c rotateLogKey) Run(p *program) error {
-	if err := logkey.Rotate(c.File); err != nil {
-		return err
-	}
-	return c.print(p)
-}
+func (c rotateLogKey) Run(p *program) error { return c.print(p, logkey.Rotate(c.File)) }
 
 type retireLogKey struct {
 	logKeyFile `embed:""`
@@ -103,9 +94,4 @@ type retireLogKey struct {
 func (retireLogKey) Help() string { return rotationHelp }
 
 // Run removes all keys except the newest.
-func (c retireLogKey) Run(p *program) error {
-	if err := logkey.Retire(c.File); err != nil {
-		return err
-	}
-	return c.print(p)
-}
+func (c retireLogKey) Run(p *program) error { return c.print(p, logkey.Retire(c.File)) }

@@ -31,9 +31,8 @@ func TestKeysOfALogAreMadeRotatedAndRetired(t *testing.T) {
 	want := [][]string{first, first, {both[0], first[0]}, both, both[:1]}
 	expect.NoDiff(t, cmp.Diff(want, printed), "the public keys differ")
 	keys, err := logkey.Read(file)
-	if err != nil || len(keys) != 1 || keys[0].Public().String() != both[0] {
-		t.Errorf("got %d keys, %v, want the newest", len(keys), err)
-	}
+	expect.ErrorIf(t, err != nil || len(keys) != 1 || keys[0].Public().String() != both[0],
+		"got %d keys, %v, want the newest", len(keys), err)
 }
 
 func TestKeysOfALogArePrintedAsJSON(t *testing.T) {
@@ -52,9 +51,8 @@ func TestANewLogHasAnOriginOfItsOwn(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "log.key")
 		got, err := run(t, "--url", "https://registry.example/", "log", "key", "new", file)
 		name, _, _ := strings.Cut(got, "+")
-		if err != nil || !strings.HasPrefix(name, "registry.example/log/") || names[name] {
-			t.Errorf("got %q, %v, want the key of a new log", got, err)
-		}
+		expect.ErrorIf(t, err != nil || !strings.HasPrefix(name, "registry.example/log/") || names[name],
+			"got %q, %v, want the key of a new log", got, err)
 		names[name] = true
 	}
 }

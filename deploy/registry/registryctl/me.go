@@ -31,14 +31,12 @@ func (showMe) Run(ctx context.Context, p *program, c keyed) error {
 	if err := p.note(""); err != nil {
 		return err
 	}
-	var rows []row
-	for _, l := range me.Limits {
-		rows = append(rows, row{
+	return table(p, nil, row{"LIMIT", "BY", "ALLOWS", "LEFT", "MORE IN"}, me.Limits, func(l client.Limit) row {
+		return row{
 			l.Policy, l.By, fmt.Sprintf("%d in %d s", l.Limit, l.Window), strconv.FormatInt(l.Remaining, 10),
 			fmt.Sprintf("%d s", l.Reset),
-		})
-	}
-	return p.print(nil, row{"LIMIT", "BY", "ALLOWS", "LEFT", "MORE IN"}, rows...)
+		}
+	})
 }
 
 type showVersion struct{}

@@ -1,6 +1,7 @@
 package registryctl
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -291,10 +292,7 @@ type begunFile struct {
 // beginCreation returns the creation that a file records, or records a new one in it. The last argument is the
 // idempotency key of a new creation; if it is "", the key is random. A file with any other content is refused.
 func beginCreation(file, once string) (creation, error) {
-	c := creation{file: file, key: once}
-	if c.key == "" {
-		c.key = rand.Text()
-	}
+	c := creation{file: file, key: cmp.Or(once, rand.Text())}
 	if file == "" {
 		return c, nil
 	}

@@ -2,6 +2,7 @@ package registryctl
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -27,14 +28,20 @@ func (p *program) print(answer any, header row, rows ...row) error {
 	for _, r := range append([]row{header}, rows...) {
 		cells := make([]string, len(r))
 		for i, cell := range r {
-			if cell == "" {
-				cell = "-"
-			}
-			cells[i] = plain(cell)
+			cells[i] = plain(cmp.Or(cell, "-"))
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	return w.Flush()
+}
+
+// table prints the answer as JSON, or a table whose rows are the cells of the objects.
+func table[T any](p *program, answer any, header row, objects []T, cells func(T) row) error {
+	var rows []row
+	for _, o := range objects {
+		rows = append(rows, cells(o))
+	}
+	return p.print(answer, header, rows...)
 }
 
 // printJSON prints a value as JSON with a newline at the end. If indent is empty, the JSON is on one line.

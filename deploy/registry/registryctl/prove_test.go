@@ -44,9 +44,8 @@ func TestAProofIsWrittenAndVerified(t *testing.T) {
 			proof := expect.Get(run(t, append([]string{"--url", r.URL, "prove"}, c.args...)...))(t)
 			for _, form := range []string{proof, saved, "\ufeff" + indented.String() + "\n"} {
 				text, err := run(t, "-o", "json", "verify", file(t, "x", []byte(form)), "--public-key", key)
-				if (err != nil) != (c.want.Content == erased) {
-					t.Fatalf("%s: got %v, want an error without content only", form, err)
-				}
+				expect.FatalIf(t, (err != nil) != (c.want.Content == erased),
+					"%s: got %v, want an error without content only", form, err)
 				var got provenFacts
 				expect.OK(t, json.Unmarshal([]byte(text), &got))
 				expect.NoDiff(t, cmp.Diff(c.want, got), "the facts differ")
@@ -142,9 +141,8 @@ func FuzzProofOf(f *testing.F) {
 			return
 		}
 		read, err := translog.ParseProof(proof.Encode())
-		if err != nil || !bytes.Equal(read.Encode(), proof.Encode()) {
-			t.Errorf("got %+v, %v, want the proof as it was written: %+v", read, err, proof)
-		}
+		expect.ErrorIf(t, err != nil || !bytes.Equal(read.Encode(), proof.Encode()),
+			"got %+v, %v, want the proof as it was written: %+v", read, err, proof)
 	})
 }
 

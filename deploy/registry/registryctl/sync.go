@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"asset-registry/filesvc"
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/command"
 	"asset-registry/shared/replica"
 	"asset-registry/shared/sleep"
@@ -114,7 +116,10 @@ func (s syncCopy) Run(ctx context.Context, p *program) error {
 		return p.say("The copy is up to date as of %s.", plain(string(copied.State().Position.Offset)))
 	}
 	v.registry, v.copied, v.sample = source.Client, copied, s.VerifySample
-	return errors.Join(v.run(ctx, p), s.checkFiles(ctx, p, copied))
+	if err = v.run(ctx, p); s.Files != "" {
+		err = errors.Join(err, s.withFiles(p, copied, func(files *filesvc.Copies) error { return p.checkFiles(ctx, files) }))
+	}
+	return err
 }
 
 // interrupted reports the state of the copy after a run that has ended early. It returns an error, except in one
@@ -139,10 +144,7 @@ func (s syncCopy) open(p *program) (*replica.Replica, replica.Source, error) {
 	if origin := copied.State().Origin; origin != "" && !p.urlGiven {
 		p.URL = origin
 	}
-	c, err := client.New(client.Config{
-		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout, Transport: newTransport(),
-		Retry: client.Retry{Tries: 8, Total: time.Minute},
-	})
+	c, err := p.client(client.Retry{Tries: 8, Total: time.Minute}, newTransport())
 	if err != nil {
 		return nil, replica.Source{}, errors.Join(err, copied.Close())
 	}
@@ -169,7 +171,7 @@ func (s syncCopy) once(
 	for {
 		err := copied.CatchUp(ctx, source, shown.tell)
 		if err == nil && s.Once && s.Files != "" {
-			return s.copyFiles(ctx, p, copied, shown)
+			return s.withFiles(p, copied, func(files *filesvc.Copies) error { return shown.copyFiles(ctx, files) })
 		}
 		if err == nil && !s.Once {
 			shown.end()
@@ -196,14 +198,9 @@ func (s syncCopy) once(
 
 // The function `away` reports whether err is temporary: a retry succeeds once the registry answers again.
 func away(err error) bool {
-	for _, lasts := range []error{
+	return passes(err) && !slices.ContainsFunc([]error{
 		replica.ErrNotStored, replica.ErrOtherData, replica.ErrEntry, replica.ErrUnsound, client.ErrSegment,
-	} {
-		if errors.Is(err, lasts) {
-			return false
-		}
-	}
-	return passes(err)
+	}, func(lasts error) bool { return errors.Is(err, lasts) })
 }
 
 type exportCopy struct {
@@ -270,22 +267,19 @@ func progressLine(done replica.Progress, in time.Duration) string {
 	return line
 }
 
-// openFiles opens the copies of the files that the assets of the copy refer to.
-func (s syncCopy) openFiles(p *program, copied *replica.Replica) (*filesvc.Copies, error) {
-	return filesvc.OpenCopies(filesvc.CopiesConfig{
+// withFiles runs the function `use` on the files of the copy.
+func (s syncCopy) withFiles(p *program, copied *replica.Replica, use func(*filesvc.Copies) error) error {
+	files, err := filesvc.OpenCopies(filesvc.CopiesConfig{
 		Dir: s.Files, Of: p.URL, Transport: newTransport(), UserAgent: "registryctl", Assets: copied, MaxFile: s.MaxFile,
 	})
-}
-
-// copyFiles downloads all files to which the assets of the copy refer now.
-func (s syncCopy) copyFiles(
-	ctx context.Context, p *program, copied *replica.Replica, shown syncProgress,
-) (err error) {
-	files, err := s.openFiles(p, copied)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, files.Close()) }()
+	return errors.Join(use(files), files.Close())
+}
+
+// copyFiles downloads all files to which the assets of the copy refer now.
+func (p syncProgress) copyFiles(ctx context.Context, files *filesvc.Copies) error {
 	ended := make(chan error)
 	go func() { ended <- files.CatchUp(ctx) }()
 	ticker := time.NewTicker(drawEvery)
@@ -295,7 +289,7 @@ func (s syncCopy) copyFiles(
 		case err := <-ended:
 			return err
 		case <-ticker.C:
-			shown.show(func(time.Duration) string {
+			p.show(func(time.Duration) string {
 				n, bytes := files.Copied()
 				return fmt.Sprintf("%d files, %d MiB", n, bytes>>20)
 			})
@@ -306,46 +300,29 @@ func (s syncCopy) copyFiles(
 // following runs the function `follow`, and copies files at the same time until follow returns.
 func (s syncCopy) following(
 	ctx context.Context, p *program, copied *replica.Replica, follow func(context.Context) error,
-) (err error) {
+) error {
 	if s.Files == "" {
 		return follow(ctx)
 	}
-	files, err := s.openFiles(p, copied)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, files.Close()) }()
 	var mu sync.Mutex
 	var said time.Time
-	copying, stop := context.WithCancel(ctx)
-	var work sync.WaitGroup
-	work.Go(func() {
-		tell := func(err error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil && time.Since(said) > time.Minute {
-				said = time.Now()
-				_ = p.say("%s", command.Words(err)) // an error only means that the standard error is closed
-			}
+	tell := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil && time.Since(said) > time.Minute {
+			said = time.Now()
+			_ = p.say("%s", command.Words(err)) // an error only means that the standard error is closed
 		}
-		files.Run(copying, tell, tell)
+	}
+	return s.withFiles(p, copied, func(files *filesvc.Copies) error {
+		var copying closing.List
+		copying.Go(ctx, func(ctx context.Context) { files.Run(ctx, tell, tell) })
+		return errors.Join(follow(ctx), copying.Close())
 	})
-	err = follow(ctx)
-	stop()
-	work.Wait()
-	return err
 }
 
 // checkFiles compares the SHA-256 of all files with their documents.
-func (s syncCopy) checkFiles(ctx context.Context, p *program, copied *replica.Replica) (err error) {
-	if s.Files == "" {
-		return nil
-	}
-	files, err := s.openFiles(p, copied)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, files.Close()) }()
+func (p *program) checkFiles(ctx context.Context, files *filesvc.Copies) error {
 	found, faults := files.Check(ctx)
 	for _, fault := range faults {
 		if enough, err := p.isEnough(); enough {

@@ -167,9 +167,7 @@ func TestAnInterruptEndsTheVerification(t *testing.T) {
 		cancel()
 		args = append([]string{"--url", r.URL, "verify", "--public-key", r.key.Public().String()}, args...)
 		err := Run(ctx, args, strings.NewReader(""), io.Discard, io.Discard)
-		if err == nil || !strings.HasPrefix(err.Error(), "interrupted") {
-			t.Errorf("got %v, want an interruption", err)
-		}
+		expect.ErrorIf(t, err == nil || !strings.HasPrefix(err.Error(), "interrupted"), "got %v, want an interruption", err)
 	}
 }
 

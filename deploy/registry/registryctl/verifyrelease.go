@@ -77,12 +77,8 @@ func openSums(file, key string) (sums map[string]string, by string, err error) {
 	if err != nil {
 		return nil, "", errors.New("--public-key must be the whole public key of releases, NAME+ID+KEY")
 	}
-	r, err := os.Open(file)
+	text, err := readUpTo(file, maxReleaseSums)
 	if err != nil {
-		return nil, "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(r, maxReleaseSums))
-	if err := errors.Join(err, r.Close()); err != nil {
 		return nil, "", err
 	}
 	opened, err := note.Open(text, note.VerifierList(verifier))

@@ -34,12 +34,9 @@ type listWebhooks struct {
 
 // Run lists webhooks.
 func (l listWebhooks) Run(ctx context.Context, p *program, c keyed) error {
-	found := []client.Webhook{}
-	for w, err := range c.Webhooks(ctx, l.Broker) {
-		if err != nil {
-			return err
-		}
-		found = append(found, w)
+	found, err := gathered(c.Webhooks(ctx, l.Broker))
+	if err != nil {
+		return err
 	}
 	return p.printWebhooks(map[string]any{"data": found}, found...)
 }
@@ -66,11 +63,7 @@ func (n newWebhook) Run(ctx context.Context, p *program, c keyed) error {
 	if n.Paused {
 		s.State = disabled
 	}
-	made, err := c.CreateWebhook(ctx, s)
-	if err != nil {
-		return err
-	}
-	return p.printNewWebhook(made)
+	return p.printNewWebhook(c.CreateWebhook(ctx, s))
 }
 
 // filtersOf parses filters that are written as NAME=VALUE.
@@ -137,11 +130,7 @@ func (w resumeWebhook) Run(ctx context.Context, p *program, c keyed) error {
 
 // change changes a webhook and prints it.
 func (w webhookID) change(ctx context.Context, p *program, c keyed, change client.WebhookChange) error {
-	changed, err := c.ChangeWebhook(ctx, w.ID, change)
-	if err != nil {
-		return err
-	}
-	return p.printWebhooks(map[string]any{"data": changed}, changed)
+	return p.printWebhook(c.ChangeWebhook(ctx, w.ID, change))
 }
 
 type replayWebhook struct {
@@ -151,11 +140,7 @@ type replayWebhook struct {
 
 // Run replays a webhook.
 func (r replayWebhook) Run(ctx context.Context, p *program, c keyed) error {
-	changed, err := c.ReplayWebhook(ctx, r.ID, client.Timestamp(r.From))
-	if err != nil {
-		return err
-	}
-	return p.printWebhooks(map[string]any{"data": changed}, changed)
+	return p.printWebhook(c.ReplayWebhook(ctx, r.ID, client.Timestamp(r.From)))
 }
 
 type rotateWebhook struct {
@@ -164,11 +149,7 @@ type rotateWebhook struct {
 
 // Run gives a webhook new secrets.
 func (r rotateWebhook) Run(ctx context.Context, p *program, c keyed) error {
-	made, err := c.RotateWebhook(ctx, r.ID)
-	if err != nil {
-		return err
-	}
-	return p.printNewWebhook(made)
+	return p.printNewWebhook(c.RotateWebhook(ctx, r.ID))
 }
 
 type removeWebhook struct {
@@ -187,7 +168,10 @@ func (r removeWebhook) Run(ctx context.Context, p *program, c keyed) error {
 }
 
 // printNewWebhook prints a webhook and its secret.
-func (p *program) printNewWebhook(made client.NewWebhook) error {
+func (p *program) printNewWebhook(made client.NewWebhook, err error) error {
+	if err != nil {
+		return err
+	}
 	const text = "The secret, which cannot be shown again:\n\n  %s\n"
 	if err := p.note(text, plain(string(made.Access.Secret))); err != nil {
 		return err
@@ -195,17 +179,23 @@ func (p *program) printNewWebhook(made client.NewWebhook) error {
 	return p.printWebhooks(made, made.Webhook)
 }
 
+func (p *program) printWebhook(w client.Webhook, err error) error {
+	if err != nil {
+		return err
+	}
+	return p.printWebhooks(map[string]any{"data": w}, w)
+}
+
 func (p *program) printWebhooks(answer any, all ...client.Webhook) error {
-	var rows []row
-	for _, w := range all {
+	header := row{"ID", "BROKER", "STATE", "BEHIND", "FAILURES", "LAST ERROR", "OFFSET", "URL"}
+	return table(p, answer, header, all, func(w client.Webhook) row {
 		state := w.State
 		if w.Reason != "" {
 			state += ": " + w.Reason
 		}
 		behind := (time.Duration(w.Behind) * time.Second).String()
-		rows = append(rows, row{
+		return row{
 			w.ID, w.Broker, state, behind, strconv.FormatInt(w.Failures, 10), w.LastError, string(w.Offset), w.URL,
-		})
-	}
-	return p.print(answer, row{"ID", "BROKER", "STATE", "BEHIND", "FAILURES", "LAST ERROR", "OFFSET", "URL"}, rows...)
+		}
+	})
 }

@@ -39,13 +39,11 @@ func TestPathsOfCommandsAreListed(t *testing.T) {
 			first, others := names[0], names[1:]
 			listed, _, _ := strings.Cut(pathsOfCommands[command.Name], ":")
 			for _, name := range others {
-				if !strings.Contains(" "+listed+" ", " "+name+" ") {
-					t.Errorf("%s: got the path %s, want it in the table", command.Name, name)
-				}
+				expect.ErrorIf(t, !strings.Contains(" "+listed+" ", " "+name+" "),
+					"%s: got the path %s, want it in the table", command.Name, name)
 			}
-			if !strings.HasPrefix(listed, first) || len(strings.Fields(listed)) != len(names) {
-				t.Errorf("%s: got the paths %q, want %q", command.Name, names, listed)
-			}
+			expect.ErrorIf(t, !strings.HasPrefix(listed, first) || len(strings.Fields(listed)) != len(names),
+				"%s: got the paths %q, want %q", command.Name, names, listed)
 			got[command.Name] = pathsOfCommands[command.Name]
 		}
 	}
