@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/shared/codenames"
+	"asset-registry/shared/command"
 )
 
 // maxCodeList is the largest size of a file of codes, in bytes. The longest list in use has fewer than 10,000
@@ -53,6 +54,9 @@ func addCodeList(lists asset.CodeLists, path string) error {
 	if !isText {
 		return errors.New("the name of a list is its scheme and .txt, such as CPV.txt; " +
 			"files of names are called CPV.uk.json or CPV.en.json")
+	}
+	if err := command.File(path); err != nil {
+		return err
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -129,7 +129,7 @@ func lockBackups(into string) (unlock func(), err error) {
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errors.New("another backup is under way")
+		err = errors.New("another backup is under way: wait for its end")
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the directory of backups %s: %w", into, err), f.Close())

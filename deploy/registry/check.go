@@ -17,7 +17,7 @@ import (
 )
 
 // ErrDamaged is returned for a data directory with damaged files.
-var ErrDamaged = errors.New("the data is damaged")
+var ErrDamaged = errors.New("the data is damaged: restore a backup, if no other command is named above")
 
 // Check reads all files of a data directory, and writes for each file "ok" or its faults to w. It changes
 // nothing. The registry must not run. It returns ErrDamaged if a file has a fault. If files is true, it also
@@ -68,7 +68,7 @@ func Check(dir string, files bool, w io.Writer) error {
 		}
 		for _, fault := range faults {
 			if errors.Is(fault, boltfile.ErrInUse) {
-				return fmt.Errorf("%s: %w: stop the registry, or restore a backup and check that", c.name, fault)
+				return fmt.Errorf("%s: %w, or restore a backup and check that", c.name, fault)
 			}
 			if errors.Is(fault, fs.ErrPermission) {
 				return fmt.Errorf("%s: %w", c.name, withRight(fault))

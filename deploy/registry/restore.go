@@ -138,16 +138,16 @@ func extract(r io.Reader, dir string) error {
 			return nil // an older release made the backup, before documents could have files
 		}
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("it is no backup of the registry, or it is cut off: %s is missing", missing[0])
+			return fmt.Errorf("it is no backup of the registry, or it is cut off: %s is missing: name another", missing[0])
 		}
 		if err != nil {
-			return fmt.Errorf("it is no backup of the registry, or it is damaged: %w", err)
+			return fmt.Errorf("it is no backup of the registry, or it is damaged, so name another one: %w", err)
 		}
 		if missing[0] == serverIDFile && header.Name != serverIDFile {
 			missing = missing[1:]
 		}
 		if header.Name != missing[0] {
-			return fmt.Errorf("it is no backup of the registry: it holds %q instead of %s", header.Name, missing[0])
+			return fmt.Errorf("it is no backup of the registry: it holds %q, not %s: name another", header.Name, missing[0])
 		}
 		missing = missing[1:]
 		if err := extractOne(t, filepath.Join(dir, header.Name)); err != nil {
@@ -164,7 +164,7 @@ func extractRest(t *tar.Reader, dir string) error {
 		header, err := t.Next()
 		switch {
 		case errors.Is(err, io.EOF) && form == blobForm:
-			return fmt.Errorf("the backup is cut off: %s is missing", endOfFiles)
+			return fmt.Errorf("the backup is cut off: %s is missing: name another one", endOfFiles)
 		case errors.Is(err, io.EOF):
 			for folder := range made {
 				if err := durable.SyncDirectory(folder); err != nil {
@@ -178,7 +178,7 @@ func extractRest(t *tar.Reader, dir string) error {
 			form = certificateForm
 			continue
 		case !form.MatchString(header.Name):
-			return fmt.Errorf("it is no backup of the registry: it holds %q behind its stores", header.Name)
+			return fmt.Errorf("it is no backup of the registry: it holds %q behind its stores: name another", header.Name)
 		}
 		path := filepath.Join(dir, header.Name)
 		if folder := filepath.Dir(path); !made[folder] {

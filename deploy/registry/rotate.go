@@ -51,7 +51,7 @@ func FinishRotation(ctx context.Context, dir string) (Rotated, error) {
 		return Rotated{}, err
 	}
 	if len(secrets) == 1 {
-		return Rotated{}, errors.New("there is no rotation to finish: the data directory has one secret")
+		return Rotated{}, errors.New("there is no rotation to finish: rotate-secret without --finish begins one")
 	}
 	done, err := reseal(ctx, dir, secrets, func() error {
 		return replaceFile(dir, secretFile, string(secrets.Current()))
@@ -139,9 +139,6 @@ func Compact(dir string, w io.Writer) error {
 			continue
 		}
 		before, after, err := boltfile.Compact(filepath.Join(dir, name))
-		if errors.Is(err, boltfile.ErrInUse) {
-			return fmt.Errorf("%s: %w: stop the registry", name, boltfile.ErrInUse)
-		}
 		if err != nil {
 			return err
 		}

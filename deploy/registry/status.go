@@ -156,7 +156,7 @@ func (o observer) look(ctx context.Context) (Status, error) {
 // which would read all of it. It returns an error until the registry has started.
 func (o *observer) problems(ctx context.Context) ([]string, error) {
 	if o == nil {
-		return nil, errors.New("the registry is starting")
+		return nil, errors.New("the registry is starting: ask again in a moment")
 	}
 	brief := *o
 	brief.audit = nil
@@ -415,7 +415,7 @@ func ReadStatus(ctx context.Context, dir string) (s Status, err error) {
 	defer cancel()
 	text, err := order(ctx, dir, http.MethodGet, statusPath, "status")
 	if errors.Is(err, errNoneRuns) {
-		return s, fmt.Errorf("%w %s", err, dir)
+		return s, fmt.Errorf("%w %s: start it, or name another", err, dir)
 	}
 	if err == nil {
 		err = errs.In(json.Unmarshal([]byte(text), &s), "read the registry's status")

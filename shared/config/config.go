@@ -82,7 +82,7 @@ func parse(
 		kong.DefaultEnvars(envPrefix),
 		kong.Configuration(read.from),
 		kong.WithBeforeReset(read.enter(fromEnvironment)),
-		kong.WithBeforeResolve(read.enter(fromFile)),
+		kong.WithBeforeResolve(read.enterFile),
 		kong.WithBeforeApply(read.enter(applied)),
 		helpTexts(reflect.ValueOf(dst).Elem()),
 	)...)
@@ -201,6 +201,17 @@ func (t told) Unwrap() error { return t.err }
 
 func (s *settings) enter(next source) func() error {
 	return func() error { s.source = next; return nil }
+}
+
+// enterFile also looks at the config file, which kong opens next.
+func (s *settings) enterFile(parsed *kong.Context) error {
+	s.source = fromFile
+	for _, flag := range parsed.Flags() {
+		if path, is := parsed.FlagValue(flag).(kong.ConfigFlag); is {
+			return command.File(string(path))
+		}
+	}
+	return nil
 }
 
 // watched is a reader for one setting. It checks each value. If a value is wrong, it adds a fault to the settings, and

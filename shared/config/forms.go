@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"asset-registry/shared/command"
 )
 
 // form says which texts some settings accept, or of which texts an operator is warned.
@@ -182,6 +184,9 @@ func check(flag *kong.Flag, value reflect.Value) (warning string, err error) {
 func checkText(flag *kong.Flag, text string) (warning string, err error) {
 	if flag.Enum != "" && !slices.Contains(flag.EnumSlice(), text) {
 		return "", wanted(flag, "one of "+flag.Enum, text)
+	}
+	if strings.Contains(flag.PlaceHolder, "FILE") || strings.HasSuffix(flag.Name, "-file") {
+		return "", command.File(text)
 	}
 	isIn := func(f form) bool { return slices.Contains(strings.Fields(f.names), flag.Name) && !f.valid(text) }
 	if at := slices.IndexFunc(forms, isIn); at >= 0 {

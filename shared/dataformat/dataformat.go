@@ -41,14 +41,15 @@ func IsNew(dir, want string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		isForeign := func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), File+durable.Unfinished) }
 		if i := slices.IndexFunc(entries, isForeign); i >= 0 {
-			const says = "data directory %s is not the registry's, it holds %s and no %s: name an empty or a new one"
+			const says = "data directory %s is not the registry's, it holds %s and no %s: name its own, or a new one"
 			return false, fmt.Errorf(says, dir, entries[i].Name(), File)
 		}
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("open data directory: %w", err)
 	case found != want:
-		return false, fmt.Errorf("data directory %s has format %q, but this program needs %q", dir, found, want)
+		return false, fmt.Errorf("data directory %s has format %q, but this program needs %q: "+
+			"start the release that wrote it", dir, found, want)
 	}
 	return false, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -49,6 +50,9 @@ func (h bufferedHandler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelError { // the line of a panic has a stack, so it needs more room
 		most = maxErrorLine
 	}
+	if r.Level >= slog.LevelWarn {
+		r = inWords(r)
+	}
 	err := h.Handler.Handle(ctx, shortened(r, most))
 	if r.Level >= slog.LevelWarn {
 		return errors.Join(err, h.lines.flush())
@@ -65,6 +69,23 @@ func (h bufferedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h bufferedHandler) WithGroup(name string) slog.Handler {
 	return bufferedHandler{h.Handler.WithGroup(name), h.unnamed, h.lines}
+}
+
+// words replaces the words of Go that errors have.
+var words = strings.NewReplacer("context deadline exceeded", "no answer came in time",
+	"context canceled", "it was ended", "unexpected EOF", "it ended too early", "EOF", "it ended too early")
+
+// inWords returns a record with its errors in plain words.
+func inWords(r slog.Record) slog.Record {
+	told := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		if err, isError := a.Value.Any().(error); isError {
+			a.Value = slog.StringValue(words.Replace(err.Error()))
+		}
+		told.AddAttrs(a)
+		return true
+	})
+	return told
 }
 
 // The limits of a log line, in bytes. They are needed because a client may choose a path of up to 32 KiB.

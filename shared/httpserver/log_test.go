@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -118,6 +119,21 @@ func TestLogLinesStayWhole(t *testing.T) {
 		}
 	}
 	expect.Equal(t, lines, 16000, "lines")
+}
+
+func TestErrorsInTheLogAreInPlainWords(t *testing.T) {
+	for says, err := range map[string]error{
+		"read x: no answer came in time": fmt.Errorf("read x: %w", context.DeadlineExceeded),
+		"it was ended":                   context.Canceled, "it ended too early": io.ErrUnexpectedEOF,
+		"x: it ended too early": fmt.Errorf("x: %w", io.EOF),
+	} {
+		w := &writes{}
+		log, _ := NewLog(w, slog.LevelInfo, "one")
+		log.Warn("EOF", "error", err, "path", "/EOF")
+		if got := w.all[0]; !strings.Contains(got, `"msg":"EOF","service.name":"one","error":"`+says+`","path":"/EOF"}`) {
+			t.Errorf("got %s, want %q in it, and other texts as they are", got, says)
+		}
+	}
 }
 
 // TestHeadersAreCanonical checks that the names of headers have the canonical form, because package proxy and

@@ -216,9 +216,14 @@ func (s *server) retire() {
 }
 
 // check requests /readyz. It returns nil if the server is ready, and its clock is not wrong.
-func (s *server) check(ctx context.Context) error {
+func (s *server) check(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
+	defer func() {
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fmt.Errorf("it did not answer within %v", checkTimeout)
+		}
+		cancel()
+	}()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/readyz", nil)
 	if err != nil {
 		return err

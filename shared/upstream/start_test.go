@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,16 @@ import (
 
 	"asset-registry/shared/testing/expect"
 )
+
+// TestASilentServerIsNotReady checks a server that takes the connection and says nothing.
+func TestASilentServerIsNotReady(t *testing.T) {
+	t.Parallel()
+	silent := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer silent.Close()
+	p := &Pool{name: "filesvc", log: slog.New(slog.DiscardHandler)}
+	_, port, _ := net.SplitHostPort(silent.Addr().String())
+	expect.Says(t, newServer(p, source{port: port}, "127.0.0.1").check(t.Context()), "it did not answer within 1s", "")
+}
 
 // TestAServerThatStartsIsNoWarning tells the results of checks, one a second. A server that has answered before is told
 // at once, one that may still start only after ten seconds, and each once.

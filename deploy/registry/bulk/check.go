@@ -19,9 +19,44 @@ type Checked struct {
 	Rows      int
 	Documents int
 	Warnings  int
-	Skipped   int               // rows that the mapping skips
-	Header    []string          // names of the columns of a table
+	Skipped   int      // rows that the mapping skips
+	Header    []string // names of the columns of a table
+	kinds     []kind
 	sums      map[string]string // hash of each row, by its reference
+}
+
+// kind is the type that a row gives its asset, as the text of a fault.
+type kind struct {
+	Fault
+	reference string
+	isTest    bool
+}
+
+// Barred returns a fault for each row that the registry does not admit: the argument `dictionaries` is its answer about
+// the types of assets, and `levels` are those of the API key, which only new assets need.
+func (c Checked) Barred(dictionaries []byte, levels string, isKnown func(reference string) bool) (faults []Fault) {
+	of, types := leaves(dictionaries), []string{}
+	for _, path := range paths(of) {
+		list, isValue := strings.CutSuffix(path, ".value")
+		if list, _, _ = strings.Cut(list, ".values."); isValue && of[list+".id"] == "assetType" {
+			types = append(types, of[path].(string))
+		}
+	}
+	for _, k := range c.kinds {
+		isNew := !isKnown(k.reference)
+		switch {
+		case !slices.Contains(types, k.Text):
+			k.Text = fmt.Sprintf("this registry takes the types %s, got %q", strings.Join(types, ", "), k.Text)
+		case isNew && !strings.ContainsAny(levels, "03"):
+			k.Text = "the API key lacks the level 3, so it creates no asset"
+		case isNew && strings.Contains(levels, "t") && !k.isTest:
+			k.Text = "the API key has the level t, so it creates assets in test mode only"
+		default:
+			continue
+		}
+		faults = append(faults, k.Fault)
+	}
+	return faults
 }
 
 // Check reads all rows, and calls the function `tell` for each finding. It sends no request. The result `ok` is false
@@ -87,6 +122,11 @@ func Check(s Source, files *Folder, tell func(Finding)) (c Checked, ok bool, err
 			return c, ok, err
 		}
 		c.sums[row.Reference] = sums.Same
+		values := leaves(row.asset)
+		if of, ok := values["assetType"].(string); ok {
+			told := Fault{row.Number, row.column("assetType"), of}
+			c.kinds = append(c.kinds, kind{told, row.Reference, values["mode"] == "test"})
+		}
 	}
 	if c.Rows == 0 && ok {
 		report(Fault{Text: "the file has no rows"})

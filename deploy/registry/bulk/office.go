@@ -101,12 +101,23 @@ func (m *maker) documents(value any, names []string, files *Folder) (found []Doc
 	return found, of
 }
 
-// isSkipped reports whether the mapping skips a row: by its first words, or because none of its columns has data.
+// total matches the first words of a row of totals.
+var total = regexp.MustCompile(`(?i)^(разом|всього|усього|підсумок|сума|итого|total)([ :.]|$)`)
+
+// isTotal reports whether a row has the word of a total, and else numbers only.
+func isTotal(cells []sheet.Cell, words string) bool {
+	return total.MatchString(words) && !slices.ContainsFunc(cells, func(c sheet.Cell) bool {
+		text := heading(c.Text)
+		return text != words && strings.Trim(text, "0123456789., ") != ""
+	})
+}
+
+// isSkipped reports whether the mapping skips a row: by its first words, or because it has no data, or only a total.
 func (t *table) isSkipped(cells []sheet.Cell, words string) bool {
 	for _, begin := range t.mapping.Skip {
 		hasData := begin != everyRest
 		for _, at := range t.data {
-			hasData = hasData || tidy(cells[at].Text) != ""
+			hasData = hasData || tidy(cells[at].Text) != "" && !isTotal(cells, words)
 		}
 		if !hasData || begin != everyRest && strings.HasPrefix(strings.ToLower(words), strings.ToLower(heading(begin))) {
 			return true

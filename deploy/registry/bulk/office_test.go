@@ -26,7 +26,6 @@ func TestTablesAsOfficesLeaveThem(t *testing.T) {
 		{"empty rows and columns", wide(header + good + ";;;;;\n\n ;\u00a0;;;;\n8;Склад;2;20.11.2026\n"), nil},
 		{"a group, a total and a signature", header + "Львів;;;;;\n" + good + ";Всього  по\u00a0району;1 234,5;;;\n;;;;;М. П.\n;\"\"\"Склав\"\" Ніна\";;;;\n", []string{
 			`skipped: row 2, "Львів"`, `skipped: row 4, "Всього по району"`, `skipped: row 5, "М. П."`, `skipped: row 6, "\"Склав\" Ніна"`}},
-		{"a total that no word names", header + good + ";Разом;1 234,5;;;\n", []string{"row 3, reference: the row has no reference", "row 3, field data: You cannot switch"}},
 		{"a row with a file alone", header + good + "9;;;;a.pdf;\n", []string{"row 3, Назва: This", "row 3, Рішення: This"}},
 		{"a value without a heading", wide(header) + "7;Склад;1;20.11.2026;;;;5\n8;Цех;1;20.11.2026;;;;;6\n", []string{
 			"row 2, column H: the column has no heading, and this cell has a value", "row 3, column I: the column has no heading"}},
@@ -37,6 +36,8 @@ func TestTablesAsOfficesLeaveThem(t *testing.T) {
 		{"UTF-16 with tabs", utf16(t, strings.ReplaceAll(header+good, ";", "\t")), nil},
 		{"commas", strings.ReplaceAll(header+strings.Replace(good, "1 234,5", "1234", 1), ";", ","), nil},
 		{"blanks that nobody sees", strings.ReplaceAll(header+good, ";", "\u200b;\u00a0"), nil},
+		{"totals by the word *", header + good + "УСЬОГО:;;1 234,5;;;2\nПідсумок за рік;;;;;\nСумар;;5;;;\nРазом;Склад;5;;;\nСума;;5;;a.pdf;\n", []string{
+			`skipped: row 3, "УСЬОГО:"`, `skipped: row 4, "Підсумок за рік"`, "row 5, Назва:", "row 5, Рішення:", "row 6, Рішення:", "row 7, Назва:", "row 7, Рішення:"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := m

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"asset-registry/shared/command"
 )
 
 // checkValues returns a fault for each value that its flag or argument does not accept. An argument must not be
@@ -77,8 +79,11 @@ func checkValue(v *kong.Value) error {
 	if last > 0 && isNamed && !slices.Contains(known, text) {
 		return fmt.Errorf("it must be %s or %s, got %q", strings.Join(known[:last], ", "), known[last], text)
 	}
-	if !isFile(v.Tag) || text == "" || text == "-" || v.Tag.Get("in")+v.Tag.Get("out") == "later" {
-		return nil // "-" is the standard input
+	if !isFile(v.Tag) || text == "" || text == "-" { // "-" is the standard input
+		return nil
+	}
+	if err := command.File(text); err != nil || v.Tag.Get("in")+v.Tag.Get("out") == "later" {
+		return err
 	}
 	return checkFile(text, v.Tag.Has("out"))
 }
@@ -109,8 +114,7 @@ func numberOf(text string, of reflect.Type) int64 {
 	return n
 }
 
-// checkFile looks at an existing file, or at the folder of a file to be written. It does not open the file,
-// because opening a named pipe blocks.
+// checkFile looks at an existing file, or at the folder of a file to be written.
 func checkFile(name string, isOut bool) error {
 	if isOut {
 		name = filepath.Dir(name)

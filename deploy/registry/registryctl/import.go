@@ -14,6 +14,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/deploy/registry/bulk"
+	"asset-registry/shared/routes"
 )
 
 type importAssets struct {
@@ -32,6 +33,8 @@ type importAssets struct {
 	Lang     string `env:"LC_ALL,LC_MESSAGES,LANG" default:"uk" help:"Language of messages and templates: uk or en."`
 
 	Rows int `default:"16" least:"1" most:"256" help:"Rows that are sent at the same time, at most 256."`
+
+	levels string // accreditation levels of the API key
 }
 
 // Help describes how an import is continued.
@@ -116,6 +119,9 @@ func (a *importAssets) Run(ctx context.Context, p *program) (err error) {
 			return err
 		}
 	}
+	if err := a.compare(ctx, p, load, checked, told); err != nil {
+		return err
+	}
 	if err := a.plan(ctx, p, load, source, checked, told); err != nil || a.Check {
 		return err
 	}
@@ -168,12 +174,12 @@ func (a *importAssets) open(p *program) (s bulk.Source, closeFile func() error, 
 		}
 		s.Mapping = &m
 	}
+	if info, err := os.Stat(a.File); err == nil && !info.Mode().IsRegular() {
+		return s, nil, fmt.Errorf("%s is not a file: rows are read twice", a.File)
+	}
 	file, err := os.Open(a.File)
 	if err != nil {
 		return s, nil, fmt.Errorf("FILE: %w", err)
-	}
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return s, nil, errors.Join(fmt.Errorf("%s is not a file: rows are read twice", a.File), err, file.Close())
 	}
 	s.File = file
 	if s.Mapping == nil {
@@ -299,6 +305,7 @@ func (a *importAssets) begin(ctx context.Context, p *program, load *bulk.Load) e
 	if err != nil {
 		return err
 	}
+	a.levels = me.Accreditations
 	if me.Role != "broker" {
 		return fmt.Errorf("the API key is of role %q: only a broker's key creates assets", me.Role)
 	}
@@ -313,6 +320,26 @@ func (a *importAssets) begin(ctx context.Context, p *program, load *bulk.Load) e
 	}
 	load.Journal, err = bulk.OpenJournal(a.Access, strings.TrimSuffix(p.URL, "/"), me.Broker)
 	return err
+}
+
+// compare tells the rows that the registry does not admit, by its settings or by the levels of the API key.
+func (a *importAssets) compare(
+	ctx context.Context, p *program, load *bulk.Load, checked bulk.Checked, told *importReport,
+) error {
+	text, err := send(ctx, http.MethodGet, strings.TrimSuffix(p.URL, "/")+"/api/2.5"+routes.Dictionaries, p.Key, nil)
+	if err != nil {
+		return fmt.Errorf("read the types of assets: %w", err)
+	}
+	barred := checked.Barred(text, a.levels, load.Journal.Knows)
+	for _, f := range barred {
+		told.found(bulk.Finding{Fault: f})
+		told.note(p.fault(f))
+	}
+	if len(barred) > 0 {
+		err = verdict{fmt.Errorf("%s has %d faults; nothing was sent", a.File, len(barred))}
+		return errors.Join(told.err, told.write(checked.Header), err)
+	}
+	return nil
 }
 
 // plan shows what the import will do with the assets of former imports, and asks whether it may.

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,6 +35,10 @@ func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 		"rows.csv": "id,title\n1,x\n",
 	} {
 		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	expect.OK(t, os.Mkdir(filepath.Join(dir, "lists"), 0o700))
+	for _, name := range []string{"pipe", "lists/CPV.txt"} {
+		expect.OK(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 	}
 	addr, err := porttest.FreeAddr()
 	expect.OK(t, err)
@@ -122,6 +127,16 @@ func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 		{"registry serve --config number.yaml", 78, "config file: --max-body: want a whole number"},
 		{"registry check-config bad.yaml", 2, "config file"},
 		{"REGISTRY_MAX_BODY=2MB registry serve --data new", 78, "(from the environment, REGISTRY_MAX_BODY)"},
+		{"registry check-config pipe", 2, `--config: "pipe": it is a named pipe: name a file`},
+		{"registry serve --config /dev/zero", 78, `--config: "/dev/zero": it is a device: name a file`},
+		{"REGISTRY_LOG_KEY_FILE=/dev/zero registry serve --data new --addr 127.0.0.1:0", 78, `--log-key-file: "/dev/zero": it is a device`},
+		{"registry restore --from pipe --data restored", 2, `--from: "pipe": it is a named pipe`},
+		{"gateway --secret-file pipe", 78, `--secret-file: "pipe": it is a named pipe`},
+		{"assetsvc" + service + " --store file:a.db --code-lists lists", 78, "it is a named pipe"},
+		{"registryctl --config pipe me", 2, `"pipe": it is a named pipe`},
+		{"registryctl verify --policy pipe", 2, `--policy: "pipe": it is a named pipe`},
+		{"registryctl audit verify --remember pipe", 2, `--remember: "pipe": it is a named pipe`},
+		{"registryctl assets import pipe --check", 2, `"pipe": it is a named pipe`},
 		{"registry restore --from a.json --data restored", 2, "a.json: it is no backup"},
 		{"registry restore --from none --data restored", 2, `--from: "none"`},
 		{"registry backup --data data --to none/x", 2, `create the backup: "none/x": there is no such`},

@@ -175,9 +175,10 @@ func (a api) load(t *testing.T, ctx context.Context, file, folder, access string
 	return a.planned(t, ctx, file, folder, access, transport, nil)
 }
 
-// planned plans an import in this process, if the function `between` is not nil, calls it, and runs the import.
+// planned plans an import in this process, if the function `between` is not nil, calls it, and runs the import. With an
+// order, a file of the folder, it withdraws the rows that have left.
 func (a api) planned(t *testing.T, ctx context.Context, file, folder, access string, transport http.RoundTripper,
-	between func(),
+	between func(), order ...string,
 ) (bulk.Counts, error) {
 	t.Helper()
 	rows := expect.Get(os.Open(file))(t)
@@ -201,6 +202,9 @@ func (a api) planned(t *testing.T, ctx context.Context, file, folder, access str
 	defer journal.Close()
 	l := bulk.Load{
 		Registry: c, Files: files, Journal: journal, Workers: 1, Tell: func(bulk.Result) {}, Waiting: func(string) {},
+	}
+	if len(order) > 0 {
+		l.Order, l.Paper = files, order[0]
 	}
 	if between != nil {
 		if got, err := l.Plan(ctx, source, checked); err != nil {
@@ -446,5 +450,33 @@ func TestAnImportWithoutTokens(t *testing.T) {
 	expect.OK(t, os.WriteFile(file, []byte(strings.Join(first, "")), 0o600))
 	if out, err := importing(a, file, folder, access).CombinedOutput(); err != nil {
 		t.Errorf("got %v and %s, want the end of the import", err, out)
+	}
+}
+
+// TestAnImportNamesRowsThatTheRegistryDoesNotAdmit imports rows of types that the registry lacks, and rows that the API
+// key must not create. All of them are named, and nothing is sent.
+func TestAnImportNamesRowsThatTheRegistryDoesNotAdmit(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	standalone(t, addr, dir, &processes.Output{})
+	a := api{"http://" + addr, "2.5"}
+	file, folder := importFile(t, "kind", 4)
+	lines := strings.SplitAfter(string(expect.Get(os.ReadFile(file))(t)), "\n")
+	for _, i := range []int{1, 3} {
+		lines[i] = strings.Replace(lines[i], `"assetType":"bounce"`, `"assetType":"barge"`, 1)
+	}
+	expect.OK(t, os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600))
+	for _, c := range []struct{ key, says string }{
+		{"broker", `this registry takes the types bounce, got "barge"`},
+		{"broker1", "the API key lacks the level 3"}, {"broker3t", "in test mode only"},
+	} {
+		for _, args := range [][]string{{"--key", c.key}, {"--key", c.key, "--check"}} {
+			out, err := importing(a, file, folder, filepath.Join(t.TempDir(), "access"), args...).CombinedOutput()
+			if n := strings.Count(string(out), c.says); err == nil || n != 2 || !strings.Contains(string(out), "nothing was sent") {
+				t.Errorf("%v: got %v and %s, want 2 times %q", args, err, out, c.says)
+			}
+		}
+		own := a.do(t, call{method: "GET", path: "/me/assets", key: c.key}).must(t, 200).json["data"]
+		equal(t, c.key+": assets", len(list(own)), 0)
 	}
 }

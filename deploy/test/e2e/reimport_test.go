@@ -216,6 +216,34 @@ func TestAChangeThatIsStoppedAtEachStep(t *testing.T) {
 	}
 }
 
+// TestAWithdrawalThatIsStoppedAtEachStep stops a withdrawal at each of its requests, before or after it, and repeats it.
+// The asset must be deleted, with one order.
+func TestAWithdrawalThatIsStoppedAtEachStep(t *testing.T) {
+	t.Parallel()
+	addr := freeAddr(t)
+	standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{})
+	a := api{"http://" + addr, "2.5"}
+	for step := range 12 { // the plan of both rows, then upload, document, deletion
+		for _, after := range []bool{false, true} {
+			prefix := fmt.Sprint("gone-", step, "-", after, "-")
+			o := a.begin(t, prefix, "1;Склад;10;20.11.2026;Опис;;a.txt", "2;Гараж;20;20.11.2026;Опис;;b.txt")
+			o.write(t, "order.pdf", "%PDF-")
+			o.list(t, "1;Склад;10;20.11.2026;Опис;;a.txt")
+			ctx, stop := context.WithCancel(t.Context())
+			transport := &stopping{after: after, stop: stop}
+			transport.left.Store(int64(step + 1))
+			_, _ = o.planned(t, ctx, o.file, o.dir, o.access, transport, func() {}, "order.pdf")
+			stop()
+			got, err := o.planned(t, t.Context(), o.file, o.dir, o.access, nil, func() {}, "order.pdf")
+			if err != nil || got.Done != 1 || got.Refused+got.NoToken+got.Failed > 0 {
+				t.Errorf("%s: got %+v, %v, want a row that is done and one that has left", prefix, got, err)
+			}
+			o.shows(t, "2", "status=deleted", "documents.2.title=order.pdf", "documents.3=<nil>")
+			o.shows(t, "1", "status=pending")
+		}
+	}
+}
+
 // TestAChangeThatSomebodyOvertakes changes assets between the plan of an import and its run. The other changes must stay.
 func TestAChangeThatSomebodyOvertakes(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func TestThePageShowsPictures(t *testing.T) {
 }
 
 // TestAPageAsksForFewPictures has an asset with 100 illustrations, of which the registry knows the first 12. The page
-// must show all with their number, and ask only for the first 12, before it reads the changes.
+// must show all with their number, those behind the twelfth folded, and ask only for the first 12, before it reads the changes.
 func TestAPageAsksForFewPictures(t *testing.T) {
 	r := newRegistry(changed(t, func(asset map[string]any) {
 		var all []any
@@ -77,7 +77,7 @@ func TestAPageAsksForFewPictures(t *testing.T) {
 	}
 	_, body := get(t, newSite(t, r, newFound(), logKey), "/uk/assets/"+id)
 	expect.Equal(t, strings.Count(body, "<img"), 100, "pictures")
-	mustHave(t, body, "Зображення: 100<", "/pictures.js")
+	mustHave(t, body, "Зображення: 100<", "<summary>Ще 88</summary>", "/pictures.js")
 	if first := slices.Index(r.asked, "/api/2.5/assets/"+id+"/proof"); first != 14 {
 		t.Errorf("got %q, want a proof after the record, 12 pictures and the archive", r.asked)
 	}

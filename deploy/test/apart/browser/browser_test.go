@@ -252,6 +252,23 @@ func (b *browser) phone() {
 	b.run(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch, chromedp.EmulateScale(2)))
 }
 
+// screen is a width and a colour of pages.
+type screen struct {
+	name        string
+	phone, dark bool
+}
+
+var screens = []screen{{"wide-light", false, false}, {"wide-dark", false, true}, {"phone-light", true, false}, {"phone-dark", true, true}}
+
+// show sets the screen. A phone stays a phone.
+func (s screen) show(b *browser) {
+	b.t.Helper()
+	if s.phone {
+		b.phone()
+	}
+	b.dark(s.dark)
+}
+
 func (b *browser) withoutScript() {
 	b.t.Helper()
 	command(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})

@@ -119,16 +119,9 @@ func TestTheDocumentationFitsEveryScreen(t *testing.T) {
 	b := open(t, base)
 	asked := b.watch()
 	background := map[bool]string{}
-	for _, screen := range []struct {
-		name        string
-		phone, dark bool
-	}{{"wide-light", false, false}, {"wide-dark", false, true}, {"phone-light", true, false},
-		{"phone-dark", true, true}} {
+	for _, screen := range screens {
 		t.Run(screen.name, func(t *testing.T) {
-			if screen.phone {
-				b.phone()
-			}
-			b.dark(screen.dark)
+			screen.show(b)
 			b.openDocs("/docs")
 			b.mustFit("docs")
 			b.mustBeLegible("docs")

@@ -114,6 +114,32 @@ func TestResultsHavePictures(t *testing.T) {
 	b.mustBeContent()
 }
 
+// TestTheArchiveOfARecordIsAccessible opens a record with a file. Its archive can be had, and then cannot.
+func TestTheArchiveOfARecordIsAccessible(t *testing.T) {
+	s, drawn, _ := startPictures(t)
+	b := open(t, s.base)
+	b.goTo("/uk/")
+	record := evaluate[string](b, `document.querySelector(".hits li:has(img[src^='`+drawn+`']) h3 a").pathname`)
+	_, id, _ := strings.Cut(record, "/assets/")
+	for _, screen := range screens[1:3] { // together they have both colours and both widths
+		screen.show(b)
+		for _, state := range []struct{ name, forged, says string }{
+			{"archive", "", "Завантажити всі файли (ZIP)"},
+			{"archive-later", "/get/" + id + "/documents.zip", "Архів усіх файлів зараз недоступний."},
+		} {
+			s.forger.set(func([]byte) []byte { return nil }, state.forged)
+			name := screen.name + "-site-" + state.name
+			b.goTo(record)
+			b.mustSay(state.says)
+			b.mustFit(name)
+			b.mustBeLegible(name)
+			b.mustBeAccessible(name)
+			b.screenshot(name)
+		}
+	}
+	b.mustBeContent()
+}
+
 // TestResultsHavePicturesInFirefox opens a page of results in Firefox. One illustration has a picture, the
 // other has none. Firefox must show the picture, and must show nothing in place of the missing one.
 func TestResultsHavePicturesInFirefox(t *testing.T) {

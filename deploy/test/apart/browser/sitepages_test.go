@@ -139,14 +139,8 @@ func TestEachStateOfTheSearchIsAccessible(t *testing.T) {
 		{"statistics-of-a-search", "/uk/statistics?status=pending&q=%D0%B1%D0%BE%D0%BA%D1%81", ""},
 		{"statistics-of-none", "/en/statistics?q=xyzzy", ""},
 	}
-	for _, screen := range []struct {
-		name        string
-		phone, dark bool
-	}{{"wide-light", false, false}, {"wide-dark", false, true}, {"phone-light", true, false}, {"phone-dark", true, true}} {
-		if screen.phone {
-			b.phone()
-		}
-		b.dark(screen.dark)
+	for _, screen := range screens {
+		screen.show(b)
 		for _, state := range states {
 			name := screen.name + "-site-" + state.name
 			b.goTo(state.path)

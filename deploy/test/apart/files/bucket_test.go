@@ -1,7 +1,9 @@
 package files
 
 import (
+	"archive/zip"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/shared/disktest"
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/s3test"
 	"asset-registry/shared/testing/expect"
 )
@@ -187,6 +190,46 @@ func TestAStoreThatDies(t *testing.T) {
 	})
 	kept[r.mustUpload("new")] = "new"
 	r.mustHave("with the store", kept)
+}
+
+// TestAnArchiveFromABucket reads the archive of an asset whose files are in a bucket. Then it kills the object store in
+// the middle of the archive, so the answer must break off.
+func TestAnArchiveFromABucket(t *testing.T) {
+	store, r := s3test.Start(t, false, bucket), newRegistry(t)
+	r.start()
+	r.stop()
+	r.must("files", "move", "--to", store.Address(bucket))
+	r.start()
+	texts, of := map[string]string{}, r.mustPublish()
+	for n := range 3 {
+		name := fmt.Sprint(n, ".txt")
+		texts[fmt.Sprintf("%02d %s", n+1, name)] = strings.Repeat(name, 3<<20) // more than buffers of connections hold
+		r.mustAdd(of, name, texts[fmt.Sprintf("%02d %s", n+1, name)])
+	}
+	path := "/get/" + of.path[strings.LastIndex(of.path, "/")+1:] + "/documents.zip"
+	await(t, "three files that everybody can read", func() bool {
+		resp, err := http.Head("http://" + r.addr + path)
+		return err == nil && resp.Header.Get(httpserver.TotalHeader) == "3"
+	})
+	whole := r.get(path)
+	z, err := zip.NewReader(strings.NewReader(whole.text), int64(len(whole.text)))
+	if err != nil || len(z.File) != len(texts) {
+		t.Fatalf("got %d with %d bytes and %v, want an archive of 3 files", whole.status, len(whole.text), err)
+	}
+	for _, f := range z.File {
+		text := expect.Get(io.ReadAll(expect.Get(f.Open())(t)))(t)
+		if string(text) != texts[f.Name] {
+			t.Errorf("%s: got %d bytes, want the %d of the file", f.Name, len(text), len(texts[f.Name]))
+		}
+	}
+	resp, err := http.Get("http://" + r.addr + path)
+	expect.OK(t, err)
+	defer resp.Body.Close()
+	expect.Get(io.ReadFull(resp.Body, make([]byte, 1000)))(t)
+	store.Kill()
+	if rest, err := io.Copy(io.Discard, resp.Body); resp.StatusCode != http.StatusOK || err == nil {
+		t.Errorf("got %d, %d further bytes and no error, want an answer that breaks off", resp.StatusCode, rest)
+	}
 }
 
 // TestAFullStore fills the disk of the object store. An upload must be refused, and no file may be lost.
