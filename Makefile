@@ -46,11 +46,11 @@ LATE_FEED    := TestADrill
 FIRST       := packages test test-attack
 WAITING     := test-crash test-feed model-quick test-faults
 WORKING     := tools vuln test-browser test-stores test-alerts test-traces test-clients \
-	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi check-apart
+	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-openapi check-apart
 # NIGHTLY is slow and rarely fails, so test-all leaves it out. deploy/test/nightly.txt has the last good
 # runs. STAGES are those that test-nightly runs. Of the stages, only the last two need MONGOD.
 NIGHTLY     := test-compose test-systemd test-mirrors test-steps test-k8s test-versions test-fleet test-screens test-generators test-hostile \
-	test-buckets test-readers test-std-whole fuzz $(if $(MONGOD),test-set test-mongo-chaos)
+	test-buckets test-readers fuzz $(if $(MONGOD),test-set test-mongo-chaos)
 STAGES      ?= $(NIGHTLY)
 
 # With MONGOD, the path of a mongod, the stores, the scenarios of SEVERAL and the feed run on a real replica set.
@@ -82,7 +82,7 @@ SHELL       := bash
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build race run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose test-systemd test-mirrors test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-std-whole test-set test-mongo-chaos test-nightly \
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-compose test-systemd test-mirrors test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-set test-mongo-chaos test-nightly \
 	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-data bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
@@ -266,13 +266,6 @@ test-log: ## a public log, by verifiers that others wrote: Tessera's, and one in
 	@deploy/test/setup.sh $@
 	cd deploy/test/apart/log && GOWORK=off go test -count=1 -timeout 10m .
 
-test-std: ## the server of --http-server=std
-	go test -count=1 ./shared/httpserver -std
-
-test-std-whole: ## the scenarios with --http-server=std
-	REGISTRY_HTTP_SERVER=std GATEWAY_HTTP_SERVER=std ASSETSVC_HTTP_SERVER=std AUTHSVC_HTTP_SERVER=std \
-		go test -count=1 -timeout 10m -run '^(TestStandalone|TestSplit)$$' ./deploy/test/e2e
-
 test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under kill -9
 	go test -count=1 -run Simulation ./assetsvc/internal/webhook -webhook.kills 2000
 	cd deploy/test/apart/webhooks && GOWORK=off go test -count=1 -timeout 15m . -bin $(CURDIR)/bin
@@ -346,10 +339,9 @@ bench: build ## measure the registry beside the limits of what it does
 
 bench-figures: ## the figures that comments of packages quote (deploy/bench/README.md); an idle machine, 5 minutes
 	go test -run '^$$' -bench RoundTrip -count 4 ./shared/upstream
-	go test -run '^$$' -bench Forward -count 4 ./gateway/internal/proxy
 	go test -run '^$$' -bench 'Borrower|Admit' -count 4 ./gateway/internal/ratelimit
 	go test -run '^$$' -bench Read -count 4 ./gateway
-	go test -run '^$$' -bench 'Log|Serve' -count 4 ./shared/httpserver
+	go test -run '^$$' -bench Log -count 4 ./shared/httpserver
 
 bench-live: build ## how changes reach 100, 1,000 and 10,000 followers, beside a naive handler
 	go run ./deploy/bench/live -bin bin

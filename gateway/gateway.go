@@ -8,7 +8,7 @@
 //
 // # Cost of a request
 //
-// A read that is forwarded over the network needs four system calls: two reads and two writes. They take nearly
+// A read that is forwarded over the network needs two writes and at least two reads. These system calls take nearly
 // half of the processor time; net/http's server and gin take most of the rest (make bench-gateway). A cached key
 // and the rate limits cost about a microsecond each. The request to the asset service is the only network round
 // trip, and no goroutine hands the request to another goroutine (package upstream). The metric attributes of each

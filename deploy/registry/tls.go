@@ -51,6 +51,6 @@ func (c Config) servePlain(
 ) {
 	opened.Serve(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		bounded := netutil.LimitListener(plain, maxPlain)
-		return httpserver.Serve(ctx, bounded, m.Plain(c.BaseURL), log, httpserver.ServeOptions{Std: true})
+		return httpserver.Serve(ctx, bounded, m.Plain(c.BaseURL), log, httpserver.ServeOptions{})
 	})
 }

@@ -267,7 +267,7 @@ func (s *settings) Validate(*kong.Application) error { return nil }
 func (s *settings) unknown(app *kong.Application) (faults []error) {
 	known := map[string]bool{}
 	err := kong.Visit(app, func(node kong.Visitable, next kong.Next) error {
-		if flag, ok := node.(*kong.Flag); ok && !flag.Hidden {
+		if flag, ok := node.(*kong.Flag); ok && flag.Name != "print-settings" {
 			known[flag.Name] = true
 		}
 		return next(nil)

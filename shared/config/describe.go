@@ -125,7 +125,7 @@ var groups = []struct{ title, names string }{
 	{"Limits", "limits limits-redis limits-away limits-gateways no-limits limit-address-list limit-address-read " +
 		"limit-address-write limit-key-list limit-key-read limit-key-write max-concurrent client-streams client-segments"},
 	{"Clients", "cors-origins deprecated sunset"},
-	{"Server", "drain-delay http-server timeout read-timeout list-timeout max-body memory store-timeout store-lease " +
+	{"Server", "drain-delay timeout read-timeout list-timeout max-body memory store-timeout store-lease " +
 		"fresh-reads trusted-proxies admin-trusted-proxies check-interval max-behind"},
 }
 

@@ -35,9 +35,7 @@ type Process struct {
 	MetricsAddr string        `help:"Address on which /metrics answers Prometheus; by default none."`
 	LogLevel    slog.Level    `default:"info" help:"Lowest level that is logged: debug, info, warn or error."`
 	DrainDelay  time.Duration `default:"0s" help:"How long to serve after SIGTERM, while /readyz says 503."`
-
-	// Both servers send the same answers (package lean).
-	HTTPServer string `name:"http-server" default:"lean" enum:"lean,std" help:"Server of HTTP/1.1; std is net/http alone."`
+	HTTPServer  string        `name:"http-server" hidden:""` // has no effect; a release before had this setting
 
 	Certificate httpserver.Certificate   `kong:"-"` // the zero value serves plain HTTP
 	Reloads     bool                     `kong:"-"` // SIGHUP replaces the service by a new one
@@ -49,7 +47,11 @@ type Process struct {
 }
 
 // Warn implements config.Warned. Observe logs the warnings.
-func (p *Process) Warn(warnings []string) { p.warnings = warnings }
+func (p *Process) Warn(warnings []string) {
+	if p.warnings = warnings; p.HTTPServer != "" {
+		p.warnings = append(warnings, "--http-server has no effect, because net/http serves all requests: remove it")
+	}
+}
 
 // Run runs a process with one service. It listens on addr, calls the function
 // `start`, and answers until ctx is done. Then it finishes the requests under way
@@ -95,9 +97,7 @@ func Run(
 // Serving returns the options of a server of this process. tls is nil for plain HTTP; drain is nil if all
 // requests end by themselves.
 func (p Process) Serving(tls *tls.Config, drain func()) httpserver.ServeOptions {
-	return httpserver.ServeOptions{
-		DrainDelay: p.DrainDelay, TLS: tls, Drain: drain, Std: p.HTTPServer == "std",
-	}
+	return httpserver.ServeOptions{DrainDelay: p.DrainDelay, TLS: tls, Drain: drain}
 }
 
 // Observe starts the process's telemetry. It answers Prometheus on MetricsAddr,
@@ -122,7 +122,7 @@ func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *export.Expor
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", exported.Metrics())
 	opened.Serve(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		return httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{Std: p.HTTPServer == "std"})
+		return httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{})
 	})
 	return exported, opened.Close, nil
 }

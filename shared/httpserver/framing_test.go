@@ -94,7 +94,7 @@ func FuzzSameRequests(f *testing.F) {
 		seen = append(seen, fmt.Sprintf("%s %q %s %v %q %v", r.Method, r.RequestURI, r.Proto, r.Header, body, r.Trailer))
 		w.Write(body)
 	})
-	followed, _ := serveFor(f, handler, ServeOptions{Std: true}, defaultTimeouts)
+	followed, _ := serveFor(f, handler, ServeOptions{}, defaultTimeouts)
 	server := httptest.NewUnstartedServer(lingering(handler))
 	server.Config.MaxHeaderBytes, server.Config.DisableGeneralOptionsHandler = maxHeaderBytes, true
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -28,29 +28,15 @@ func (l jsonListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withJSONErrors(conn, nil, l.headers), nil
-}
-
-// withJSONErrors returns a connection for net/http. When net/http itself refuses a request on this connection, the
-// refusal has the registry's error body. The connection's Read first returns the bytes in rest. withJSONErrors returns
-// a connection with HTTP/2 unchanged: HTTP/2 has no such refusals, and net/http needs the *tls.Conn itself. The
-// argument `headers` is ServeOptions.Refusals.
-func withJSONErrors(conn net.Conn, rest []byte, headers func(origin string) http.Header) net.Conn {
-	if !isHTTP1(conn) {
-		return conn
+	secure, isSecure := conn.(*tls.Conn)
+	if isSecure && secure.ConnectionState().NegotiatedProtocol == "h2" {
+		return conn, nil // HTTP/2 has no such refusals, and net/http needs the *tls.Conn itself
 	}
-	j := newJSONConn(conn, rest)
-	j.headers = headers
-	if secure, ok := conn.(*tls.Conn); ok {
-		return tlsJSONConn{j, secure}
+	j := &jsonConn{Conn: conn, framing: newFraming(), headers: l.headers}
+	if isSecure {
+		return tlsJSONConn{j, secure}, nil
 	}
-	return j
-}
-
-// isHTTP1 reports whether a connection, whose handshake is over, carries HTTP/1.1 or 1.0.
-func isHTTP1(conn net.Conn) bool {
-	secure, ok := conn.(*tls.Conn)
-	return !ok || secure.ConnectionState().NegotiatedProtocol != "h2"
+	return j, nil
 }
 
 // jsonConn rewrites net/http's refusals. It also makes net/http refuse a request with both Content-Length and
@@ -58,7 +44,6 @@ func isHTTP1(conn net.Conn) bool {
 // refusal, because an answer may contain the same bytes.
 type jsonConn struct {
 	net.Conn
-	rest    []byte // bytes that were already read from Conn
 	framing framing
 	phase   atomic.Int32
 	refused bool                            // a refusal was written; no other answer follows
@@ -71,10 +56,6 @@ const (
 	answering              // a handler was called, and its answer is not whole yet
 	taken                  // a handler has taken the connection: its bytes are not requests any more
 )
-
-func newJSONConn(conn net.Conn, rest []byte) *jsonConn {
-	return &jsonConn{Conn: conn, rest: rest, framing: newFraming()}
-}
 
 // jsonConnOf returns the jsonConn in a connection of net/http, or nil if it has none.
 func jsonConnOf(conn net.Conn) *jsonConn {
@@ -160,14 +141,7 @@ func (c *jsonConn) Read(p []byte) (n int, err error) {
 // read does what Read does, but n is 0 if only empty lines came.
 func (c *jsonConn) read(p []byte) (n int, err error) {
 	c.framing.skipped = 0
-	if len(c.rest) > 0 {
-		n = copy(p, c.rest)
-		if c.rest = c.rest[n:]; len(c.rest) == 0 {
-			c.rest = nil
-		}
-	} else {
-		n, err = c.Conn.Read(p)
-	}
+	n, err = c.Conn.Read(p)
 	if c.phase.Load() == taken {
 		return n, err
 	}

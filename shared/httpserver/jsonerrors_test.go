@@ -181,26 +181,23 @@ func TestEmptyLinesBeforeARequestAreSkipped(t *testing.T) {
 	const chunked = "PATCH / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
 	sent := "\r\n" + get + "\r\n\n" + put + "\r\n" + chunked + "\r\n\r\n" + get + "\n" + put
 	want := []string{"GET", "PUT\r\n", "PATCHab", "GET", "PUT\r\n"}
-	for _, how := range []ServeOptions{{Std: true}, {}} {
-		addr, _ := serveFor(t, echo, how, defaultTimeouts)
-		for _, size := range []int{1, 2, 3, 7, len(sent)} {
-			conn := connect(t, addr)
-			go func() {
-				for rest := sent; rest != ""; rest = rest[min(size, len(rest)):] {
-					if _, err := io.WriteString(conn, rest[:min(size, len(rest))]); err != nil {
-						return
-					}
+	addr, _ := serveFor(t, echo, ServeOptions{}, defaultTimeouts)
+	for _, size := range []int{1, 2, 3, 7, len(sent)} {
+		conn := connect(t, addr)
+		go func() {
+			for rest := sent; rest != ""; rest = rest[min(size, len(rest)):] {
+				if _, err := io.WriteString(conn, rest[:min(size, len(rest))]); err != nil {
+					return
 				}
-			}()
-			reader := bufio.NewReader(conn)
-			for i := range want {
-				resp, err := http.ReadResponse(reader, nil)
-				expect.Must(t, err, "std %t, pieces of %d bytes, answer %d", how.Std, size, i)
-				text, err := io.ReadAll(resp.Body)
-				if err != nil || string(text) != want[i] {
-					t.Fatalf("std %t, pieces of %d bytes, answer %d: got %s %q, %v; want %q",
-						how.Std, size, i, resp.Status, text, err, want[i])
-				}
+			}
+		}()
+		reader := bufio.NewReader(conn)
+		for i := range want {
+			resp, err := http.ReadResponse(reader, nil)
+			expect.Must(t, err, "pieces of %d bytes, answer %d", size, i)
+			text, err := io.ReadAll(resp.Body)
+			if err != nil || string(text) != want[i] {
+				t.Fatalf("pieces of %d bytes, answer %d: got %s %q, %v; want %q", size, i, resp.Status, text, err, want[i])
 			}
 		}
 	}

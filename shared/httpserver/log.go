@@ -269,7 +269,7 @@ func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
 				slog.String("method", c.Request.Method),
 				slog.String("path", path),
 				slog.Int("status", c.Writer.Status()),
-				slog.Int64("bytes", sentBytes(c.Writer)),
+				slog.Int("bytes", max(c.Writer.Size(), 0)),
 				slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
 				slog.String("request_id", id),
 			}

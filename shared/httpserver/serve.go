@@ -14,8 +14,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"asset-registry/shared/httpserver/lean"
 )
 
 const (
@@ -50,9 +48,6 @@ type ServeOptions struct {
 	// Refusals returns headers for a refusal that the server itself sends before it calls the handler. origin is the
 	// Origin of the request, or "" without one. Refusals is nil if there are no such headers.
 	Refusals func(origin string) http.Header
-	// Std leaves all requests to net/http. Otherwise package lean answers simple requests, where the operating
-	// system allows it.
-	Std bool
 }
 
 // Serve answers requests on listener until ctx is done and the drain delay is
@@ -90,19 +85,7 @@ func serve(
 	if o.TLS != nil {
 		listener = newTLSListener(listener, o.TLS, t.header, log, o.Refusals(""))
 	}
-	shutdown := server.Shutdown
-	if o.Std || !lean.IsSupported {
-		listener = jsonListener{listener, o.Refusals}
-	} else {
-		handOver := func(conn net.Conn, rest []byte) net.Conn { return withJSONErrors(conn, rest, o.Refusals) }
-		simple := lean.Listen(listener, lean.Options{
-			Handler: draining, HandOver: handOver, IsMine: isHTTP1, Log: log,
-			First: t.header, Idle: t.idle, Write: t.write,
-		})
-		listener = simple
-		// While package lean shuts its listener down, it may still hand connections over to the server.
-		shutdown = func(ctx context.Context) error { return errors.Join(simple.Shutdown(ctx), server.Shutdown(ctx)) }
-	}
+	listener = jsonListener{listener, o.Refusals}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
@@ -124,7 +107,7 @@ func serve(
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	if err := shutdown(drain); err != nil {
+	if err := server.Shutdown(drain); err != nil {
 		return fmt.Errorf("drain %s: %w", listener.Addr(), errors.Join(err, server.Close()))
 	}
 	return nil

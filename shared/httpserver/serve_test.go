@@ -3,7 +3,6 @@ package httpserver
 import (
 	"context"
 	"errors"
-	"flag"
 	"io"
 	"log/slog"
 	"net"
@@ -17,15 +16,12 @@ import (
 	"asset-registry/shared/testing/expect"
 )
 
-var std = flag.Bool("std", false, "serve by net/http alone, as --http-server=std")
-
 // serveFor serves until the test ends. It returns the address, and a function that
 // ends the server earlier.
 func serveFor(t testing.TB, handler http.Handler, how ServeOptions, p timeouts) (addr string, end func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.OK(t, err)
-	how.Std = how.Std || *std
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- serve(ctx, listener, handler, slog.New(slog.DiscardHandler), how, p) }()

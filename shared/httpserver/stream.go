@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -192,7 +191,11 @@ func NewSender(w http.ResponseWriter, pace Pace) *Sender {
 // too slow.
 func (s *Sender) Write(p []byte) (sent int, err error) {
 	for len(p) > 0 {
-		s.extend()
+		if s.left == 0 {
+			// Only a connection has deadlines; a test's recorder fails here.
+			_ = s.control.SetWriteDeadline(earlier(time.Now().Add(s.pace.Within), s.end))
+			s.left = s.pace.Bytes
+		}
 		n, err := s.WriteNow(p[:min(len(p), s.left)])
 		sent += n
 		s.left -= n
@@ -209,73 +212,6 @@ func (s *Sender) WriteNow(p []byte) (sent int, err error) {
 	s.await()
 	defer s.taken()
 	return s.w.Write(p)
-}
-
-// extend sets the next deadline when it is due.
-func (s *Sender) extend() {
-	if s.left == 0 {
-		// Only a connection has deadlines; a test's recorder fails here.
-		_ = s.control.SetWriteDeadline(earlier(time.Now().Add(s.pace.Within), s.end))
-		s.left = s.pace.Bytes
-	}
-}
-
-// SendFrom sends all bytes that the reader gives. An *os.File in an *io.LimitedReader goes to the connection
-// without a copy in this process, if the server can do so.
-func (s *Sender) SendFrom(from io.Reader) (sent int64, err error) {
-	limited, isFile := from.(*io.LimitedReader)
-	if isFile {
-		_, isFile = limited.R.(*os.File)
-	}
-	to := counterOf(s.w)
-	if to == nil || !isFile {
-		return io.Copy(s, from)
-	}
-	if _, err := s.w.Write(nil); err != nil { // an empty write, so that all layers send the header
-		return 0, err
-	}
-	for limited.N > 0 {
-		s.extend()
-		part := io.LimitedReader{R: limited.R, N: min(limited.N, int64(s.left))}
-		n, err := to.ReadFrom(&part)
-		sent, limited.N, s.left = sent+n, limited.N-n, s.left-int(n)
-		if err != nil || n == 0 {
-			return sent, err
-		}
-	}
-	return sent, nil
-}
-
-// counter is a writer of answers that counts the bytes of a body. The layers above it count too. SendFrom can leave
-// these layers out, and copy a file directly to the counter.
-type counter interface {
-	io.ReaderFrom
-	Sent() int64
-}
-
-// counterOf returns the counter below the layers of gin. It returns nil if there is no counter. It also returns nil if
-// one of the layers is not a layer of gin: this layer may change the body, for example compress it.
-func counterOf(w http.ResponseWriter) counter {
-	for {
-		layer, isGin := w.(gin.ResponseWriter)
-		if !isGin {
-			c, _ := w.(counter)
-			return c
-		}
-		below, ok := layer.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return nil
-		}
-		w = below.Unwrap()
-	}
-}
-
-// sentBytes returns how many bytes of a body were sent.
-func sentBytes(w gin.ResponseWriter) int64 {
-	if c := counterOf(w); c != nil {
-		return c.Sent()
-	}
-	return int64(max(w.Size(), 0))
 }
 
 // SendAll sends a whole answer. After ctx is done, it goes on as long as isCrowded returns false. This result means

@@ -120,19 +120,14 @@ func serveTexts(t testing.TB, handler *http.Handler) ([]way, *x509.CertPool, str
 	config, pool := withTLS(t)
 	config.NextProtos = []string{"h2", "http/1.1"}
 	served := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*handler).ServeHTTP(w, r) })
-	var ways []way
-	var h2 string
-	for _, std := range []bool{false, true} {
-		plain, _ := serveFor(t, served, ServeOptions{Std: std}, defaultTimeouts)
-		secure, _ := serveFor(t, served, ServeOptions{Std: std, TLS: config}, defaultTimeouts)
-		ways = append(ways,
-			way{fmt.Sprintf("std %t, plain", std), func() (net.Conn, error) { return net.Dial("tcp", plain) }},
-			way{fmt.Sprintf("std %t, TLS", std), func() (net.Conn, error) {
-				return tls.Dial("tcp", secure, &tls.Config{RootCAs: pool, NextProtos: []string{"http/1.1"}})
-			}})
-		h2 = secure
-	}
-	return ways, pool, h2
+	plain, _ := serveFor(t, served, ServeOptions{}, defaultTimeouts)
+	secure, _ := serveFor(t, served, ServeOptions{TLS: config}, defaultTimeouts)
+	return []way{
+		{"plain", func() (net.Conn, error) { return net.Dial("tcp", plain) }},
+		{"TLS", func() (net.Conn, error) {
+			return tls.Dial("tcp", secure, &tls.Config{RootCAs: pool, NextProtos: []string{"http/1.1"}})
+		}},
+	}, pool, secure
 }
 
 // sayTwice sends two requests on a new connection. It sends both before it reads an answer. It checks that each

@@ -3,7 +3,6 @@ package upstream
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,8 +22,7 @@ import (
 // clients is the number of goroutines that send requests at the same time.
 const clients = 64
 
-// BenchmarkRoundTrip compares a Pool with the two ways in which the standard library
-// sends a request. The server runs in the same process, so each figure includes its
+// BenchmarkRoundTrip compares a Pool with the transport of the standard library. The server runs in the same process, so each figure includes its
 // cost. The figure cpu-ns/op is the process's user and system time per request.
 //
 //	go test -run '^$' -bench RoundTrip -count 10 ./shared/upstream | benchstat -col /transport -
@@ -43,10 +40,10 @@ func BenchmarkRoundTrip(b *testing.B) {
 	})
 	expect.OK(b, err)
 	defer pool.Close()
-	standard := newStandardTransport()
+	standard := &http.Transport{ // with a Pool's limits
+		MaxIdleConnsPerHost: maxIdle, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize, DisableCompression: true,
+	}
 	defer standard.CloseIdleConnections()
-	single := &clientConns{transport: newStandardTransport(), addr: server.Listener.Addr().String()}
-	defer single.close()
 	for _, exchange := range []struct{ method, body string }{
 		{http.MethodGet, ""},
 		{http.MethodPatch, `{"data":{"title":"` + strings.Repeat("t", 100) + `"}}`},
@@ -57,19 +54,11 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}{
 			{"Pool", pool},
 			{"Transport", standard},
-			{"ClientConn", single},
 		} {
 			b.Run("method="+exchange.method+"/transport="+c.name, func(b *testing.B) {
 				benchmarkExchange(b, c.transport, server.URL, exchange.method, exchange.body)
 			})
 		}
-	}
-}
-
-// newStandardTransport returns a transport with a Pool's limits.
-func newStandardTransport() *http.Transport {
-	return &http.Transport{
-		MaxIdleConnsPerHost: maxIdle, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize, DisableCompression: true,
 	}
 }
 
@@ -112,63 +101,4 @@ func cpuTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	expect.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
-// clientConns is the simplest pool over Transport.NewClientConn: a stack of
-// idle connections. It never retries.
-type clientConns struct {
-	transport *http.Transport
-	addr      string
-
-	mu   sync.Mutex
-	idle []*http.ClientConn
-}
-
-func (c *clientConns) RoundTrip(r *http.Request) (*http.Response, error) {
-	conn, err := c.take(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	resp, err := conn.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	resp.Body = &clientConnBody{resp.Body, c, conn}
-	return resp, nil
-}
-
-func (c *clientConns) take(ctx context.Context) (*http.ClientConn, error) {
-	c.mu.Lock()
-	if last := len(c.idle) - 1; last >= 0 {
-		conn := c.idle[last]
-		c.idle = c.idle[:last]
-		c.mu.Unlock()
-		return conn, nil
-	}
-	c.mu.Unlock()
-	return c.transport.NewClientConn(ctx, "http", c.addr)
-}
-
-func (c *clientConns) close() {
-	for _, conn := range c.idle {
-		conn.Close() // the connection is idle, so an error of Close does not matter
-	}
-}
-
-// clientConnBody gives its connection back when it is closed.
-type clientConnBody struct {
-	io.ReadCloser
-	pool *clientConns
-	conn *http.ClientConn
-}
-
-func (b *clientConnBody) Close() error {
-	err := b.ReadCloser.Close()
-	if b.conn.Available() == 0 { // net/http is about to close the connection
-		return errors.Join(err, b.conn.Close())
-	}
-	b.pool.mu.Lock()
-	b.pool.idle = append(b.pool.idle, b.conn)
-	b.pool.mu.Unlock()
-	return err
 }

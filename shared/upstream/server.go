@@ -19,7 +19,7 @@ const (
 	dialTimeout = 500 * time.Millisecond // short, so that a dead server costs little time
 	idleTimeout = time.Minute            // half of the time that our servers keep an idle connection
 	freshTime   = 5 * time.Millisecond   // time after its last use for which a connection counts as open
-	maxIdle     = 256                    // maximum number of idle connections to one server, for each kind
+	maxIdle     = 256                    // maximum number of idle connections to one server
 	bufferSize  = 8 << 10                // bytes of a buffer; a connection has two buffers; a typical asset fits into one
 )
 
@@ -37,26 +37,8 @@ type server struct {
 	breaker breaker
 
 	mu      sync.Mutex
-	idle    [kinds][]*conn // idle connections by kind, the most recently used last
-	retired bool           // if true, the method `keep` closes every connection that it gets
-}
-
-// kind is the kind of requests that a connection carries. As long as a connection carries only readings, package lean
-// serves it. After the first request of the other kind, net/http serves the connection, which is slower. So each kind
-// has its own connections.
-type kind int
-
-const (
-	readings kind = iota
-	others
-	kinds
-)
-
-func kindOf(r *http.Request) kind {
-	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !hasBody(r) {
-		return readings
-	}
-	return others
+	idle    []*conn // idle connections, the most recently used last
+	retired bool    // if true, the method `keep` closes every connection that it gets
 }
 
 // newServer returns a server that counts as ready until a check fails.
@@ -94,7 +76,7 @@ const (
 // how far the request got.
 func (s *server) exchange(r *http.Request, body io.ReadCloser, check connCheck) (*http.Response, progress, error) {
 	s.busy.Add(1)
-	c, reused, err := s.conn(r.Context(), kindOf(r), check)
+	c, reused, err := s.conn(r.Context(), check)
 	if err != nil {
 		s.busy.Add(-1)
 		return nil, notSent, err
@@ -136,11 +118,11 @@ func (s *server) record(ctx context.Context, err error) {
 }
 
 // conn returns an idle connection, or a new one if none is idle.
-func (s *server) conn(ctx context.Context, k kind, check connCheck) (_ *conn, reused bool, err error) {
+func (s *server) conn(ctx context.Context, check connCheck) (_ *conn, reused bool, err error) {
 	now := time.Now()
 	oldest, fresh := now.Add(-idleTimeout), now.Add(-freshTime)
 	for {
-		c := s.popIdle(k)
+		c := s.popIdle()
 		if c == nil {
 			break
 		}
@@ -154,24 +136,21 @@ func (s *server) conn(ctx context.Context, k kind, check connCheck) (_ *conn, re
 	if err != nil {
 		return nil, false, err
 	}
-	c := &conn{server: s, kind: k, net: dialed}
+	c := &conn{server: s, net: dialed}
 	c.r, c.w = bufio.NewReaderSize(dialed, bufferSize), bufio.NewWriterSize(dialed, bufferSize)
 	return c, false, nil
 }
 
-// popIdle removes the most recently used idle connection of a kind. It returns nil if
-// none is idle.
-func (s *server) popIdle(k kind) *conn {
+// popIdle removes the most recently used idle connection. It returns nil if none is idle.
+func (s *server) popIdle() *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	idle := s.idle[k]
-	last := len(idle) - 1
+	last := len(s.idle) - 1
 	if last < 0 {
 		return nil
 	}
-	c := idle[last]
-	idle[last] = nil
-	s.idle[k] = idle[:last]
+	c := s.idle[last]
+	s.idle = slices.Delete(s.idle, last, last+1)
 	return c
 }
 
@@ -179,9 +158,9 @@ func (s *server) popIdle(k kind) *conn {
 func (s *server) keep(c *conn) {
 	c.since = time.Now()
 	s.mu.Lock()
-	kept := !s.retired && len(s.idle[c.kind]) < maxIdle
+	kept := !s.retired && len(s.idle) < maxIdle
 	if kept {
-		s.idle[c.kind] = append(s.idle[c.kind], c)
+		s.idle = append(s.idle, c)
 	}
 	s.mu.Unlock()
 	if !kept {
@@ -191,16 +170,13 @@ func (s *server) keep(c *conn) {
 
 // closeIdle closes the connections that became idle before a time.
 func (s *server) closeIdle(before time.Time) {
-	var old []*conn
 	s.mu.Lock()
-	for k, idle := range s.idle {
-		n := 0
-		for n < len(idle) && idle[n].since.Before(before) {
-			n++
-		}
-		old = append(old, idle[:n]...)
-		s.idle[k] = slices.Delete(idle, 0, n)
+	n := 0
+	for n < len(s.idle) && s.idle[n].since.Before(before) {
+		n++
 	}
+	old := slices.Clone(s.idle[:n])
+	s.idle = slices.Delete(s.idle, 0, n)
 	s.mu.Unlock()
 	for _, c := range old {
 		c.net.Close()

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -146,8 +145,8 @@ func TestAnswersOfEveryKindArriveOnOneConnection(t *testing.T) {
 			t.Errorf("HEAD: got Content-Length %d, want 5", resp.ContentLength)
 		}
 	}
-	if n := s.connections.Load(); n > 3 { // a health check may use a connection of its own
-		t.Errorf("got %d connections, want at most one of each kind, and one of checks", n)
+	if n := s.connections.Load(); n > 2 { // a health check may use a connection of its own
+		t.Errorf("got %d connections, want at most one, and one of checks", n)
 	}
 	if busy := (*p.servers.Load())[0].busy.Load(); busy > 1 {
 		t.Errorf("got %d requests under way, want at most 1", busy)
@@ -374,25 +373,18 @@ func TestCheckOfAddresses(t *testing.T) {
 	expect.ErrorIf(t, Check(nil) == nil, "no address: got no error, want one")
 }
 
-// TestReadingsHaveConnectionsOfTheirOwn sends readings (GET and HEAD) and other requests. A connection must carry only
-// readings, or only other requests. Otherwise package lean would leave the connection to net/http.
-func TestReadingsHaveConnectionsOfTheirOwn(t *testing.T) {
-	var methods sync.Map // the methods of the requests, by connection
-	s := startServer(t, func(_ http.ResponseWriter, r *http.Request) {
-		isReading := r.Method == http.MethodGet || r.Method == http.MethodHead
-		if before, used := methods.Swap(r.RemoteAddr, isReading); used && before != isReading {
-			t.Errorf("%s: got a connection of other requests, want one of its own", r.Method)
-		}
-	})
+// TestABodyThatFailsEndsItsRequest sends bodies that end too early. Each request must return an error.
+func TestABodyThatFailsEndsItsRequest(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	t.Cleanup(s.Close)
 	p := newPool(t, s.URL)
-	for range 3 {
-		for method, body := range map[string]string{"GET": "", "POST": "x", "HEAD": "", "PATCH": "x"} {
-			if _, _, err := ask(t, p, method, "/", body); err != nil {
-				t.Fatal(err)
-			}
+	for range 2 { // each request needs a new connection, because the failed one is closed
+		r := expect.Get(http.NewRequestWithContext(t.Context(), "POST", "http://service/",
+			io.NopCloser(strings.NewReader("12"))))(t)
+		r.ContentLength = 3
+		if resp, err := p.RoundTrip(r); err == nil {
+			resp.Body.Close()
+			t.Errorf("got the answer %d, want an error", resp.StatusCode)
 		}
-	}
-	if got := s.connections.Load(); got > 3 { // the check of /readyz may have opened another
-		t.Errorf("got %d connections, want two", got)
 	}
 }

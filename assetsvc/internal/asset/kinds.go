@@ -20,14 +20,14 @@ const (
 
 // text accepts strings, integers and booleans. Integers and booleans become strings (docs/contract.md, "Field
 // rules").
-var text = plain{form: Form{Kind: "text"}, take: func(w *walk, path string, _, sent record.Value) record.Value {
+var text = of("text", func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
 		w.wrong(path, notText, quote(sent))
 		return nil
 	}
 	return s
-}}
+})
 
 // The greatest lengths of texts, in characters (docs/contract.md, "Field rules"). They are checked in requests
 // only, never in stored assets.
@@ -53,14 +53,14 @@ func (k plain) upTo(most int) plain {
 }
 
 // secret accepts the same values as the kind `text`, but no error quotes them.
-var secret = plain{form: Form{Kind: "text"}, take: func(w *walk, path string, _, sent record.Value) record.Value {
+var secret = of("text", func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
 		w.wrong(path, "This must be a string.")
 		return nil
 	}
 	return s
-}}
+})
 
 // cast returns a value as a string. It returns false for a value that cannot become a string.
 func cast(sent record.Value) (string, bool) {
@@ -143,13 +143,13 @@ func (w *walk) refuse(path, sent string, accepted codeList) {
 }
 
 // registeredType accepts the asset types that the operator has set (docs/contract.md, "Asset").
-var registeredType = plain{form: Form{Kind: "string"}, take: func(w *walk, path string, old, sent record.Value) record.Value {
+var registeredType = of("string", func(w *walk, path string, old, sent record.Value) record.Value {
 	value := text.convert(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" && !slices.Contains(w.rules.Types, s) {
 		w.breaks(path, "Not implemented: the types are %s", quoted(w.rules.Types))
 	}
 	return value
-}}
+})
 
 const exampleTime = "2026-11-20T12:00:00+02:00"
 
@@ -202,7 +202,7 @@ var identifierNumber = regexp.MustCompile(fmt.Sprintf(`^-?[0-9]{1,%d}$`, identif
 
 // identifierID accepts strings and integers, and keeps them as sent
 // (docs/contract.md, "Numbers").
-var identifierID = plain{form: Form{Kind: "identifier"}, take: func(w *walk, path string, _, sent record.Value) record.Value {
+var identifierID = of("identifier", func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case string:
 		return v
@@ -214,12 +214,12 @@ var identifierID = plain{form: Form{Kind: "identifier"}, take: func(w *walk, pat
 	const accepted = " Send a string, or an integer of at most %d digits."
 	w.wrong(path, notText+accepted, quote(sent), identifierDigits)
 	return nil
-}}.upTo(codeLength)
+}).upTo(codeLength)
 
 // coordinate accepts strings and numbers, and keeps them as sent (docs/contract.md, "Numbers"). It refuses
 // numbers that common JSON decoders refuse: numbers with too many characters, and numbers outside the range of
 // float64.
-var coordinate = plain{form: Form{Kind: "coordinate"}, take: func(w *walk, path string, _, sent record.Value) record.Value {
+var coordinate = of("coordinate", func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case string:
 		return v
@@ -234,10 +234,10 @@ var coordinate = plain{form: Form{Kind: "coordinate"}, take: func(w *walk, path 
 	const accepted = " Send a string, or a number of at most %d characters, below 1.8e308."
 	w.wrong(path, notText+accepted, quote(sent), coordinateLength)
 	return nil
-}}.upTo(codeLength)
+}).upTo(codeLength)
 
 // height is a coordinate that usually has a unit, such as "170 m".
-var height = plain{form: Form{Kind: "height"}, take: coordinate.take}.upTo(codeLength)
+var height = of("height", coordinate.take).upTo(codeLength)
 
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
@@ -256,7 +256,7 @@ var integer = plain{form: Form{Kind: "integer", Pattern: wholeNumber.String()},
 	}}
 
 // anything accepts every value and keeps it as sent.
-var anything = plain{form: Form{Kind: "any"}, take: func(_ *walk, _ string, _, sent record.Value) record.Value { return sent }}
+var anything = of("any", func(_ *walk, _ string, _, sent record.Value) record.Value { return sent })
 
 // constant returns a function for field.absent that gives the field a fixed value.
 func constant(value string) func(*walk, record.Value) record.Value {
@@ -265,7 +265,7 @@ func constant(value string) func(*walk, record.Value) record.Value {
 
 // disabled is the kind of schema_properties (docs/contract.md, "Item"). It accepts only empty objects and empty
 // lists.
-var disabled = plain{form: Form{Kind: "disabled"}, take: func(w *walk, path string, _, sent record.Value) record.Value {
+var disabled = of("disabled", func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case record.Object:
 		if len(v) == 0 {
@@ -278,7 +278,7 @@ var disabled = plain{form: Form{Kind: "disabled"}, take: func(w *walk, path stri
 	}
 	w.breaks(path, "Opportunity to use schema_properties is disabled")
 	return nil
-}}
+})
 
 const idLength = 32 // number of hex characters in an id
 

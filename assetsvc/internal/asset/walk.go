@@ -30,6 +30,10 @@ type plain struct {
 	most int // maximum number of characters of a text; 0: the function `take` checks the length
 }
 
+func of(kind string, take func(w *walk, path string, old, sent record.Value) record.Value) plain {
+	return plain{form: Form{Kind: kind}, take: take}
+}
+
 // convert adds at most one fault for a value, even if the value breaks two rules. For example, a text with U+0000 may
 // also not be a code of a list. When the client corrects the text, both faults are gone.
 func (k plain) convert(w *walk, path string, old, sent record.Value) record.Value {

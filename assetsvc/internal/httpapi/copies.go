@@ -160,7 +160,7 @@ func (a *API) sendCopy(c *gin.Context, file *os.File, part *io.SectionReader) {
 	sender := httpserver.NewSender(c.Writer, a.downloads)
 	for left > 0 && err == nil {
 		var n int64
-		n, err = sender.SendFrom(&io.LimitedReader{R: file, N: min(left, copyPart)})
+		n, err = io.Copy(sender, io.LimitReader(file, min(left, copyPart)))
 		left -= n
 		switch {
 		case err != nil:

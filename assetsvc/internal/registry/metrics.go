@@ -68,7 +68,7 @@ type Census map[asset.Status]int64
 // `silence`. If the function `census` returns nil, nothing is reported.
 func MeasureCensus(meter metric.Meter, census func(context.Context) Census) (silence func()) {
 	stored, wrong := meter.Int64ObservableGauge("registry.assets.stored", metric.WithUnit("{asset}"),
-		metric.WithDescription("Assets in the store, by state; the same at every asset service."))
+		metric.WithDescription("Assets in the store, by state; each asset service counts all of them."))
 	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		if counted := census(ctx); counted != nil {
 			for _, state := range asset.Statuses {

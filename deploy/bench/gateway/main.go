@@ -2,8 +2,7 @@
 // same upstream, a bare handler that answers each request with an asset of 3 KB. All keep connections open on
 // both sides. The contenders are
 //
-//   - our gateway with an API key, rate limits in Redis and one request in a hundred
-//     traced, with either of its servers (--http-server);
+//   - our gateway with an API key, rate limits in Redis and one request in a hundred traced;
 //   - our gateway with only the key;
 //   - the registry in one process with the key, the limits and the traces, which answers with
 //     the same asset from its memory;

@@ -211,7 +211,6 @@ func (s *stage) startOurs(ctx context.Context) error {
 		args []string
 	}{
 		{"our gateway, all on", s.tracing("gateway"), allOn},
-		{"our gateway, all on, net/http", s.tracing("gateway"), append(slices.Clip(allOn), "--http-server=std")},
 		{"our gateway, key only", nil, append(slices.Clip(keys), "--no-limits")},
 	} {
 		if err := s.startGateway(ctx, c.name, c.env, c.args); err != nil {

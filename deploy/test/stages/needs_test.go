@@ -24,8 +24,7 @@ var chosen = map[string]string{
 
 	"filesvc/internal/mongostore/mongostore_test.go": "MONGODB_URI names a real server",
 
-	"shared/httpserver/std_test.go": "a benchmark",
-	"shared/needtest/needtest.go":   "the one skip that is told",
+	"shared/needtest/needtest.go": "the one skip that is told",
 }
 
 // needs reads needs.txt, and returns the needs of each row.

@@ -107,7 +107,7 @@ func (d *Disk) Try(ctx context.Context, call func() error) error {
 }
 
 // Open opens a file for reading, and reads from it, so that the error of a disk that hangs comes before an answer has
-// begun. The file keeps its place until Close, because a connection may send it without this process.
+// begun. The file keeps its place until Close.
 func (d *Disk) Open(ctx context.Context, name string) (*Reading, error) {
 	late := time.NewTimer(within)
 	defer late.Stop()
@@ -141,7 +141,7 @@ func (r *Reading) Read(p []byte) (int, error) { return r.file.Read(p) }
 
 func (r *Reading) Seek(offset int64, whence int) (int64, error) { return r.file.Seek(offset, whence) }
 
-// File returns the open file, which a connection can send without a copy.
+// File returns the open file. Only a file of this machine has this method.
 func (r *Reading) File() *os.File { return r.file }
 
 // Close closes the file and frees its place. It must be called once.

@@ -306,7 +306,7 @@ type whole struct {
 }
 
 // verifyWhole returns a blob that compares the sum of a reading of the whole file. A blob in a file of this machine
-// stays as it is: its bytes go to the connection without a copy.
+// stays as it is, because a sum for each reading costs processor time.
 func verifyWhole(b Blob, of File, unread *atomic.Int64) Blob {
 	if _, isLocal := b.(interface{ File() *os.File }); isLocal {
 		return b

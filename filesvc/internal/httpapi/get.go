@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +86,7 @@ func (a *API) serve(c *gin.Context, f file.File, blob file.Blob, tag string) err
 	if err != nil {
 		return err
 	}
-	http.ServeContent(w, r, "", time.Time{}, blob)
+	http.ServeContent(w, r, "", time.Time{}, noted{blob, &w.failed})
 	if w.failed != nil && c.Writer.Written() {
 		_ = c.Error(w.failed)       // for the log; gin returns its argument
 		panic(http.ErrAbortHandler) // ends the connection, so that no client takes a part for the whole
@@ -184,29 +183,15 @@ func (p *paced) fault(f file.File) error {
 	}
 }
 
-// ReadFrom implements io.ReaderFrom. A connection sends an *os.File without a copy, also one that keeps a place.
-func (p *paced) ReadFrom(from io.Reader) (int64, error) {
-	if limited, ok := from.(*io.LimitedReader); ok {
-		if kept, ok := limited.R.(interface{ File() *os.File }); ok {
-			limited.R = kept.File()
-		} else {
-			limited.R = &noted{limited.R, &p.failed}
-		}
-	}
-	n, err := p.sender.SendFrom(from)
-	p.sent.Add(n)
-	return n, err
-}
-
 // noted notes why a reader fails, because net/http does not say it.
 type noted struct {
-	from io.Reader
-	err  *error
+	file.Blob
+	err *error
 }
 
 // Read implements io.Reader.
-func (r *noted) Read(p []byte) (int, error) {
-	n, err := r.from.Read(p)
+func (r noted) Read(p []byte) (int, error) {
+	n, err := r.Blob.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		*r.err = err
 	}
