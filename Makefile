@@ -27,8 +27,8 @@ ASSETS      ?= 100000
 # SEVERAL are the scenarios of several asset services on one database. LATE_... are tests that test-nightly
 # runs instead of test-all: they are slow and rarely fail.
 SEVERAL     := TestSpreadOnMongoAndRedis|TestARollingRestartLosesNoRequest|TestTheSecretIsRotatedByRollingRestarts|TestMigrateKeepsAllThatClientsSee
-# CALM are tests of the packages LONG that compute in one goroutine: with the race detector, ten times as long.
-LONG         := ./searchsvc/internal/index ./deploy/registry/bulk/sheet
+# CALM are tests of the package LONG that compute in one goroutine: with the race detector, ten times as long.
+LONG         := ./searchsvc/internal/index
 CALM         := TestTheIndexFindsWhatALoopFinds|TestExportsAndFeedsOfDearQuestionsAreBounded|TestADamagedIndexIsRefusedOrEmpty|TestSecondTriesHaveABound|TestMergedColumnsAreThoseOfTheFile
 LATE_E2E     := TestReadingFromAMirrorOfAMirror|TestMirrorsAreEqualAfterKills|TestMirrorsFollowTheZoneOfTheRegistry
 LATE_ATTACK  := ReadersOf|WithstandsUploads
@@ -81,7 +81,7 @@ SHELL       := bash
 .SHELLFLAGS := -eo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages tools build race run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
+.PHONY: help setup packages tools build race run run-split quick test test-all check check-apart unit unit-long e2e attack fuzz-short \
 	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-compose test-systemd test-mirrors test-steps test-versions test-fleet test-screens test-generators test-hostile test-buckets test-readers test-set test-mongo-chaos test-nightly \
 	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-data bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
@@ -118,7 +118,7 @@ quick: ## the shortest loop: vet and the unit tests, without the race detector
 	go test $$(go list $(SERVICES) | grep -vE '$(SLOW)')
 
 test: ## before a commit: checks, unit tests, scenarios, short attacks
-	@exec deploy/test/stages.sh "setup build $(if $(LANDING),race )attack" "e2e check $(if $(LANDING),fuzz-short,openapi-short)" "unit"
+	@exec deploy/test/stages.sh "setup build $(if $(LANDING),race )attack" "e2e check $(if $(LANDING),fuzz-short unit-long,openapi-short)" "unit"
 
 test-all: export LANDING := 1
 test-all: export RACE_PROGRAMS := $(CURDIR)/bin/race
@@ -147,14 +147,16 @@ AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # RACED are the packages that make test runs with the race detector: those of guards.txt. In test-all it is all.
 RACED := $(if $(LANDING),.,/($(shell sed -nE 's/^([a-z].*)/\1/p' deploy/test/mutants/guards.txt | cut -d' ' -f1 | paste -sd'|'))$$)
 unit: ## unit and conformance tests, the guarded ones with the race detector; in test-all all of them
-	packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)' | grep -v $(LONG:./%=-e %) | grep -E '$(RACED)') && \
+	packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)' | grep -v $(LONG:./%=%) | grep -E '$(RACED)') && \
 	CGO_ENABLED=1 $(LARGE) go list -race -test -export $$packages >/dev/null && \
 	$(RACE) -p=$(AT_ONCE) -parallel=8 $$packages
 	$(if $(LANDING),,packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)' | grep -vE '$(RACED)') && \
 	$(LARGE) go list -test -export $$packages >/dev/null && \
 	go test -p=$(AT_ONCE) -parallel=8 $$packages)
-	$(if $(LANDING),$(RACE) -skip '^($(CALM))$$' $(LONG))
-	$(if $(LANDING),go test -run '^($(CALM))$$' $(LONG))
+
+unit-long: ## in test-all, the package LONG: its CALM tests without the race detector
+	$(RACE) -skip '^($(CALM))$$' $(LONG)
+	go test -run '^($(CALM))$$' $(LONG)
 
 e2e: ## the scenarios on one process and on three, and a restart
 	go test -count=1 -timeout 10m -run '^($(SCENARIOS))$$' ./deploy/test/e2e
