@@ -54,7 +54,7 @@ var (
 // may return an error that wraps ErrDamaged. The file then takes no more writes.
 var (
 	ErrDamaged = errors.New("the file is damaged")
-	ErrInUse   = errors.New("it is in use by another process: end that one first")
+	ErrInUse   = errors.New("it is in use by another process: stop the registry or the service that uses it")
 	errClosed  = errors.New("the file is closed")
 	errEmpty   = errors.New("the file is empty, and what it held is lost: restore a backup")
 )

@@ -458,7 +458,7 @@ func TestAnImportWithoutTokens(t *testing.T) {
 func TestAnImportNamesRowsThatTheRegistryDoesNotAdmit(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
-	standalone(t, addr, dir, &processes.Output{})
+	standalone(t, addr, dir, &processes.Output{}, "--search")
 	a := api{"http://" + addr, "2.5"}
 	file, folder := importFile(t, "kind", 4)
 	lines := strings.SplitAfter(string(expect.Get(os.ReadFile(file))(t)), "\n")

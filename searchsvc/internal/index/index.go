@@ -140,7 +140,7 @@ func openFailed(err error) error {
 		}
 	}
 	if errors.Is(err, boltfile.ErrInUse) || err.Error() == "timeout" { // bbolt's text for a file that is in use
-		return errors.New("open the index: another process has it open: end that one first")
+		return errors.New("open the index: another process has it open: stop the registry or the service that uses it")
 	}
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
