@@ -274,7 +274,7 @@ func TestTablesOfOtherPrograms(t *testing.T) {
 // TestCellsThatArePerhapsMisread reads values that a program has changed before, and values that are rarely meant.
 func TestCellsThatArePerhapsMisread(t *testing.T) {
 	m := mapping(t, strings.NewReplacer("version: 1", "version: 1\ndigits: 8", "  items.0.unit.code: MTK\n", "",
-		"  assetCustodian.identifier.id: \"00032945\"\n", "", "  Лот: decisions.0.decisionID\n", "  Лот: decisions.0.title\n"+
+		"  assetCustodian.identifier.id: \"00032945\"\n", "", "  Назва: title\n", "  Назва: title, title_ru\n", "  Лот: decisions.0.decisionID\n", "  Лот: decisions.0.title\n"+
 			"  Код: assetCustodian.identifier.id\n  Одиниця: items.0.unit.code\n  Номер: decisions.0.decisionID\n").Replace(rules))
 	const head, good = "Лот;Назва;Площа;Рішення;Файл;Примітка;Код;Одиниця;Номер\n", "7;Склад;1;20.11.2026;;;00032945;MTK;7\n"
 	with := func(column int, value string) string {

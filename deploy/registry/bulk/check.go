@@ -191,7 +191,8 @@ func (r Row) faults(isKnown bool) (faults []Fault) {
 			continue
 		}
 		told := r.fault(f.Name, f.Text)
-		if !slices.ContainsFunc(r.found, func(o Finding) bool { return o.Level == Refusal && o.Column == told.Column }) {
+		isTold := func(o Finding) bool { return o.Level == Refusal && o.Column == told.Column }
+		if !slices.ContainsFunc(r.found, isTold) && !slices.Contains(faults, told) {
 			faults = append(faults, told)
 		}
 	}

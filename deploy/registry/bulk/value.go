@@ -25,8 +25,8 @@ type maker struct {
 	taken map[*node][]string
 }
 
-// find notes a finding in the row.
-// A warning about constants alone is noted once.
+// find notes a finding in the row, once for all fields of its column. A warning about constants alone is noted once for
+// all rows.
 func (m *maker) find(level Level, column, says string) {
 	f := Finding{Fault{m.row.Number, column, says}, level, nil}
 	if level == Warning && strings.HasPrefix(column, constantSource) {
@@ -35,7 +35,9 @@ func (m *maker) find(level Level, column, says string) {
 		}
 		m.told[f.Fault] = true
 	}
-	m.row.found = append(m.row.found, f)
+	if !slices.ContainsFunc(m.row.found, func(o Finding) bool { return o.Fault == f.Fault }) {
+		m.row.found = append(m.row.found, f)
+	}
 }
 
 // value returns the value that the cells of a row give to the node n, or nil if they give none. The result `filled`
