@@ -586,3 +586,12 @@ func TestABaseKnowsWhatWasSent(t *testing.T) {
 		expect.Equal(t, c.of.aligns("items", c.names), c.want, "%v", c.names)
 	}
 }
+
+func TestAChangeOfTwoFieldsOfAColumnIsToldOnce(t *testing.T) {
+	w := work{row: Row{Number: 4}}
+	for _, value := range []string{"Цех", "Цех", "Склад"} {
+		w.change("Назва", "%q becomes %q", "Гараж", value)
+	}
+	want := []Fault{{4, "Назва", `"Гараж" becomes "Цех"`}, {4, "Назва", `"Гараж" becomes "Склад"`}}
+	expect.NoDiff(t, cmp.Diff(want, w.plan.changes), "the changes differ")
+}

@@ -44,8 +44,11 @@ func (r refusals) Error() string { return r[0].Text }
 
 func (w *work) refuse(f Fault) { w.refused = append(w.refused, f) }
 
+// change notes a change, once for all fields of a column that change alike.
 func (w *work) change(column, says string, args ...any) {
-	w.plan.changes = append(w.plan.changes, Fault{w.row.Number, column, fmt.Sprintf(says, args...)})
+	if f := (Fault{w.row.Number, column, fmt.Sprintf(says, args...)}); !slices.Contains(w.plan.changes, f) {
+		w.plan.changes = append(w.plan.changes, f)
+	}
 }
 
 // look compares the row with its asset, and plans what is to be done.
