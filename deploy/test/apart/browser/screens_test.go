@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"asset-registry/shared/testing/expect"
 )
 
 // stock creates brokers, keys and usage, so that pages look as in real use. It returns the path of one key's page.
@@ -61,14 +64,17 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 		name  string
 		phone bool
 		dark  bool
-		axe   bool // whether to run axe-core, which takes a second; true once for each layout and each colour
-	}{{"wide-light", false, false, true}, {"wide-dark", false, true, false}, {"phone-light", true, false, false},
-		{"phone-dark", true, true, true}} {
+		axe   bool // whether to run axe-core, which takes a second; true once for each layout, colour and language
+		lang  string
+	}{{"wide-light", false, false, true, "en"}, {"wide-dark", false, true, false, "en"},
+		{"phone-light", true, false, true, "uk"}, {"phone-dark", true, true, true, "en"}} {
 		t.Run(screen.name, func(t *testing.T) {
 			if screen.phone {
 				b.phone()
 			}
 			b.dark(screen.dark)
+			command(b, network.SetExtraHTTPHeaders,
+				network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": screen.lang}})
 			for _, page := range pages {
 				b.goTo(page.path)
 				b.mustFit(page.name)
@@ -78,7 +84,10 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 				}
 				b.screenshot(screen.name + "-" + page.name)
 			}
-			b.newKeys(screen.name)
+			expect.Equal(t, evaluate[string](b, "document.documentElement.lang"), screen.lang, "the language")
+			if screen.lang == "en" {
+				b.newKeys(screen.name)
+			}
 			if screen.phone {
 				b.goTo("/keys")
 				b.mustBeShort()

@@ -194,6 +194,9 @@ func TestStaffAreAskedWithoutAPage(t *testing.T) {
 	}
 	b.mustSay("Created.", "Acme")
 	expect.Equal(t, strings.HasPrefix(confirm, o.console+"/console/sign-in/start"), true, "the link %s", confirm)
+	b.run(chromedp.Navigate(confirm))
+	b.waitFor("Your role is confirmed")
+	b.mustBeAccessible("signed-in")
 
 	o.change("page=1")
 	o.wait(16 * time.Minute)
