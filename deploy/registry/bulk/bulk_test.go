@@ -316,7 +316,10 @@ func TestCellsThatArePerhapsMisread(t *testing.T) {
 		{code, "32946", "warning: row 2, Код: \"32946\" is no code of EDRPOU: it has fewer than 8 digits, and with zeros"},
 		{code, "00032946", "warning: row 2, Код: \"00032946\" is no code of EDRPOU: its check digit is wrong"},
 		{code, "3112233445", "warning: row 2, Код: \"3112233445\" is no code of EDRPOU: it has ten digits, so it is a person's tax number"},
-		{code, "0003294O", "warning: row 2, Код: \"0003294O\" is no code of EDRPOU: it has not 8 digits"},
+		{code, "0003294O", "warning: row 2, Код: \"0003294O\" is no code of EDRPOU: a code is 8 digits, and nothing else"},
+		{code, "", "row 2, Код: This field is required."},
+		{code, "0", "warning: row 2, Код: \"0\" is no code of EDRPOU: it has fewer than 8 digits, and with zeros"},
+		{code, "00000000", "warning: row 2, Код: \"00000000\" is no code of EDRPOU: it has zeros only"},
 		{unit, "MTR", "warning: row 2, Одиниця: no search counts the unit \"MTR\""},
 		{unit, "HAR", ""},
 	} {
@@ -336,6 +339,16 @@ func TestCellsThatArePerhapsMisread(t *testing.T) {
 	m.Columns["Код"] = ""
 	_, got = check(t, Source{File: strings.NewReader(head + good + strings.Replace(good, "7;Склад", "8;Цех", 1)), Mapping: &m}, nil)
 	begins(t, got, []string{"warning: constant assetCustodian.identifier.id: \"32945\" is no code of EDRPOU: it has fewer than 8 digits: a spreadsheet drops"})
+}
+
+// TestColumnsByTheirLetters reads a table with two columns of the same heading, and a constant date of the mapping's form.
+func TestColumnsByTheirLetters(t *testing.T) {
+	m := mapping(t, strings.NewReplacer("  Примітка: \"\"\n", "  column F: items.0.address.locality\n",
+		"  Рішення: decisions.0.decisionDate\n", "  Рішення: \"\"\n",
+		"constants:\n", "constants:\n  decisions.0.decisionDate: 20.11.2026\n").Replace(rules))
+	text := strings.Replace(header, "Примітка", "Назва", 1) + "7;Склад;1;;;Київ\n"
+	_, got := check(t, Source{File: strings.NewReader(text), Mapping: &m}, nil)
+	begins(t, got, nil)
 }
 
 // TestKindsThatArePerhapsMisread reads cells whose kinds a file tells.

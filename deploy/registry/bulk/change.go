@@ -171,7 +171,8 @@ func (w *work) planFields() error {
 	}
 	after := leaves(rehearsed)
 	for _, path := range paths(of, after) {
-		if of[path] != after[path] && !strings.HasSuffix(path, ".id") {
+		// The registry gives ids to the elements that are added: these are no changes of the row.
+		if _, isOfRow := wanted[path]; of[path] != after[path] && (isOfRow || !strings.HasSuffix(path, ".id")) {
 			w.change(w.row.column(path), "%s becomes %s", shown(of[path]), shown(after[path]))
 		}
 	}

@@ -34,7 +34,7 @@ func doubt(field string, c sheet.Cell) string {
 		return doubts[0].says
 	case c.Kind == sheet.Truth:
 		return doubts[1].says
-	case c.Kind == sheet.Date && !strings.HasSuffix(field, "Date"):
+	case c.Kind == sheet.Date && !isDay(field):
 		return "the cell is a date, and this field is none"
 	case c.Kind == sheet.Number && len(strings.Trim(c.Text, "-0.")) > 15:
 		return "a spreadsheet keeps 15 digits of a number"
@@ -86,7 +86,7 @@ func doubtValue(field, text string) string {
 	isFar := err == nil && (day.Year() < 1991 || day.After(time.Now().AddDate(10, 0, 0)))
 	number, err := strconv.ParseFloat(text, 64)
 	switch {
-	case strings.HasSuffix(field, "Date") && isFar:
+	case isDay(field) && isFar:
 		return fmt.Sprintf("the date %s is far away", text)
 	case field == "quantity" && err == nil && number <= 0:
 		return fmt.Sprintf("the quantity is %s", text)
@@ -120,7 +120,9 @@ func (m *maker) examine(n *node, object map[string]any) {
 	case err == nil && len(id) < 8:
 		says = "it has fewer than 8 digits: a spreadsheet drops leading zeros, and digits: 8 in the mapping adds them"
 	case err != nil || len(id) != 8:
-		says = "it has not 8 digits"
+		says = "a code is 8 digits, and nothing else"
+	case id == "00000000":
+		says = "it has zeros only"
 	default:
 		says = "its check digit is wrong"
 	}
@@ -130,7 +132,7 @@ func (m *maker) examine(n *node, object map[string]any) {
 // isCode reports whether a text is a code of EDRPOU, whose last digit checks the others.
 func isCode(text string) bool {
 	number, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || len(text) != 8 {
+	if err != nil || len(text) != 8 || number == 0 {
 		return false
 	}
 	rest := func(more int) (sum int) {

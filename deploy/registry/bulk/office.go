@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -119,7 +120,9 @@ func (t *table) isSkipped(cells []sheet.Cell, words string) bool {
 		for _, at := range t.data {
 			hasData = hasData || tidy(cells[at].Text) != "" && !isTotal(cells, words)
 		}
-		if !hasData || begin != everyRest && strings.HasPrefix(strings.ToLower(words), strings.ToLower(heading(begin))) {
+		rest, begins := strings.CutPrefix(strings.ToLower(words), strings.ToLower(heading(begin)))
+		next, _ := utf8.DecodeRuneInString(rest)
+		if !hasData || begin != everyRest && begins && !unicode.IsLetter(next) && !unicode.IsDigit(next) {
 			return true
 		}
 	}

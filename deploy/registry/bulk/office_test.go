@@ -26,6 +26,7 @@ func TestTablesAsOfficesLeaveThem(t *testing.T) {
 		{"empty rows and columns", wide(header + good + ";;;;;\n\n ;\u00a0;;;;\n8;Склад;2;20.11.2026\n"), nil},
 		{"a group, a total and a signature", header + "Львів;;;;;\n" + good + ";Всього  по\u00a0району;1 234,5;;;\n;;;;;М. П.\n;\"\"\"Склав\"\" Ніна\";;;;\n", []string{
 			`skipped: row 2, "Львів"`, `skipped: row 4, "Всього по району"`, `skipped: row 5, "М. П."`, `skipped: row 6, "\"Склав\" Ніна"`}},
+		{"a reference that begins like a word to skip", header + "Склавська;Склад;1;20.11.2026;;\nСклав2;Цех;2;20.11.2026;;\n", nil},
 		{"a row with a file alone", header + good + "9;;;;a.pdf;\n", []string{"row 3, Назва: This", "row 3, Рішення: This"}},
 		{"a value without a heading", wide(header) + "7;Склад;1;20.11.2026;;;;5\n8;Цех;1;20.11.2026;;;;;6\n", []string{
 			"row 2, column H: the column has no heading, and this cell has a value", "row 3, column I: the column has no heading"}},

@@ -80,7 +80,7 @@ func (t *table) open(s Source) (faults []Fault, err error) {
 		t.header = t.header[:len(t.header)-1]
 	}
 	for i, name := range t.header {
-		if name == "" {
+		if _, isMapped := t.mapping.Columns[columnName(i)]; name == "" || isMapped || t.mapping.Reference == columnName(i) {
 			t.header[i] = columnName(i)
 		}
 	}
@@ -156,7 +156,8 @@ func (t *table) headerFaults() []Fault {
 		switch {
 		case name == columnName(i): // it has no heading, and perhaps no values
 		case seen[name]:
-			faults = append(faults, Fault{m.headerRow(), name, "two columns have this name"})
+			const says = "two columns have this name: call one %s, or give the row of the headings as header"
+			faults = append(faults, Fault{m.headerRow(), name, fmt.Sprintf(says, columnName(i))})
 		case !mapped && name != m.Reference:
 			says := `the mapping does not name this column: give it a field, or "" to ignore it`
 			faults = append(faults, Fault{m.headerRow(), name, says})

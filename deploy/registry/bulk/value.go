@@ -50,7 +50,11 @@ func (m *maker) value(n *node) (v any, filled, mapped bool) {
 			return m.pattern(n.leaf.constant), false, false
 		}
 		if n.leaf.column < 0 {
-			return scalar(n.name, n.leaf.constant), false, false
+			constant := n.leaf.constant
+			if isDay(n.name) {
+				constant = m.day(constant)
+			}
+			return scalar(n.name, constant), false, false
 		}
 		cell := m.cells[n.leaf.column]
 		text, says := m.text(n.name, cell)
@@ -120,22 +124,24 @@ func (r *Row) withoutCleared(path string, value any) any {
 // decimals are the fields whose values may have a decimal comma.
 var decimals = []string{"quantity", "latitude", "longitude", "elevation"}
 
+// isDay reports whether a field is a date.
+func isDay(field string) bool { return strings.HasSuffix(field, "Date") }
+
 // text returns the text of a cell in the form that the API needs for the field, and what is wrong with it, or "". The
 // cell may come from an export.
 func (m Mapping) text(field string, cell sheet.Cell) (text, says string) {
-	isDay := strings.HasSuffix(field, "Date")
 	text = tidy(cells.Plain(cell.Text))
 	switch {
 	case cell.Kind == sheet.Missing:
 		return "?", "the file has no value of this formula: open it in a spreadsheet, and save it"
 	case cell.Kind == sheet.Number:
 	case cell.Kind == sheet.Date:
-		if day, err := time.Parse(time.DateOnly, text); err == nil && m.Dates == dayFirst && !isDay {
+		if day, err := time.Parse(time.DateOnly, text); err == nil && m.Dates == dayFirst && !isDay(field) {
 			text = day.Format("02.01.2006") // as the sheet shows it
 		}
 	case slices.Contains(decimals, field):
 		return m.number(text)
-	case isDay:
+	case isDay(field):
 		text = m.day(text)
 	}
 	return text, ""
@@ -157,7 +163,7 @@ func quoted(text string) string {
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most]) + "..."
 	}
-	return strconv.Quote(text)
+	return strconv.QuoteToGraphic(text)
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,6 +3,7 @@ package registryctl
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func (a *importAssets) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	if err := a.plan(ctx, p, load, source, checked, told); err != nil || a.Check {
-		return err
+		return cmp.Or(err, a.unaccepted(checked))
 	}
 	told.begin(checked)
 	counts, err := load.Run(ctx, source, checked)
@@ -271,7 +272,11 @@ func (a *importAssets) check(
 		told.found(f)
 		printing = errors.Join(printing, p.finding(f))
 	})
-	if isRefused := !ok || checked.Warnings != a.Accept; err == nil && isRefused {
+	unaccepted := a.unaccepted(checked)
+	if a.Check && p.Key != "" {
+		unaccepted = nil // the registry is asked before
+	}
+	if err == nil && (!ok || unaccepted != nil) {
 		printing = errors.Join(printing, told.write(checked.Header))
 	}
 	switch {
@@ -279,12 +284,20 @@ func (a *importAssets) check(
 		return checked, errors.Join(err, printing)
 	case !ok:
 		return checked, verdict{fmt.Errorf("%s has %d faults%s; nothing was sent", a.File, found, withWarnings(checked))}
-	case checked.Warnings != a.Accept:
-		return checked, verdict{fmt.Errorf("%s has no faults, and %d warnings; nothing was sent: "+
-			"mend the cells, or accept them with --accept-warnings %[2]d", a.File, checked.Warnings)}
+	case unaccepted != nil:
+		return checked, unaccepted
 	}
 	const says = "%d rows with %d documents have no faults%s. %d rows are skipped."
 	return checked, p.say(says, checked.Rows, checked.Documents, withWarnings(checked), checked.Skipped)
+}
+
+// unaccepted returns an error if the file has other warnings than the user has accepted.
+func (a *importAssets) unaccepted(c bulk.Checked) error {
+	if c.Warnings == a.Accept {
+		return nil
+	}
+	return verdict{fmt.Errorf("%s has no faults, and %d warnings; nothing was sent: "+
+		"mend the cells, or accept them with --accept-warnings %[2]d", a.File, c.Warnings)}
 }
 
 // withWarnings returns the part of a message that counts the warnings, or "".
@@ -384,7 +397,9 @@ func (a *importAssets) plan(
 		return err
 	case a.Check && refused > 0:
 		return errors.Join(fmt.Errorf("%d rows would be refused", refused), told.write(checked.Header))
-	case a.Check || a.Yes || counts.Changed+counts.Withdrawn == 0:
+	case a.Check:
+		return told.write(checked.Header)
+	case a.Yes || counts.Changed+counts.Withdrawn == 0:
 		return nil
 	}
 	if err := p.say("Send these changes? yes or no:"); err != nil {

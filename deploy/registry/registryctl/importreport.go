@@ -125,7 +125,11 @@ func (r *importReport) tell(result bulk.Result) {
 	if !r.isRunning {
 		for _, f := range result.Changes {
 			f.Text += ofAsset(result)
-			r.note(r.p.finding(bulk.Finding{Fault: f, Level: bulk.Changes}))
+			told := bulk.Finding{Fault: f, Level: bulk.Changes}
+			r.note(r.p.finding(told))
+			if r.isTable {
+				r.fault(told, nil)
+			}
 		}
 	} else {
 		r.done, r.doneFiles = r.done+1, r.doneFiles+result.Files

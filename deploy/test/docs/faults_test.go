@@ -75,7 +75,7 @@ func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 		{"registryctl assets create -f a.json --access none/x", 2, `--access: "none"`},
 		{"registryctl assets create -f a.json --access text", 2, `"text": it is there already`},
 		{`registryctl assets create -f a.json --access "" --once x`, 2, "--access: it must not be empty"},
-		{"registryctl assets import none.csv", 2, `FILE: "none.csv"`},
+		{"registryctl assets import none.csv", 2, `немає такого файлу чи папки: none.csv`},
 		{"registryctl assets import rows.csv --mapping none", 2, `--mapping: "none"`},
 		{"registryctl assets import rows.csv --folder none", 2, "none"},
 		{"registryctl assets import rows.csv --rows 257", 2, "--rows: it must be 1 to 256"},

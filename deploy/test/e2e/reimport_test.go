@@ -172,6 +172,12 @@ func TestACorrectedTableChangesItsAssets(t *testing.T) {
 		t.Errorf("got %s, %v, want the references and pages of the assets", out, err)
 	}
 
+	o.write(t, "list.yaml", strings.Replace(fmt.Sprintf(lotsMapping, "кор-"), "06111000-3", "04121000-2", 1))
+	code := `row 2, constant items.0.classification.id: "06111000-3" becomes "04121000-2" (asset UA-`
+	o.run(t, false, []string{"--check", "--report", report}, "change: "+code, "3 change theirs")
+	if got := string(expect.Get(os.ReadFile(report))(t)); !strings.Contains(got, ";constant items.0.classification.id;") {
+		t.Errorf("got %s, want the changes in the report of the check", got)
+	}
 	o.write(t, "list.yaml", strings.Replace(fmt.Sprintf(lotsMapping, "кор-"), "version: 1", "version: 1\nempty: clear", 1))
 	o.list(t, "1;;11;20.11.2026;Опис;8;a.txt", "2;Гараж № 3;;20.11.2026;Опис;;b.txt", "3;Сарай;30;21.11.2026;Опис;5;a.txt", "5;Льох;50;20.11.2026;Опис;;")
 	o.do(t, call{method: "PATCH", path: "/assets/" + o.ids["2"], key: "concierge", body: data(fields{"status": "verification"})}).must(t, 200)
