@@ -20,6 +20,7 @@ import (
 	"asset-registry/authsvc/internal/staff"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/clientaddr"
+	"asset-registry/shared/closing"
 	"asset-registry/shared/errs"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/sleep"
@@ -51,16 +52,16 @@ func (c Config) administer(s store, verifier *apikey.Verifier) (administration, 
 	}, nil
 }
 
-// serveAdmin serves the admin API and its console if c has a listener for them. The returned function stops both.
+// serveAdmin serves the admin API and its console if c has a listener for them. To close the list stops both.
 func (c Config) serveAdmin(
-	ctx context.Context, a administration, assets *assetclient.Client, s store,
-) (stop func() error, err error) {
+	ctx context.Context, a administration, assets *assetclient.Client, s store, opened *closing.List,
+) error {
 	if c.Admin == nil {
-		return func() error { return nil }, nil
+		return nil
 	}
 	people, err := staff.New(c.Staff, c.Log, c.Now)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	options := console.Options{
 		Secrets: c.Secrets, Users: a.operators, Ended: s.sessions, BaseURL: c.BaseURL, Log: c.Log, Now: c.Now,
@@ -72,7 +73,7 @@ func (c Config) serveAdmin(
 	options.Admin, options.Checker = a.Service, a.Checker
 	pages, err := console.New(options)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "authsvc-admin", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: s.ready,
@@ -80,16 +81,11 @@ func (c Config) serveAdmin(
 	})
 	httpapi.NewAdmin(a.Service, a.Checker, a.operators).Route(engine)
 	pages.Route(engine)
-	ctx, cancel := context.WithCancel(ctx)
-	served := make(chan error, 1)
-	go func() {
-		served <- httpserver.Serve(ctx, c.Admin, edge{engine, c.AdminTrustedProxies}, c.Log, c.AdminServing)
-	}()
+	opened.Serve(ctx, func(ctx context.Context) error {
+		return httpserver.Serve(ctx, c.Admin, edge{engine, c.AdminTrustedProxies}, c.Log, c.AdminServing)
+	})
 	c.Log.Info("admin API and console", "addr", c.Admin.Addr().String())
-	return func() error {
-		cancel()
-		return <-served
-	}, nil
+	return nil
 }
 
 // noteEvery is the time between two notes of refused keys.

@@ -192,7 +192,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{store: store, handler: engine, admin: admin}
 	s.closers.Add(store.close)
 	if store.watch != nil {
-		s.closers.Do(store.watch(ctx, c.Log))
+		s.closers.Go(ctx, func(ctx context.Context) { store.watch(ctx, c.Log) })
 	}
 	s.closers.Go(ctx, func(ctx context.Context) { sweep(ctx, tokens, c.Log, c.Now) })
 	assets, err := s.readAssets(c, signer, clocks)
@@ -202,11 +202,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if c.Admin != nil {
 		s.closers.Go(ctx, admin.noteRefused)
 	}
-	stopAdmin, err := c.serveAdmin(ctx, admin, assets, store)
-	if err != nil {
+	if err := c.serveAdmin(ctx, admin, assets, store, &s.closers); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.closers.Add(stopAdmin)
 	return s, nil
 }
 

@@ -40,59 +40,32 @@ type store struct {
 
 	ready    func(context.Context) error
 	warnings func(context.Context) []string                     // what an operator should change; nil: nothing
-	watch    func(context.Context, *slog.Logger) (stop func())  // finds out whether it takes writes; nil: ready does
+	watch    func(context.Context, *slog.Logger)                // finds out whether it takes writes; nil: ready does
 	snapshot func(to func(size int64) (io.Writer, error)) error // nil: the store is not a file
 	close    func() error
 }
 
-// kind is a kind of store. To add one, write a package that passes storetest, and add a row to kinds.
-type kind struct {
-	schemes []string // the address of a store begins with one of them
-	form    string   // how an address of this kind looks; errors show it
-	check   func(address string) error
-	open    func(Config) (store, error)
-}
-
 const fileScheme = "file:"
 
-var kinds = []kind{
-	{[]string{fileScheme}, `"file:" and the path of a file`, checkFile, openFile},
-	{redisclient.Schemes(), "a URL of " + strings.Join(redisclient.Schemes(), ", "), redisclient.CheckServer, openRedis},
-}
-
-// kind returns the kind of the store, or an error that lists the forms of an address.
-func (c Config) kind() (kind, error) {
-	var forms []string
-	for _, k := range kinds {
-		if slices.ContainsFunc(k.schemes, func(scheme string) bool { return strings.HasPrefix(c.Store, scheme) }) {
-			return k, nil
-		}
-		forms = append(forms, k.form)
-	}
-	return kind{}, fmt.Errorf("--store must be %s", strings.Join(forms, ", or "))
-}
-
 func (c Config) checkStore() error {
-	k, err := c.kind()
-	if err != nil {
-		return err
+	file, isFile := strings.CutPrefix(c.Store, fileScheme)
+	isRedis := slices.ContainsFunc(redisclient.Schemes(), func(s string) bool { return strings.HasPrefix(c.Store, s) })
+	switch {
+	case isFile:
+		return errs.If(file == "", `--store: "file:" needs the path of a file`)
+	case isRedis:
+		return errs.In(redisclient.CheckServer(c.Store), "--store")
 	}
-	return errs.In(k.check(c.Store), "--store")
+	const says = `--store must be "file:" and the path of a file, or a URL of %s`
+	return fmt.Errorf(says, strings.Join(redisclient.Schemes(), ", "))
 }
 
+// open opens the store, whose address checkStore has checked.
 func (c Config) open() (store, error) {
-	k, err := c.kind()
-	if err != nil {
-		return store{}, err
+	if strings.HasPrefix(c.Store, fileScheme) {
+		return openFile(c)
 	}
-	return k.open(c)
-}
-
-func checkFile(address string) error {
-	if address == fileScheme {
-		return errors.New(`"file:" needs the path of a file`)
-	}
-	return nil
+	return openRedis(c)
 }
 
 func openFile(c Config) (store, error) {

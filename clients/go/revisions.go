@@ -106,3 +106,9 @@ func (c *Client) Proof(ctx context.Context, id string, revision int64) (Proof, e
 func (c *Client) GetJSON(ctx context.Context, id string) (json.RawMessage, error) {
 	return dataOf[json.RawMessage](ctx, c, read(path("assets", id), nil))
 }
+
+// Dictionaries returns the names of all values and codes (docs/contract.md, "Dictionaries"). A registry without a
+// search service has none.
+func (c *Client) Dictionaries(ctx context.Context) (json.RawMessage, error) {
+	return dataOf[json.RawMessage](ctx, c, read(path("dictionaries"), nil))
+}

@@ -23,11 +23,6 @@ import (
 // come the bytes of these files, and then an empty entry that marks their end.
 var kept = []string{formatFile, secretFile, serverIDFile, assetsFile, tokensFile, filesFile}
 
-// isOptional reports whether a data directory is allowed to lack a file of the list `kept`. It has server-id only
-// after a rotation of its secret. It has no files.db if an older release made it, before documents could have
-// files.
-func isOptional(name string) bool { return name == serverIDFile || name == filesFile }
-
 // endOfFiles is the name of the empty entry that follows the bytes of all files.
 const endOfFiles = filesDirectory + "/end"
 
@@ -134,7 +129,7 @@ func archive(w io.Writer, dir string, snapshots map[string]snapshot, o BackupOpt
 	t := tar.NewWriter(w)
 	for _, name := range kept {
 		_, err := os.Stat(filepath.Join(dir, name))
-		if isOptional(name) && errors.Is(err, fs.ErrNotExist) {
+		if name == serverIDFile && errors.Is(err, fs.ErrNotExist) { // only a rotation of the secret makes it
 			continue
 		}
 		if take, isStore := snapshots[name]; isStore {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -127,12 +126,9 @@ func lockBackups(into string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the directory of backups: %w", err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errors.New("another backup is under way: wait for its end")
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock the directory of backups %s: %w", into, err), f.Close())
+	if durable.Hold(f) != nil {
+		const says = "the directory of backups %s is locked: another backup is under way, so wait for its end"
+		return nil, errors.Join(fmt.Errorf(says, into), f.Close())
 	}
 	return func() { _ = f.Close() }, nil // nothing was written to the file, so an error of Close does not matter
 }

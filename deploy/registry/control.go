@@ -71,7 +71,7 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger, opened
 	mux.HandleFunc("GET "+failurePath, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, failure.Load()) })
 	mux.HandleFunc("GET "+backupPath, func(w http.ResponseWriter, r *http.Request) {
 		o := BackupOptions{Certificate: r.URL.RawQuery == withCertificate}
-		if err := archive(moving{w, http.NewResponseController(w), stall}, c.dir, c.snapshots, o); err != nil {
+		if err := archive(patient(w, stall), c.dir, c.snapshots, o); err != nil {
 			log.Error("back up", "error", err)
 			failure.Store(command.Words(err))
 			panic(http.ErrAbortHandler) // breaks the connection, so that the client sees an incomplete backup
@@ -101,19 +101,10 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger, opened
 // stall is the time after which a backup is aborted if its receiver reads nothing.
 const stall = 30 * time.Second
 
-// moving is an answer that may take any time in total, because each write gets a new deadline.
-type moving struct {
-	http.ResponseWriter
-	controller *http.ResponseController
-	within     time.Duration
-}
-
-// Write fails if the receiver reads nothing for the duration in the field `within`.
-func (m moving) Write(p []byte) (int, error) {
-	if err := m.controller.SetWriteDeadline(time.Now().Add(m.within)); err != nil {
-		return 0, err
-	}
-	return m.ResponseWriter.Write(p)
+// patient returns a writer of an answer that may take a day. It fails if the receiver does not read 64 KiB within the
+// given time.
+func patient(w http.ResponseWriter, within time.Duration) io.Writer {
+	return httpserver.NewSender(w, httpserver.Pace{Bytes: 64 << 10, Within: within, All: 24 * time.Hour})
 }
 
 // errNoneRuns is the error of a request to a registry that is stopped.

@@ -17,7 +17,7 @@ import (
 func TestABackupEndsWhenItsReceiverStops(t *testing.T) {
 	ended := make(chan error, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		m := moving{w, http.NewResponseController(w), 50 * time.Millisecond}
+		m := patient(w, 50*time.Millisecond)
 		for {
 			if _, err := m.Write(make([]byte, 1<<20)); err != nil {
 				ended <- err

@@ -29,17 +29,11 @@ func Migrate(ctx context.Context, dir, mongo, redis string, progress func(done, 
 	if m.Tokens, err = authsvc.Move(ctx, filepath.Join(dir, tokensFile), redis); err != nil {
 		return m, err
 	}
-	there, err := has(dir, filesFile)
-	if err != nil {
+	if m.Place, err = placeOf(dir); err != nil {
 		return m, err
 	}
-	if there {
-		if m.Place, err = placeOf(dir); err != nil {
-			return m, err
-		}
-		if m.Files, err = filesvc.Move(ctx, filepath.Join(dir, filesFile), mongo); err != nil {
-			return m, err
-		}
+	if m.Files, err = filesvc.Move(ctx, filepath.Join(dir, filesFile), mongo); err != nil {
+		return m, err
 	}
 	m.Assets, err = assetsvc.Move(ctx, filepath.Join(dir, assetsFile), mongo, progress)
 	return m, err

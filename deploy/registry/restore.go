@@ -60,9 +60,6 @@ func Restore(ctx context.Context, file, dir, former, bucket string) (err error) 
 		return fmt.Errorf("read %s: %w", file, err)
 	}
 	for _, name := range []string{assetsFile, tokensFile, filesFile} { // reads each store whole, to find damage
-		if there, err := has(temporary, name); err == nil && !there && isOptional(name) {
-			continue
-		}
 		if err := stopped(temporary, name)(func(int64) (io.Writer, error) { return io.Discard, nil }); err != nil {
 			return fmt.Errorf("read %s: %s: %w", file, name, err)
 		}
@@ -95,9 +92,6 @@ func copyRemovals(ctx context.Context, from, to string) error {
 	}
 	if _, err := os.Stat(from); err != nil {
 		return fmt.Errorf("--former: %w", err)
-	}
-	if there, err := has(to, filesFile); err != nil || !there {
-		return err
 	}
 	former, err := placeOf(from)
 	if err != nil {
@@ -134,9 +128,6 @@ func extract(r io.Reader, dir string) error {
 	missing := slices.Clone(kept)
 	for len(missing) > 0 {
 		header, err := t.Next()
-		if errors.Is(err, io.EOF) && missing[0] == filesFile {
-			return nil // an older release made the backup, before documents could have files
-		}
 		if errors.Is(err, io.EOF) {
 			return fmt.Errorf("it is no backup of the registry, or it is cut off: %s is missing: name another", missing[0])
 		}

@@ -135,9 +135,6 @@ func Compact(dir string, w io.Writer) error {
 		return err
 	}
 	for _, name := range []string{assetsFile, tokensFile, filesFile} {
-		if there, err := has(dir, name); err == nil && !there && isOptional(name) {
-			continue
-		}
 		before, after, err := boltfile.Compact(filepath.Join(dir, name))
 		if err != nil {
 			return err

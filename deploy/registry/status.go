@@ -14,11 +14,11 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"asset-registry/deploy/registry/certificate"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/buildinfo"
+	"asset-registry/shared/command"
 	"asset-registry/shared/errs"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
@@ -331,14 +331,14 @@ func (s *Status) tellAudit(ctx context.Context, check func(context.Context) (adm
 func (s Status) WriteText(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, f := range s.Facts {
-		fmt.Fprintf(w, "%s\t%s\n", f.Name, plain(f.Says))
+		fmt.Fprintf(w, "%s\t%s\n", f.Name, command.Plain(f.Says))
 	}
 	for _, p := range s.Problems {
 		hint := ""
 		if p.Alert != "" {
 			hint = " (docs/runbook.md#" + strings.ToLower(p.Alert) + ")"
 		}
-		fmt.Fprintf(w, "PROBLEM\t%s%s\n", plain(p.Says), hint)
+		fmt.Fprintf(w, "PROBLEM\t%s%s\n", command.Plain(p.Says), hint)
 	}
 	if len(s.Problems) == 0 {
 		fmt.Fprint(w, "problems\tnone\n")
@@ -396,17 +396,6 @@ func size(bytes float64) string {
 		bytes, unit = bytes/1024, next
 	}
 	return fmt.Sprintf("%.1f %s", bytes, unit)
-}
-
-// plain removes characters that a terminal could interpret as a command, because some texts come from other
-// servers.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // ReadStatus asks the registry that runs on a data directory for its status. It does not open the stores.

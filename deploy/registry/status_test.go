@@ -205,7 +205,7 @@ services     gateway ready; beware
 assets       active 12
 data         /data: assets 2.0 KiB; disk: 0 B of 0 B free
 backup       3 hours ago, checked: a.tar, 3.0 MiB; a later one failed 60 s ago
-certificate  expires in 80 days, of registry.example, next attempt in 60 min, failures: 2, the last:  [2Jwrong PROBLEM
+certificate  expires in 80 days, of registry.example, next attempt in 60 min, failures: 2, the last: ?[2Jwrong?PROBLEM
 public log   7 leaves, signed up to 0 s ago
              witness w: cosignatures given 5, missing 1
 audit log    3 entries, the chain is whole

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"asset-registry/shared/clientaddr"
-	"asset-registry/shared/errs"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/routes"
 )
@@ -277,15 +276,14 @@ type ReportUsageResponse struct{}
 // WatchKeys returns the keys that changed since an earlier answer. It returns as soon as a key changes, at the
 // latest after the time in the argument `wait`.
 func (c *Client) WatchKeys(ctx context.Context, since string, wait time.Duration) (WatchKeysResponse, error) {
-	var answer WatchKeysResponse
 	request := WatchKeysRequest{Since: since, WaitMS: wait.Milliseconds()}
-	err := c.call(ctx, WatchKeysPath, request, &answer)
-	return answer, errs.In(err, "watch keys")
+	return ask[WatchKeysResponse](ctx, c, WatchKeysPath, request, "watch keys")
 }
 
 // ReportUsage reports the use of keys.
 func (c *Client) ReportUsage(ctx context.Context, r ReportUsageRequest) error {
-	return errs.In(c.call(ctx, ReportUsagePath, r, &ReportUsageResponse{}), "report use of keys")
+	_, err := ask[ReportUsageResponse](ctx, c, ReportUsagePath, r, "report use of keys")
+	return err
 }
 
 // Ending says what an entry of the audit log took away from a key or a broker. The asset services keep endings beside
@@ -334,7 +332,5 @@ type EndingsResponse struct {
 
 // Endings exchanges endings with the auth service.
 func (c *Client) Endings(ctx context.Context, r EndingsRequest) (EndingsResponse, error) {
-	var answer EndingsResponse
-	err := c.call(ctx, EndingsPath, r, &answer)
-	return answer, errs.In(err, "exchange endings")
+	return ask[EndingsResponse](ctx, c, EndingsPath, r, "exchange endings")
 }

@@ -66,38 +66,29 @@ func (c *Client) VerifyKey(ctx context.Context, keyHash string) (Key, error) {
 
 // IssueTokens returns the tokens of a new asset.
 func (c *Client) IssueTokens(ctx context.Context, r IssueTokensRequest) (IssueTokensResponse, error) {
-	var answer IssueTokensResponse
-	err := c.call(ctx, IssueTokensPath, r, &answer)
-	return answer, errs.In(err, "issue tokens")
+	return ask[IssueTokensResponse](ctx, c, IssueTokensPath, r, "issue tokens")
 }
 
 // VerifyToken verifies whether a token makes its bearer the owner of an asset.
 func (c *Client) VerifyToken(ctx context.Context, r VerifyTokenRequest) (VerifyTokenResponse, error) {
-	var answer VerifyTokenResponse
-	err := c.call(ctx, VerifyTokenPath, r, &answer)
-	return answer, errs.In(err, "verify token")
+	return ask[VerifyTokenResponse](ctx, c, VerifyTokenPath, r, "verify token")
 }
 
 // CreateTransfer creates a transfer for a broker.
 func (c *Client) CreateTransfer(ctx context.Context, broker string) (CreateTransferResponse, error) {
-	var answer CreateTransferResponse
-	err := c.call(ctx, CreateTransferPath, CreateTransferRequest{Broker: broker}, &answer)
-	return answer, errs.In(err, "create transfer")
+	r := CreateTransferRequest{Broker: broker}
+	return ask[CreateTransferResponse](ctx, c, CreateTransferPath, r, "create transfer")
 }
 
 // ReadTransfer returns a transfer, or a fault of kind NotFound.
 func (c *Client) ReadTransfer(ctx context.Context, r ReadTransferRequest) (TransferResponse, error) {
-	var answer TransferResponse
-	err := c.call(ctx, ReadTransferPath, r, &answer)
-	return answer, errs.In(err, "read transfer")
+	return ask[TransferResponse](ctx, c, ReadTransferPath, r, "read transfer")
 }
 
 // ChangeOwner claims a transfer for an asset. docs/contract.md, "Ownership", lists
 // its faults.
 func (c *Client) ChangeOwner(ctx context.Context, r ChangeOwnerRequest) (ChangeOwnerResponse, error) {
-	var answer ChangeOwnerResponse
-	err := c.call(ctx, ChangeOwnerPath, r, &answer)
-	return answer, errs.In(err, "change owner")
+	return ask[ChangeOwnerResponse](ctx, c, ChangeOwnerPath, r, "change owner")
 }
 
 // RecoverTokens returns new tokens of an asset. Package upstream does not retry the call, because each call makes an
@@ -140,6 +131,12 @@ func (c *Client) Reseal(ctx context.Context, sealed []string) (ResealResponse, e
 		return ResealResponse{}, fmt.Errorf("reseal: got %d records for %d", len(answer.Sealed), len(sealed))
 	}
 	return answer, nil
+}
+
+// ask makes a call and returns the answer. The argument `does` names the call in errors.
+func ask[A any](ctx context.Context, c *Client, path string, request any, does string) (answer A, err error) {
+	err = c.call(ctx, path, request, &answer)
+	return answer, errs.In(err, "%s", does)
 }
 
 // call sends a request that package upstream may retry. While it waits, its caller has no place.

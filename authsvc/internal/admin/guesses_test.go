@@ -2,7 +2,6 @@ package admin
 
 import (
 	"encoding/binary"
-	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -49,15 +48,4 @@ func TestAFloodOfNetworksForgetsNoGuesses(t *testing.T) {
 		g.count(network(4*maxGuessers+n), now)
 	}
 	expect.ErrorIf(t, len(g.windows) > 20, "after the window: got %d windows, want the new ones", len(g.windows))
-}
-
-// TestUsesThatAreRememberedAreBounded uses a key from more addresses than are remembered. Each use must be due once.
-func TestUsesThatAreRememberedAreBounded(t *testing.T) {
-	a, now := NewAuthenticator(nil, nil, nil, time.Now), time.Now()
-	for n := range 2*maxSeen + 7 {
-		use := fmt.Sprint("key 0 ", n)
-		if first, second := a.due(use, now), a.due(use, now); !first || second || len(a.seen) > maxSeen {
-			t.Fatalf("use %d: got due %t and %t, and %d uses; want true, false and at most %d", n, first, second, len(a.seen), maxSeen)
-		}
-	}
 }

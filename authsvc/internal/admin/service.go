@@ -182,18 +182,6 @@ func (s *Service) Entries(ctx context.Context, after int64, limit int) ([]admina
 	return s.store.Entries(ctx, after, limit)
 }
 
-// SearchAudit returns entries of the audit log, the newest first (audit.Search).
-func (s *Service) SearchAudit(
-	ctx context.Context, q audit.Query, before int64, limit int,
-) (found []adminapi.Entry, older int64, err error) {
-	return audit.Search(ctx, s.store, q, before, limit)
-}
-
-// ExportAudit calls the function `visit` with entries of the audit log, in order (audit.Export).
-func (s *Service) ExportAudit(ctx context.Context, q audit.Query, visit func(adminapi.Entry) error) error {
-	return audit.Export(ctx, s.store, q, visit)
-}
-
 // Records returns the brokers and keys of a store for audit.Checker.
 func Records(store Directory) audit.Records {
 	return func(ctx context.Context, visit func(audit.Record) error) error {

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -26,9 +25,6 @@ type Authenticator struct {
 
 	guesses guesses
 	refused refusals
-
-	mu   sync.Mutex
-	seen map[string]time.Time // time of the last stored use, for each key, secret and address
 }
 
 // NewAuthenticator returns an authenticator. The authenticator stores the use of operators' keys in the argument
@@ -36,7 +32,7 @@ type Authenticator struct {
 func NewAuthenticator(
 	keys *apikey.Verifier, uses apikey.Recorder, log *slog.Logger, now func() time.Time,
 ) *Authenticator {
-	return &Authenticator{keys: keys, uses: uses, log: log, now: now, seen: map[string]time.Time{}}
+	return &Authenticator{keys: keys, uses: uses, log: log, now: now}
 }
 
 // Operator identifies a caller by the hash of the key that the caller sent, and by the caller's address. It
@@ -137,35 +133,13 @@ func (a *Authenticator) NoteRefused(ctx context.Context, log *Service) {
 	}
 }
 
-const (
-	recordEvery = time.Minute // a key's use from an address is stored at most once in this time
-	maxSeen     = 10_000      // uses that are remembered; if there are more, uses are stored more often
-)
-
 // recordUse stores the use of an operator's key. A failure is only logged, because the operator can work
 // without it.
 func (a *Authenticator) recordUse(ctx context.Context, k authapi.Key, from netip.Addr) {
-	now := a.now()
-	if !a.due(fmt.Sprint(k.KeyID, " ", k.Secret, " ", from), now) {
-		return
-	}
-	use := authapi.Use{KeyID: k.KeyID, Secret: k.Secret, Addr: from, Micros: now.UnixMicro()}
+	use := authapi.Use{KeyID: k.KeyID, Secret: k.Secret, Addr: from, Micros: a.now().UnixMicro()}
 	if err := a.uses.AddUsage(ctx, []authapi.Use{use}, nil); err != nil {
 		a.log.Warn("store the use of an operator's key", "key", k.KeyID, "error", err)
 	}
-}
-
-func (a *Authenticator) due(use string, now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if since := now.Sub(a.seen[use]); since >= 0 && since < recordEvery {
-		return false
-	}
-	if len(a.seen) >= maxSeen {
-		clear(a.seen)
-	}
-	a.seen[use] = now
-	return true
 }
 
 const (

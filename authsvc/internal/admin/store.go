@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/shared/adminapi"
 )
 
@@ -73,56 +74,22 @@ const page = 200 // maximum number of brokers, keys or entries that one call of 
 
 // eachKey calls the function `visit` with every key after an id, in order, until visit returns an error.
 func eachKey(ctx context.Context, store keyLister, after string, visit func(apikey.Key) error) error {
-	for {
-		keys, err := store.Keys(ctx, after, page)
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			after = k.ID
-			if err := visit(k); err != nil {
-				return err
-			}
-		}
-		if len(keys) < page {
-			return nil
-		}
-	}
+	read := func(after string) ([]apikey.Key, error) { return store.Keys(ctx, after, page) }
+	return audit.Pages(after, page, read, idOf, visit)
 }
 
 // eachKeyBack calls the function `visit` with every key, in reverse order, until visit returns an error.
 func eachKeyBack(ctx context.Context, store Directory, visit func(apikey.Key) error) error {
-	for before := ""; ; {
-		keys, err := store.KeysBack(ctx, before, page)
-		if err != nil || len(keys) == 0 {
-			return err
-		}
-		for _, k := range keys {
-			before = k.ID
-			if err := visit(k); err != nil {
-				return err
-			}
-		}
-	}
+	read := func(before string) ([]apikey.Key, error) { return store.KeysBack(ctx, before, page) }
+	return audit.Pages("", page, read, idOf, visit)
 }
+
+func idOf(k apikey.Key) string { return k.ID }
 
 // eachBroker calls the function `visit` with every broker after a name, in order, until visit returns an error.
 func eachBroker(ctx context.Context, store brokerLister, after string, visit func(apikey.Broker) error) error {
-	for {
-		brokers, err := store.Brokers(ctx, after, page)
-		if err != nil {
-			return err
-		}
-		for _, b := range brokers {
-			after = b.Name
-			if err := visit(b); err != nil {
-				return err
-			}
-		}
-		if len(brokers) < page {
-			return nil
-		}
-	}
+	read := func(after string) ([]apikey.Broker, error) { return store.Brokers(ctx, after, page) }
+	return audit.Pages(after, page, read, func(b apikey.Broker) string { return b.Name }, visit)
 }
 
 type keyLister interface {

@@ -174,23 +174,6 @@ func TestAKeysFileIsRead(t *testing.T) {
 	expect.Says(t, CheckEntry(hash, holder), "each level once", "an entry with a level twice")
 }
 
-// TestEachCharacterOfAKeyIsEquallyLikely counts the characters of many keys. The counts must be nearly equal.
-func TestEachCharacterOfAKeyIsEquallyLikely(t *testing.T) {
-	const keys = 6000
-	count := map[rune]int{}
-	for range keys {
-		for _, r := range New()[len(prefix) : len(prefix)+random] {
-			count[r]++
-		}
-	}
-	const want = keys * random / len(alphabet)
-	for _, r := range alphabet {
-		if off := count[r] - want; off > 500 || off < -500 { // seven times the standard deviation
-			t.Errorf("got %q %d times, want about %d", r, count[r], want)
-		}
-	}
-}
-
 // TestTheOldestDayOfAReportCounts reports the use of a key on the oldest and on the newest day that a report may
 // name. The use must be counted on that day.
 func TestTheOldestDayOfAReportCounts(t *testing.T) {

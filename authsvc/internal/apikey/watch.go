@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"asset-registry/authsvc/internal/audit"
@@ -15,7 +14,6 @@ import (
 
 const (
 	watchTick   = 100 * time.Millisecond // interval between reads of the log while a caller waits
-	watchFresh  = 50 * time.Millisecond  // callers share the result of a read that is not older than this
 	watchMargin = 2 * watchTick          // a request is answered this long before its deadline
 	maxChanges  = 500                    // an answer about more changes says "all"
 	// maxNames is the maximum number of bytes of an answer. Gateways do not read more, so a Watch answers "all" instead
@@ -25,16 +23,10 @@ const (
 
 // Watch reports to gateways which keys have changed. It reads the changes from the audit log, which is in the
 // store that all auth services share. It is safe for concurrent use.
-type Watch struct {
-	log Log
-
-	mu   sync.Mutex
-	at   time.Time // when the last read began
-	head adminapi.Head
-}
+type Watch struct{ log Log }
 
 // NewWatch returns a watch of an audit log.
-func NewWatch(log Log) *Watch { return &Watch{log: log} }
+func NewWatch(log Log) *Watch { return &Watch{log} }
 
 // Await waits for changes since a previous answer, and returns them. The argument `wait` is the longest time to
 // wait; Await also stops shortly before ctx ends. If there is no change until then, it returns none. The answer
@@ -45,7 +37,7 @@ func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (au
 	if end, within := ctx.Deadline(); within {
 		wait = min(wait, time.Until(end)-watchMargin)
 	}
-	head, err := w.read(ctx, asked)
+	head, err := w.log.Head(ctx)
 	if err != nil {
 		return authapi.WatchKeysResponse{}, err
 	}
@@ -60,7 +52,7 @@ func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (au
 		case <-ctx.Done():
 		}
 		if err = ctx.Err(); err == nil {
-			head, err = w.read(ctx, time.Now().Add(-watchFresh))
+			head, err = w.log.Head(ctx)
 		}
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded): // the process stood still, and nothing has failed
@@ -70,21 +62,6 @@ func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (au
 		}
 	}
 	return w.changes(ctx, since, head)
-}
-
-// read returns the head of the log, from a read that began at the time notBefore or later. Callers share reads.
-func (w *Watch) read(ctx context.Context, notBefore time.Time) (adminapi.Head, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.at.Before(notBefore) {
-		return w.head, nil
-	}
-	began := time.Now()
-	head, err := w.log.Head(ctx)
-	if err == nil {
-		w.at, w.head = began, head
-	}
-	return head, err
 }
 
 func (w *Watch) changes(ctx context.Context, since string, head adminapi.Head) (authapi.WatchKeysResponse, error) {

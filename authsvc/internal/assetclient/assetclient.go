@@ -23,11 +23,9 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// The bounds of a call, and of an answer with a page of revisions. An answer has at most perPage revisions, and
-// the patch of a revision has at most 32 KiB.
+// The bounds of a call, and of a page of revisions. The patch of a revision has at most 32 KiB.
 const (
 	callTimeout = 4 * time.Second
-	maxHistory  = 2 << 20 // bytes
 	perPage     = 20
 )
 
@@ -127,16 +125,12 @@ func (c *Client) History(ctx context.Context, keyID, id, offset string) (History
 		query.Set("offset", offset)
 	}
 	path := "/api/2.5/assets/" + url.PathEscape(id) + "/revisions?" + query.Encode()
-	text, err := c.get(ctx, administrator(keyID), path, maxHistory)
-	if err != nil {
-		return History{}, err
-	}
 	var page struct {
 		Data []Change
 		Next struct{ Offset string } `json:"next_page"`
 	}
-	if err := json.Unmarshal(text, &page); err != nil {
-		return History{}, fmt.Errorf("read the history of an asset: %w", err)
+	if err := c.read(ctx, c.http, administrator(keyID), path, &page); err != nil {
+		return History{}, err
 	}
 	h := History{Changes: page.Data}
 	if n := len(page.Data); n > 0 && page.Data[n-1].Revision > 1 {

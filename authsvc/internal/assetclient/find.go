@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-const maxFound = 2 << 20 // maximum number of bytes of an answer with found assets, which have at most 16 KiB each
+const maxFound = 2 << 20 // maximum number of bytes of an answer; found assets have at most 16 KiB each
 
 // WithSearch returns a client that asks a search service for titles, by the given transport.
 func (c *Client) WithSearch(transport http.RoundTripper) *Client {

@@ -11,8 +11,6 @@ import (
 	"asset-registry/shared/identity"
 )
 
-const maxWebhooks = 1 << 20 // maximum number of bytes of a page of webhooks
-
 // Webhook is a webhook as an administrator sees it (docs/contract.md, "Webhooks").
 type Webhook struct {
 	ID              string
@@ -58,31 +56,19 @@ const webhooksPath = "/api/2.5/webhooks"
 // it is "" on the last page.
 func (c *Client) Webhooks(ctx context.Context, keyID, broker, after string) (found []Webhook, next string, err error) {
 	query := url.Values{"broker": {broker}, "after": {after}}
-	text, err := c.get(ctx, administrator(keyID), webhooksPath+"?"+query.Encode(), maxWebhooks)
-	if err != nil {
-		return nil, "", err
-	}
 	var page struct {
 		Data []Webhook
 		Next struct{ After string } `json:"next_page"`
 	}
-	if err := json.Unmarshal(text, &page); err != nil {
-		return nil, "", fmt.Errorf("read webhooks: %w", err)
-	}
-	return page.Data, page.Next.After, nil
+	err = c.read(ctx, c.http, administrator(keyID), webhooksPath+"?"+query.Encode(), &page)
+	return page.Data, page.Next.After, err
 }
 
 // Webhook returns one webhook.
 func (c *Client) Webhook(ctx context.Context, keyID, id string) (Webhook, error) {
-	text, err := c.get(ctx, administrator(keyID), webhookPath(id), maxWebhooks)
-	if err != nil {
-		return Webhook{}, err
-	}
 	var answer struct{ Data Webhook }
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return Webhook{}, fmt.Errorf("read webhook %s: %w", id, err)
-	}
-	return answer.Data, nil
+	err := c.read(ctx, c.http, administrator(keyID), webhookPath(id), &answer)
+	return answer.Data, err
 }
 
 func webhookPath(id string) string { return webhooksPath + "/" + url.PathEscape(id) }
@@ -102,7 +88,7 @@ func (c *Client) ChangeWebhook(ctx context.Context, keyID, id string, do Webhook
 			data["offset"] = offset
 		}
 	case RemoveWebhook:
-		_, err := c.call(ctx, administrator(keyID), http.MethodDelete, path, nil, maxWebhooks)
+		_, err := c.call(ctx, administrator(keyID), http.MethodDelete, path, nil, maxFound)
 		return err
 	default:
 		return fmt.Errorf("webhooks have no action %q", do)
@@ -111,6 +97,6 @@ func (c *Client) ChangeWebhook(ctx context.Context, keyID, id string, do Webhook
 	if err != nil {
 		return fmt.Errorf("change webhook %s: %w", id, err)
 	}
-	_, err = c.call(ctx, administrator(keyID), method, path, body, maxWebhooks)
+	_, err = c.call(ctx, administrator(keyID), method, path, body, maxFound)
 	return err
 }

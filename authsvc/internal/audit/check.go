@@ -162,18 +162,27 @@ type Lister interface {
 // Each calls the function `visit`, in order, with each entry whose number is greater than the argument `after`, until
 // `visit` returns an error. It returns the error of `visit` or of the log.
 func Each(ctx context.Context, log Lister, after int64, visit func(adminapi.Entry) error) error {
+	read := func(after int64) ([]adminapi.Entry, error) { return log.Entries(ctx, after, page) }
+	return Pages(after, page, read, func(e adminapi.Entry) int64 { return e.Seq }, visit)
+}
+
+// Pages calls the function `visit` with every value of a list, until visit returns an error. The function `read`
+// returns up to `size` values after a mark, and `mark` the mark of a value.
+func Pages[T, M any](
+	after M, size int, read func(after M) ([]T, error), mark func(T) M, visit func(T) error,
+) error {
 	for {
-		entries, err := log.Entries(ctx, after, page)
+		found, err := read(after)
 		if err != nil {
 			return err
 		}
-		for _, e := range entries {
-			after = e.Seq
-			if err := visit(e); err != nil {
+		for _, value := range found {
+			after = mark(value)
+			if err := visit(value); err != nil {
 				return err
 			}
 		}
-		if len(entries) < page {
+		if len(found) < size {
 			return nil
 		}
 	}

@@ -124,15 +124,7 @@ func putTransfer(tx *bbolt.Tx, t token.Transfer) error {
 
 // EachTransfer calls the function `visit` with every transfer until visit returns an error.
 func (s *Store) EachTransfer(visit func(token.Transfer) error) error {
-	return s.file.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(transferBucket).ForEach(func(id, text []byte) error {
-			t, err := decoded(token.DecodeTransfer(string(id), text))
-			if err != nil {
-				return err
-			}
-			return visit(t)
-		})
-	})
+	return each(s, transferBucket, token.DecodeTransfer, visit)
 }
 
 var recordBucket = []byte("records") // asset id -> record
@@ -172,13 +164,17 @@ func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) 
 
 // EachRecord calls the function `visit` with every token record until visit returns an error.
 func (s *Store) EachRecord(visit func(token.Record) error) error {
+	return each(s, recordBucket, token.Decode, visit)
+}
+
+func each[T any](s *Store, bucket []byte, decode func(string, []byte) (T, error), visit func(T) error) error {
 	return s.file.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(recordBucket).ForEach(func(id, text []byte) error {
-			r, err := decoded(token.Decode(string(id), text))
+		return tx.Bucket(bucket).ForEach(func(id, text []byte) error {
+			value, err := decoded(decode(string(id), text))
 			if err != nil {
 				return err
 			}
-			return visit(r)
+			return visit(value)
 		})
 	})
 }

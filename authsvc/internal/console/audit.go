@@ -88,7 +88,7 @@ func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Act
 	if err != nil {
 		return err
 	}
-	entries, older, err := c.Admin.SearchAudit(r.Context(), query, before, listed)
+	entries, older, err := audit.Search(r.Context(), c.Admin, query, before, listed)
 	if err != nil {
 		return err
 	}

@@ -183,14 +183,9 @@ func (c *Console) createBroker(w http.ResponseWriter, r *http.Request, by admin.
 		BrokerSettings: brokerSettings(r),
 	}
 	b, err := c.Admin.CreateBroker(r.Context(), by, n, unread.Details()...)
-	if f, ok := refused(r, err, newBrokerFields); ok {
-		return c.brokerForm(w, by, f, adminapi.Broker{})
-	}
-	if err != nil {
-		return err
-	}
-	redirect(w, r, brokerPath(b.Name), created)
-	return nil
+	return settle(r, err, newBrokerFields,
+		func(f form) error { return c.brokerForm(w, by, f, adminapi.Broker{}) },
+		func() error { return redirect(w, r, brokerPath(b.Name), created) })
 }
 
 func brokerSettings(r *http.Request) adminapi.BrokerSettings {
@@ -240,14 +235,9 @@ func (c *Console) editBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 		s.Raise, s.RaisedUntil = raise, until
 		return unread.Err()
 	})
-	if f, ok := refused(r, err, editBrokerFields); ok {
-		return c.brokerForm(w, by, f, b)
-	}
-	if err != nil {
-		return err
-	}
-	redirect(w, r, brokerPath(b.Name), noticeOf(by, changed))
-	return nil
+	return settle(r, err, editBrokerFields,
+		func(f form) error { return c.brokerForm(w, by, f, b) },
+		func() error { return redirect(w, r, brokerPath(b.Name), noticeOf(by, changed)) })
 }
 
 func (c *Console) showRemoveBroker(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
@@ -264,6 +254,5 @@ func (c *Console) removeBroker(w http.ResponseWriter, r *http.Request, by admin.
 	if _, err := c.Admin.RemoveBroker(r.Context(), by, r.URL.Query().Get("name")); err != nil {
 		return err
 	}
-	redirect(w, r, "/console/brokers", brokerRemoved)
-	return nil
+	return redirect(w, r, "/console/brokers", brokerRemoved)
 }

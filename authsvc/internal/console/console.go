@@ -266,8 +266,7 @@ func (c *Console) changing(next handler) http.Handler {
 			if _, ok := audit.WebhookOf(done.Entry.Subject); ok {
 				notice = webhookAgain
 			}
-			redirect(w, r, subjectPath(done.Entry.Subject), notice)
-			return nil
+			return redirect(w, r, subjectPath(done.Entry.Subject), notice)
 		}
 		return err
 	})

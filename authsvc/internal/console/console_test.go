@@ -22,7 +22,7 @@ import (
 	"asset-registry/shared/testing/expect"
 )
 
-var secrets = regexp.MustCompile(`ark_[0-9a-z]{38}`)
+var secrets = regexp.MustCompile(`ark_[0-9a-z]{32}`)
 
 // Promises: secret-once
 func TestASecretIsShownOnce(t *testing.T) {

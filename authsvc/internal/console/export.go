@@ -81,7 +81,7 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request, by admin.A
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 		out = format.rows(w)
 	}
-	err = c.Admin.ExportAudit(r.Context(), query, func(e adminapi.Entry) error {
+	err = audit.Export(r.Context(), c.Admin, query, func(e adminapi.Entry) error {
 		if out == nil {
 			begin()
 		}

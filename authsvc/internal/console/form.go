@@ -55,12 +55,15 @@ func once(by admin.Actor, r *http.Request) (admin.Actor, error) {
 	return by, nil
 }
 
-// refused returns the form that was sent, with the problems of a fault. It returns false if the user cannot solve the
-// problems with different values in the form.
-func refused(r *http.Request, err error, fields []string) (form, bool) {
+// settle ends a form. It calls the function `done` if err is nil. If the user can solve the problems with different
+// values in the form, it calls `again` with the form that was sent and the problems. It returns other errors.
+func settle(r *http.Request, err error, fields []string, again func(form) error, done func() error) error {
+	if err == nil {
+		return done()
+	}
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != fault.Invalid && f.Kind != fault.Conflict {
-		return form{}, false
+		return err
 	}
 	sent := form{Values: r.PostForm, Wrong: map[string][]string{}}
 	for _, d := range f.Details {
@@ -70,7 +73,7 @@ func refused(r *http.Request, err error, fields []string) (form, bool) {
 		}
 		sent.Wrong[name] = append(sent.Wrong[name], d.Description)
 	}
-	return sent, true
+	return again(sent)
 }
 
 // limitField is the prefix of names of form fields. A field with this prefix has the limits of a class of requests.

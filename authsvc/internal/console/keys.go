@@ -123,13 +123,9 @@ func (c *Console) createKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	settings := keySettings(r.PostForm, adminapi.KeySettings{}, &unread)
 	n := adminapi.NewKey{Broker: r.PostForm.Get("broker"), KeySettings: settings}
 	k, secret, err := c.Admin.CreateKey(r.Context(), by, n, unread.Details()...)
-	if f, ok := refused(r, err, newKeyFields); ok {
-		return c.newKeyPage(w, r, by, f)
-	}
-	if err != nil {
-		return err
-	}
-	return c.showSecret(w, r, by, "Key created", keyPage{Key: k, Secret: secret})
+	return settle(r, err, newKeyFields,
+		func(f form) error { return c.newKeyPage(w, r, by, f) },
+		func() error { return c.showSecret(w, r, by, "Key created", keyPage{Key: k, Secret: secret}) })
 }
 
 // showSecret shows a new secret. No cache keeps this response. A form that is sent again does not get the secret
@@ -226,14 +222,9 @@ func (c *Console) editKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 		*s = keySettings(r.PostForm, *s, &unread)
 		return unread.Err()
 	})
-	if f, ok := refused(r, err, editKeyFields); ok {
-		return c.editKeyPage(w, by, f, k)
-	}
-	if err != nil {
-		return err
-	}
-	redirect(w, r, keyPath(k.ID), noticeOf(by, changed))
-	return nil
+	return settle(r, err, editKeyFields,
+		func(f form) error { return c.editKeyPage(w, by, f, k) },
+		func() error { return redirect(w, r, keyPath(k.ID), noticeOf(by, changed)) })
 }
 
 func (c *Console) showRotateKey(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
@@ -292,17 +283,9 @@ func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Act
 		unread.Add("grace", "Send a length of time such as 24h or 30m.")
 	}
 	k, secret, err := c.Admin.RotateKey(r.Context(), by, r.PathValue("id"), grace, unread.Details()...)
-	if f, ok := refused(r, err, rotateFields); ok {
-		k, loading := c.changeable(r)
-		if loading != nil {
-			return loading
-		}
-		return c.confirmPage(w, by, rotation, keyForm{Form: f, Key: k})
-	}
-	if err != nil {
-		return err
-	}
-	return c.showSecret(w, r, by, "New secret", keyPage{Key: k, Secret: secret})
+	return settle(r, err, rotateFields,
+		func(f form) error { return c.confirm(w, r, by, rotation, f) },
+		func() error { return c.showSecret(w, r, by, "New secret", keyPage{Key: k, Secret: secret}) })
 }
 
 func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -314,14 +297,14 @@ func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if k.Revoked == nil && c.usedRecently(k) && strings.TrimSpace(r.PostForm.Get("confirm")) != k.Name {
 		wrong.Add("confirm", "Type the name of the key: it was used within a day.")
 	}
-	if f, ok := refused(r, wrong.Err(), revokeFields); ok {
-		return c.confirmPage(w, by, revocation, keyForm{Form: f, Key: k})
-	}
-	if k, err = c.Admin.RevokeKey(r.Context(), by, k.ID); err != nil {
-		return err
-	}
-	redirect(w, r, keyPath(k.ID), noticeOf(by, revoked))
-	return nil
+	return settle(r, wrong.Err(), revokeFields,
+		func(f form) error { return c.confirmPage(w, by, revocation, keyForm{Form: f, Key: k}) },
+		func() error {
+			if _, err := c.Admin.RevokeKey(r.Context(), by, k.ID); err != nil {
+				return err
+			}
+			return redirect(w, r, keyPath(k.ID), noticeOf(by, revoked))
+		})
 }
 
 func (c *Console) usedRecently(k adminapi.Key) bool {

@@ -16,7 +16,7 @@ import (
 
 // begin notes a sign-in in the audit log, and then gives the browser the session. Without an entry nobody signs in.
 func (c *Console) begin(w http.ResponseWriter, r *http.Request, by admin.Actor, s session) error {
-	err := c.Admin.Witness(r.Context(), by, audit.BeginSession, audit.LogSubject, audit.Session{ID: s.name()})
+	err := c.Admin.Witness(r.Context(), by, audit.BeginSession, audit.LogSubject, audit.Session{ID: s.ID})
 	if err != nil {
 		return fmt.Errorf("note a sign-in: %w", err)
 	}
@@ -58,7 +58,7 @@ func (c *Console) listSessions(w http.ResponseWriter, r *http.Request, by admin.
 		return err
 	}
 	q := audit.Query{Action: audit.BeginSession, Since: c.Now().Add(-longest)}
-	found, older, err := c.Admin.SearchAudit(r.Context(), q, before, listed)
+	found, older, err := audit.Search(r.Context(), c.Admin, q, before, listed)
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,7 @@ func (c *Console) endSession(w http.ResponseWriter, r *http.Request, by admin.Ac
 			return err
 		}
 	}
-	redirect(w, r, "/console/sessions", sessionEnded)
-	return nil
+	return redirect(w, r, "/console/sessions", sessionEnded)
 }
 
 // noteReading notes that somebody sees an asset with its hidden fields, or a draft.

@@ -52,13 +52,9 @@ func (c *Console) recoverAsset(w http.ResponseWriter, r *http.Request, by admin.
 		who := assetclient.Recoverer{KeyID: by.KeyID(), RequestID: by.RequestID, From: by.From}
 		got, err = c.Assets.Recover(r.Context(), who, id, reason)
 	}
-	if f, ok := refused(r, err, recoverFields); ok {
-		return c.recoverPage(w, r, by, f)
-	}
-	if err != nil {
-		return err
-	}
 	v := view{Title: "New tokens", Section: "log", By: by}
 	v.Body = recoverPage{ID: id, Access: got, History: historyPath(id, "")}
-	return c.show(w, http.StatusOK, "recovered-asset", v)
+	return settle(r, err, recoverFields,
+		func(f form) error { return c.recoverPage(w, r, by, f) },
+		func() error { return c.show(w, http.StatusOK, "recovered-asset", v) })
 }

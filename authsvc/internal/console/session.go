@@ -44,16 +44,11 @@ const (
 
 // session holds the hash of the user's key. Each request verifies the key again.
 type session struct {
-	ID    string    `json:"id"` // "" for a session that an earlier release has begun
+	ID    string    `json:"id"`
 	Hash  string    `json:"hash"`
 	Staff bool      `json:"staff,omitempty"` // the user has no key: the store keeps the person (kept)
 	Begun time.Time `json:"begun"`
 	Used  time.Time `json:"used"`
-}
-
-// name returns a text that identifies the session.
-func (s session) name() string {
-	return cmp.Or(s.ID, digest([]byte(s.Hash+" "+s.Begun.Format(time.RFC3339Nano))))
 }
 
 // The method `over` reports whether the session has ended. A session that begins in the future counts as ended: its
@@ -161,7 +156,7 @@ func (c *Console) user(w http.ResponseWriter, r *http.Request) (by admin.Actor, 
 	if !ok {
 		return by, errNobody
 	}
-	if ended, err := c.Ended.SessionEnded(r.Context(), s.name()); err != nil || ended {
+	if ended, err := c.Ended.SessionEnded(r.Context(), s.ID); err != nil || ended {
 		return by, cmp.Or(err, error(errNobody))
 	}
 	if by, err = c.holder(r, s); err != nil {
@@ -279,13 +274,12 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			if err := c.end(r, by, s.name()); err != nil {
+			if err := c.end(r, by, s.ID); err != nil {
 				return err
 			}
 		}
 	}
-	redirect(w, r, "/console/sign-in", signedOut)
-	return nil
+	return redirect(w, r, "/console/sign-in", signedOut)
 }
 
 // digest returns the first half of the text's SHA-256 in hex.

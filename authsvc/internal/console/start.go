@@ -117,7 +117,7 @@ func (c *Console) entries(
 	ctx context.Context, action string, since time.Duration, item func(auditEntry) startItem,
 ) (items []startItem, err error) {
 	q := audit.Query{Action: action, Since: c.Now().Add(-since)}
-	found, _, err := c.Admin.SearchAudit(ctx, q, 0, adminapi.MaxFound)
+	found, _, err := audit.Search(ctx, c.Admin, q, 0, adminapi.MaxFound)
 	for _, e := range found {
 		shown, err := viewEntry(e)
 		if err != nil {

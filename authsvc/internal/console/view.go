@@ -85,13 +85,14 @@ func noticeOf(by admin.Actor, notice string) string {
 	return notice
 }
 
-// redirect sends the browser to a page with a notice.
-func redirect(w http.ResponseWriter, r *http.Request, to, notice string) {
+// redirect sends the browser to a page with a notice. It returns no error.
+func redirect(w http.ResponseWriter, r *http.Request, to, notice string) error {
 	separator := "?"
 	if strings.Contains(to, "?") {
 		separator = "&"
 	}
 	http.Redirect(w, r, to+separator+"notice="+notice, http.StatusSeeOther)
+	return nil
 }
 
 func keyPath(id string) string { return "/console/keys/" + url.PathEscape(id) }

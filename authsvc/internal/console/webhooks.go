@@ -94,22 +94,18 @@ func (c *Console) changeWebhook(do assetclient.WebhookAction, fields ...string) 
 			return err
 		}
 		err = c.Assets.ChangeWebhook(r.Context(), by.KeyID(), id, do, offset)
-		if f, ok := refused(r, err, fields); ok {
+		return settle(r, err, fields, func(f form) error {
 			fresh, err := c.newForm(r.Context()) // a new form, because this one already has an entry
 			if err != nil {
 				return err
 			}
 			f.Values.Set("once", fresh.Once())
 			return c.webhookPage(w, r, view{By: by}, "webhook", webhookPage{Form: f})
-		}
-		if err != nil {
-			return err
-		}
-		if do == assetclient.RemoveWebhook {
-			redirect(w, r, "/console/webhooks", removed)
-			return nil
-		}
-		redirect(w, r, webhookPath(id), webhookChanged)
-		return nil
+		}, func() error {
+			if do == assetclient.RemoveWebhook {
+				return redirect(w, r, "/console/webhooks", removed)
+			}
+			return redirect(w, r, webhookPath(id), webhookChanged)
+		})
 	}
 }

@@ -96,10 +96,7 @@ func needJSON(c *gin.Context) error {
 
 func (a *Admin) find(c *gin.Context) error {
 	found, err := a.service.Find(c.Request.Context(), actor(c), c.Query("q"))
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusOK, found)
+	return answer(c, http.StatusOK, found, err)
 }
 
 const (
@@ -135,7 +132,10 @@ func number(c *gin.Context, found *problems.List, name string, b bounds) int {
 	return n
 }
 
-func answer[T any](c *gin.Context, status int, data T) error {
+func answer[T any](c *gin.Context, status int, data T, err error) error {
+	if err != nil {
+		return err
+	}
 	return httpserver.JSON(c, status, adminapi.Response[T]{Data: data, Warnings: *actor(c).Warnings})
 }
 
@@ -158,10 +158,7 @@ func listed[T any](list func(context.Context, admin.Filter) ([]T, string, error)
 func shown[T any](parameter string, find func(context.Context, string) (T, error)) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		found, err := find(c.Request.Context(), c.Param(parameter))
-		if err != nil {
-			return err
-		}
-		return answer(c, http.StatusOK, found)
+		return answer(c, http.StatusOK, found, err)
 	}
 }
 
@@ -176,10 +173,7 @@ func changed[S, T any](
 		}
 		patch := func(s *S) error { return body.into(s).Err() }
 		made, err := change(c.Request.Context(), actor(c), c.Param(parameter), patch)
-		if err != nil {
-			return err
-		}
-		return answer(c, http.StatusOK, made)
+		return answer(c, http.StatusOK, made, err)
 	}
 }
 
@@ -191,10 +185,7 @@ func (a *Admin) createBroker(c *gin.Context) error {
 	var n adminapi.NewBroker
 	unread := body.into(&n)
 	b, err := a.service.CreateBroker(c.Request.Context(), actor(c), n, unread.Details()...)
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusCreated, b)
+	return answer(c, http.StatusCreated, b, err)
 }
 
 func (a *Admin) createKey(c *gin.Context) error {
@@ -248,10 +239,7 @@ func ended[T any](
 			}
 		}
 		done, err := end(c.Request.Context(), actor(c), c.Param(parameter))
-		if err != nil {
-			return err
-		}
-		return answer(c, http.StatusOK, done)
+		return answer(c, http.StatusOK, done, err)
 	}
 }
 
@@ -262,10 +250,7 @@ func (a *Admin) usage(c *gin.Context) error {
 		return err
 	}
 	counts, err := a.service.Usage(c.Request.Context(), c.Param("id"), days)
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusOK, counts)
+	return answer(c, http.StatusOK, counts, err)
 }
 
 func (a *Admin) audit(c *gin.Context) error {
@@ -296,8 +281,5 @@ func (a *Admin) audit(c *gin.Context) error {
 
 func (a *Admin) verifyAudit(c *gin.Context) error {
 	found, err := a.log.Check(c.Request.Context())
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusOK, found)
+	return answer(c, http.StatusOK, found, err)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,13 +19,10 @@ import (
 	"asset-registry/shared/testing/expect"
 )
 
-// TestARedisOfAnotherFormatIsRefused tries data in the formats from before the first release, and in a later
-// format. The refusal must be one line, and name the version that reads the data.
+// TestARedisOfAnotherFormatIsRefused tries the second format and a later one. The refusal must be one line, and name
+// the version that reads the data.
 func TestARedisOfAnotherFormatIsRefused(t *testing.T) {
 	for _, c := range []struct{ name, key, value, found string }{
-		{"keys of commands apart, without a format", "registry:key-name:{acme-1}", "hash", noFormat},
-		{"tokens without a format", recordKey("a"), "text", noFormat},
-		{"keys without a format", keysKey, "text", noFormat},
 		{"the number of the second format", formatKey, "2", "2"},
 		{"a later format", formatKey, "asset-registry tokens 4", "asset-registry tokens 4"},
 	} {
@@ -50,17 +46,12 @@ func TestARedisOfAnotherFormatIsRefused(t *testing.T) {
 	}
 }
 
-// TestARedisWithoutDataGetsTheFormat fills Redis only with data of other programs. There are more names than
-// one step of the check reads. The check must then write the format.
+// TestARedisWithoutDataGetsTheFormat fills Redis only with data of other programs. The check must then write the
+// format. A check that its caller has left tells of no key.
 func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, server.URL())
-	var others []any
-	for i := range 2*scanStep + 1 {
-		others = append(others, fmt.Sprint("other:{", i, "}"), "1")
-	}
-	others = append(others, backupKey, "1", "registry:limits:{broker}", "1")
-	expect.OK(t, s.client.MSet(t.Context(), others...).Err())
+	expect.OK(t, s.client.MSet(t.Context(), "other", "1", backupKey, "1", "registry:limits:{broker}", "1").Err())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.FindSecret(ctx, authapi.Hash("one")); err == nil || errors.Is(err, apikey.ErrNotFound) {
@@ -73,11 +64,10 @@ func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 }
 
 // failing is a hook that calls the function `end` in place of one command. The field `at` is the number of this
-// command; the first command has the number 1. The hook also notes the cursors of all scans.
+// command; the first command has the number 1.
 type failing struct {
 	at, count int
 	end       func() error
-	cursors   []string
 }
 
 func (f *failing) DialHook(next redis.DialHook) redis.DialHook {
@@ -86,9 +76,6 @@ func (f *failing) DialHook(next redis.DialHook) redis.DialHook {
 
 func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "scan" {
-			f.cursors = append(f.cursors, fmt.Sprint(cmd.Args()[1]))
-		}
 		if f.count++; f.count == f.at {
 			cmd.SetErr(f.end())
 			return cmd.Err()
@@ -119,43 +106,6 @@ func join(t *testing.T, hook redis.Hook, clients ...*redis.Client) {
 }
 
 var errFailing = errors.New("the command failed")
-
-// TestACheckOfTheFormatLooksAtAllKeys stops a check of the keys in its second step, because the caller leaves
-// or the server fails. If the caller left, the next check must continue at this step. If the server failed, the
-// next check must begin again, because another server may answer it.
-func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
-	server := redistest.Start(t)
-	var others []any
-	for i := range 4 * scanStep {
-		others = append(others, fmt.Sprint("other:", i), "1")
-	}
-	expect.OK(t, open(t, server.URL()).client.MSet(t.Context(), others...).Err())
-	for _, leaves := range []bool{true, false} {
-		s := open(t, server.URL())
-		expect.OK(t, s.client.Del(t.Context(), formatKey).Err())
-		ctx, leave := context.WithCancel(t.Context())
-		hook := &failing{at: 3, end: func() error { // the second SCAN, after GET and the first SCAN
-			if leaves {
-				leave()
-			}
-			return errFailing
-		}}
-		join(t, hook, s.client)
-		expect.Err(t, s.format.run(ctx, s.client), errFailing, "caller leaves: %t", leaves)
-		leave()
-		first := hook.cursors
-		hook.cursors = nil
-		expect.Err(t, s.format.run(t.Context(), s.client), nil, "caller leaves: %t: the next check", leaves)
-		expect.FatalIf(t, len(first) != 2 || first[0] != "0" || first[1] == "0", "got the steps %q, want two", first)
-		want := first[0]
-		if leaves {
-			want = first[1]
-		}
-		if hook.cursors[0] != want || len(slices.Compact(hook.cursors)) < 3 {
-			t.Errorf("caller leaves: %t: got the steps %q, want three or more from %s", leaves, hook.cursors, want)
-		}
-	}
-}
 
 // TestEachFailureOfRedisIsTold repeats each call. The first time, the first command of the call fails. The second
 // time, its second command fails, and so on. The call must return this failure, and no error about the data in Redis.
@@ -189,7 +139,7 @@ func TestEachFailureOfRedisIsTold(t *testing.T) {
 // format.
 func TestAnEmptyRedisGetsOneFormat(t *testing.T) {
 	server := redistest.Start(t)
-	const write = 3 // the number of the command that writes, after GET and SCAN
+	const write = 2 // the number of the command that writes, after GET
 	for at := 1; at <= write+1; at++ {
 		server.Flush(t)
 		s := open(t, server.URL())

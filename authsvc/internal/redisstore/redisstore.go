@@ -56,7 +56,7 @@ func Open(url string, meter metric.Meter) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	s := &Store{client: client, watcher: watcher, format: newFormatCheck()}
+	s := &Store{client: client, watcher: watcher, format: &formatCheck{}}
 	s.silence = s.measure(meter)
 	return s, nil
 }
@@ -192,26 +192,17 @@ const (
 	probeEvery = 10 * time.Second
 )
 
-// WatchWrites asks the server every ten seconds whether it takes writes, until the function `stop` is called. No
-// request asks. Warnings and the metric registry.store.refusing tell the last answer.
-func (s *Store) WatchWrites(ctx context.Context, log *slog.Logger) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		refused := failurelog.NewState(log, "Redis of the tokens refuses writes")
-		defer refused.Close()
-		for again := true; again; again = sleep.For(ctx, probeEvery) {
-			if err := s.askForWrites(ctx); err != nil {
-				refused.Failed(err)
-			} else {
-				refused.Worked()
-			}
+// WatchWrites asks the server every ten seconds whether it takes writes, until ctx ends. No request asks. Warnings and
+// the metric registry.store.refusing tell the last answer.
+func (s *Store) WatchWrites(ctx context.Context, log *slog.Logger) {
+	refused := failurelog.NewState(log, "Redis of the tokens refuses writes")
+	defer refused.Close()
+	for again := true; again; again = sleep.For(ctx, probeEvery) {
+		if err := s.askForWrites(ctx); err != nil {
+			refused.Failed(err)
+		} else {
+			refused.Worked()
 		}
-	}()
-	return func() {
-		cancel()
-		<-done
 	}
 }
 
@@ -239,87 +230,25 @@ const (
 	format    = "asset-registry tokens 3"
 )
 
-// noFormat is the format that is assumed if Redis has data but no format. Data from before the first release may lack
-// a format.
-const noFormat = "asset-registry tokens 1"
-
-// stored matches the names of keys, tokens and transfers in Redis, in every format of the data. It does not
-// match backupKey or the limits of gateways.
-const stored = "registry:[{kt]*"
-
-// scanStep is the number of keys that Redis looks at in one step.
-const scanStep = 1000
-
-// formatCheck refuses a Redis that has data in a different format, and writes the format into a Redis without data.
+// formatCheck refuses a Redis that has data in a different format, and writes the format into a Redis without one.
 // It is safe for concurrent use, also by several services.
-type formatCheck struct {
-	done   atomic.Bool
-	turn   chan struct{} // holds one element while a check runs
-	cursor uint64        // where the next check continues
-}
-
-func newFormatCheck() *formatCheck { return &formatCheck{turn: make(chan struct{}, 1)} }
+type formatCheck struct{ done atomic.Bool }
 
 // run returns an error if Redis does not have the format of this store. Once run has found the format, it does not
-// ask Redis again. If other programs keep many keys in Redis, the check may need more time than ctx allows. The next
-// call of run then continues the check.
+// ask Redis again.
 func (f *formatCheck) run(ctx context.Context, client *redis.Client) error {
 	if f.done.Load() {
 		return nil
 	}
-	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
-	case <-ctx.Done():
-		return fmt.Errorf("check the format: %w", ctx.Err())
-	}
-	if f.done.Load() {
-		return nil
-	}
-	err := f.check(ctx, client)
-	if err != nil && ctx.Err() == nil {
-		f.cursor = 0 // the next answer may come from another server, where the cursor means nothing
-	}
-	if err != nil {
-		return fmt.Errorf("check the format: %w", err)
-	}
-	f.done.Store(true)
-	return nil
-}
-
-func (f *formatCheck) check(ctx context.Context, client *redis.Client) error {
-	found, err := client.Get(ctx, formatKey).Result()
-	if err == nil && found != format {
-		return dataformat.Refusal(found, format)
-	}
-	if !errors.Is(err, redis.Nil) {
-		return err
-	}
-	for first := true; first || f.cursor != 0; first = false {
-		keys, next, err := client.Scan(ctx, f.cursor, stored, scanStep).Result()
-		if err != nil {
-			return err
-		}
-		if len(keys) > 0 {
-			return f.again(ctx, client)
-		}
-		f.cursor = next
-	}
-	if err := client.SetNX(ctx, formatKey, format, 0).Err(); err != nil {
-		return err
-	}
-	return f.again(ctx, client)
-}
-
-// The method `again` reads the format a second time. It is called when Redis has data: since the first time, another
-// service may have written both the format and the data.
-func (f *formatCheck) again(ctx context.Context, client *redis.Client) error {
 	found, err := client.Get(ctx, formatKey).Result()
 	if errors.Is(err, redis.Nil) {
-		found, err = noFormat, nil
+		if err = client.SetNX(ctx, formatKey, format, 0).Err(); err == nil { // another service may have been faster
+			found, err = client.Get(ctx, formatKey).Result()
+		}
 	}
 	if err == nil && found != format {
 		err = dataformat.Refusal(found, format)
 	}
-	return err
+	f.done.Store(err == nil)
+	return errs.In(err, "check the format")
 }

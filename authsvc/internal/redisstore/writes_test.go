@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"asset-registry/shared/closing"
 	"asset-registry/shared/metrictest"
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/testing/expect"
@@ -78,8 +80,9 @@ func TestNoRequestAsksForWrites(t *testing.T) {
 		expect.OK(t, s.Ready(t.Context()))
 	}
 	expect.Equal(t, sets(), before, "after 20 questions: writes")
-	stop := s.WatchWrites(t.Context(), slog.New(slog.DiscardHandler))
-	defer stop()
+	var watching closing.List
+	watching.Go(t.Context(), func(ctx context.Context) { s.WatchWrites(ctx, slog.New(slog.DiscardHandler)) })
+	defer watching.Close()
 	for wait := time.Now().Add(20 * time.Second); sets() == before; time.Sleep(time.Millisecond) {
 		expect.FatalIf(t, time.Now().After(wait), "got no write by the store itself, want one")
 	}

@@ -71,11 +71,8 @@ type Journal struct {
 	rows map[string]*progress // the progress of earlier runs, by the reference of the row
 	head head
 
-	mu      sync.Mutex
-	pending []byte       // lines that are not written yet
-	waiting []chan error // a channel for each call of add that waits until its line is written
-	writing bool
-	failed  error // error of a failed write, after which nothing more is written
+	mu     sync.Mutex
+	failed error // error of a failed write, after which nothing more is written
 }
 
 var errNoJournal = errors.New("this is not the journal of an import")
@@ -230,49 +227,21 @@ func (j *Journal) Left(c Checked) (references []string) {
 	return references
 }
 
-// add writes an entry, and returns when it is durable. Entries from concurrent calls are written together.
+// add writes an entry, and returns when it is durable. After a failed write it writes nothing more.
 func (j *Journal) add(e entry) error {
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	written := make(chan error, 1)
 	j.mu.Lock()
-	j.pending = append(append(j.pending, line...), '\n')
-	j.waiting = append(j.waiting, written)
-	if !j.writing {
-		j.writing = true
-		j.flush()
-	}
-	j.mu.Unlock()
-	return <-written
-}
-
-// flush writes until nothing is pending. The caller holds the lock; flush releases it while it writes.
-func (j *Journal) flush() {
-	for len(j.waiting) > 0 {
-		lines, waiting, err := j.pending, j.waiting, j.failed
-		j.pending, j.waiting = nil, nil
-		j.mu.Unlock()
-		if err == nil {
-			err = j.write(lines)
+	defer j.mu.Unlock()
+	if j.failed == nil {
+		if _, err = j.file.Write(append(line, '\n')); err == nil {
+			err = j.file.Sync()
 		}
-		for _, w := range waiting {
-			w <- err
-		}
-		j.mu.Lock()
-		j.failed = err
+		j.failed = errs.In(err, "%w", errNotKept)
 	}
-	j.writing = false
-}
-
-// write appends lines and syncs the file.
-func (j *Journal) write(lines []byte) error {
-	_, err := j.file.Write(lines)
-	if err == nil {
-		err = j.file.Sync()
-	}
-	return errs.In(err, "%w", errNotKept)
+	return j.failed
 }
 
 // errNotKept is the error of a failed write to the journal. It ends the load.

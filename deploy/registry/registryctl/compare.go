@@ -1,7 +1,6 @@
 package registryctl
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -40,7 +39,7 @@ type erasedLeaf struct {
 // "Verification", step 7).
 type comparison struct {
 	registry *client.Client
-	policy   *lastOpened
+	policy   translog.Opener
 	source   *keepingSource
 	files    *fileComparison // nil: files are not compared
 	line     *line           // shows how far it is
@@ -77,32 +76,6 @@ type newestLeaf struct {
 	listed          bool     // the registry lists the asset at this position
 }
 
-// lastOpened remembers the last checkpoint that the policy accepted. Most proofs of one run have the same
-// checkpoint, and checking its signatures costs more than the rest of a proof.
-type lastOpened struct {
-	policy translog.Opener
-
-	mu     sync.Mutex
-	text   []byte // nil: no checkpoint yet
-	signed translog.Signed
-}
-
-func (l *lastOpened) Open(checkpoint []byte) (translog.Signed, error) {
-	l.mu.Lock()
-	text, signed := l.text, l.signed
-	l.mu.Unlock()
-	if text != nil && bytes.Equal(text, checkpoint) {
-		return signed, nil
-	}
-	signed, err := l.policy.Open(checkpoint)
-	if err == nil {
-		l.mu.Lock()
-		l.text, l.signed = bytes.Clone(checkpoint), signed
-		l.mu.Unlock()
-	}
-	return signed, err
-}
-
 // errStopped stops the reading of a log after another error has occurred.
 var errStopped = errors.New("stopped")
 
@@ -117,7 +90,7 @@ func compareAssets(ctx context.Context, p *program, v translog.Verifier, progres
 		return signed, nil, err
 	}
 	c := &comparison{
-		registry: registry, policy: &lastOpened{policy: v.Policy}, source: progress.source, line: progress.line,
+		registry: registry, policy: v.Policy, source: progress.source, line: progress.line,
 		newest: map[assetKey]newestLeaf{},
 	}
 	if files {

@@ -15,7 +15,6 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/deploy/registry/bulk"
-	"asset-registry/shared/routes"
 )
 
 type importAssets struct {
@@ -339,8 +338,8 @@ func (a *importAssets) begin(ctx context.Context, p *program, load *bulk.Load) e
 func (a *importAssets) compare(
 	ctx context.Context, p *program, load *bulk.Load, checked bulk.Checked, told *importReport,
 ) error {
-	text, err := send(ctx, http.MethodGet, strings.TrimSuffix(p.URL, "/")+"/api/2.5"+routes.Dictionaries, p.Key, nil)
-	if _, isAnswer := errors.AsType[*statusError](err); isAnswer {
+	text, err := load.Registry.Dictionaries(ctx)
+	if client.StatusOf(err) != 0 {
 		text = []byte("{}") // without a search service there are no dictionaries; the registry checks the types itself
 	} else if err != nil {
 		return fmt.Errorf("read the types of assets: %w", err)

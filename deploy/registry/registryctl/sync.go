@@ -84,7 +84,7 @@ func (s syncCopy) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		s.Once, v.policy = true, &lastOpened{policy: policy}
+		s.Once, v.policy = true, policy
 	}
 	copied, source, err := s.open(p)
 	if err != nil {

@@ -34,23 +34,13 @@ type copyReport struct {
 // copyVerifier checks the assets of a copy with the public log.
 type copyVerifier struct {
 	registry *client.Client
-	policy   *lastOpened
+	policy   translog.Opener
 	copied   *replica.Replica
 	sample   int // number of assets in the sample; 0: all assets
 
 	mu     sync.Mutex
 	report copyReport
 }
-
-// outcome is the result of checking one asset.
-type outcome int
-
-const (
-	proven outcome = iota
-	inTest
-	changedSince
-	contentErased
-)
 
 // errDiffers is returned for an asset whose state in the copy is not the state in the log.
 var errDiffers = errors.New("differs from the public log")
@@ -126,27 +116,18 @@ func (v *copyVerifier) one(ctx context.Context, p *program, asset replica.Entry)
 		}
 		return p.say("asset %s: %v", asset.ID, err)
 	}
-	switch found {
-	case proven:
-		v.report.Matched++
-	case inTest:
-		v.report.Test++
-	case changedSince:
-		v.report.Changed++
-	case contentErased:
-		v.report.Erased++
-	}
+	*found++
 	return nil
 }
 
-// check looks for the leaf that has the copy's state of an asset, from the newest leaf backwards. If no leaf
-// has that state, it returns errDiffers.
-func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (outcome, error) {
+// check looks for the leaf that has the copy's state of an asset, from the newest leaf backwards. It returns the field
+// of the report that counts the asset. If no leaf has that state, it returns errDiffers.
+func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (*int64, error) {
 	var shown struct {
 		Mode client.Mode `json:"mode"`
 	}
 	if err := json.Unmarshal(asset.JSON, &shown); err != nil {
-		return 0, fmt.Errorf("%w: %w", errDiffers, err)
+		return nil, fmt.Errorf("%w: %w", errDiffers, err)
 	}
 	test := shown.Mode == client.TestMode
 	for revision, steps := int64(0), 0; steps < mostSteps; steps++ {
@@ -156,28 +137,28 @@ func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (outcome,
 			revision-- // changes in test mode have no leaf
 			continue
 		case hasNoLeaf(err) && test:
-			return inTest, nil
+			return &v.report.Test, nil
 		case hasNoLeaf(err):
-			return 0, fmt.Errorf("%w: no leaf has its dateModified", errDiffers)
+			return nil, fmt.Errorf("%w: no leaf has its dateModified", errDiffers)
 		case err != nil:
-			return 0, err
+			return nil, err
 		}
 		if _, err := v.policy.Open([]byte(got.Checkpoint)); err != nil {
-			return 0, err // the registry or the policy is wrong, not the copy
+			return nil, err // the registry or the policy is wrong, not the copy
 		}
 		leaf, evidence, err := v.open(got, asset.ID)
 		if err != nil {
-			return 0, fmt.Errorf("%w: %w", errDiffers, err)
+			return nil, fmt.Errorf("%w: %w", errDiffers, err)
 		}
 		if steps == 0 && leaf.Kind != translog.Withdraw && evidence.Salt == nil { // the newest change is never erased
-			return 0, fmt.Errorf("%w: the registry gives no salt of its newest change", errDiffers)
+			return nil, fmt.Errorf("%w: the registry gives no salt of its newest change", errDiffers)
 		}
 		if leaf.Position <= asset.Position || leaf.Revision == 1 {
-			return compareCopied(asset, test, leaf, evidence)
+			return v.compareCopied(asset, test, leaf, evidence)
 		}
 		revision = leaf.Revision - 1
 	}
-	return changedSince, nil
+	return &v.report.Changed, nil
 }
 
 // hasNoLeaf reports whether err is the answer about an asset or a revision without a leaf. A registry without a
@@ -192,24 +173,26 @@ func hasNoLeaf(err error) bool {
 }
 
 // compareCopied compares an asset of the copy with a leaf: the newest leaf that is not later than the asset.
-func compareCopied(asset replica.Entry, test bool, leaf translog.Leaf, evidence translog.Evidence) (outcome, error) {
+func (v *copyVerifier) compareCopied(
+	asset replica.Entry, test bool, leaf translog.Leaf, evidence translog.Evidence,
+) (*int64, error) {
 	withdrawn := leaf.Kind == translog.Withdraw
 	switch {
 	case test && withdrawn && leaf.Position <= asset.Position:
-		return inTest, nil
+		return &v.report.Test, nil
 	case test:
-		return 0, fmt.Errorf("%w: its leaf is not one of test mode", errDiffers)
+		return nil, fmt.Errorf("%w: its leaf is not one of test mode", errDiffers)
 	case withdrawn:
-		return 0, fmt.Errorf("%w: its leaf is a withdraw", errDiffers)
+		return nil, fmt.Errorf("%w: its leaf is a withdraw", errDiffers)
 	case leaf.Position != asset.Position:
-		return 0, fmt.Errorf("%w: no leaf has its dateModified", errDiffers)
+		return nil, fmt.Errorf("%w: no leaf has its dateModified", errDiffers)
 	case evidence.Salt == nil:
-		return contentErased, nil
+		return &v.report.Erased, nil
 	}
 	if err := leaf.Match(asset.JSON, *evidence.Salt); err != nil {
-		return 0, fmt.Errorf("%w: %w", errDiffers, err)
+		return nil, fmt.Errorf("%w: %w", errDiffers, err)
 	}
-	return proven, nil
+	return &v.report.Matched, nil
 }
 
 // open verifies a proof of an asset.

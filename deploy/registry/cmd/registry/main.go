@@ -27,14 +27,14 @@ type commands struct {
 
 	AdminKey adminKey `cmd:"" help:"Create a key for the admin API. The registry may run or not."`
 
-	Snapshot snapshot `cmd:"" help:"Make the running registry copy all listed assets for synchronisers, at once."`
+	Snapshot dataDir `cmd:"" help:"Make the running registry copy all listed assets for synchronisers, at once."`
 
 	Status  status  `cmd:"" help:"Tell how the running registry is. The exit code is 1 if it has problems."`
 	Backup  backup  `cmd:"" help:"Write all data into a file. The registry may run or not."`
 	Restore restore `cmd:"" help:"Create a data directory from a backup."`
 	Check   check   `cmd:"" help:"Look for damage in the data of a stopped registry. The exit code is 1 if there is any."`
-	Compact compact `cmd:"" help:"Rewrite the data of a stopped registry without free pages: they keep erased values."`
-	Accept  accept  `cmd:"" name:"accept-keys" help:"Let all keys of a stopped registry go on as they are."`
+	Compact dataDir `cmd:"" help:"Rewrite the data of a stopped registry without free pages: they keep erased values."`
+	Accept  dataDir `cmd:"" name:"accept-keys" help:"Let all keys of a stopped registry go on as they are."`
 	Rotate  rotate  `cmd:"" name:"rotate-secret" help:"Give a stopped registry a new secret beside the old one."`
 	Files   files   `cmd:"" help:"Move the bytes of the files of documents, or let pictures be drawn again."`
 	Migrate migrate `cmd:"" help:"Copy the data of a stopped registry to MongoDB and Redis."`
@@ -45,11 +45,8 @@ type adminKey struct {
 	Name string `required:"" help:"Owner of the key, for the audit log."`
 }
 
-type accept struct {
-	Data string `default:"./data" help:"Data directory."`
-}
-
-type snapshot struct {
+// dataDir names the data directory, for commands that need no other setting.
+type dataDir struct {
 	Data string `default:"./data" help:"Data directory."`
 }
 
@@ -106,10 +103,6 @@ type check struct {
 	Files bool   `help:"Read all bytes of the files of documents too, and compare their SHA-256."`
 
 	RepairLog bool `help:"First make damaged parts of the public log again from the record of changes."`
-}
-
-type compact struct {
-	Data string `default:"./data" help:"Data directory."`
 }
 
 func main() {
