@@ -340,10 +340,8 @@ bench: build ## measure the registry beside the limits of what it does
 	go test -run '^$$' -bench . -benchtime 2s ./assetsvc/... ./gateway/... ./shared/...
 
 bench-figures: ## the figures that comments of packages quote (deploy/bench/README.md); an idle machine, 5 minutes
-	go test -run '^$$' -bench RoundTrip -count 4 ./shared/upstream
 	go test -run '^$$' -bench 'Borrower|Admit' -count 4 ./gateway/internal/ratelimit
 	go test -run '^$$' -bench Read -count 4 ./gateway
-	go test -run '^$$' -bench Log -count 4 ./shared/httpserver
 
 bench-live: build ## how changes reach 100, 1,000 and 10,000 followers, beside a naive handler
 	go run ./deploy/bench/live -bin bin

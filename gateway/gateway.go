@@ -11,7 +11,7 @@
 // A read that is forwarded over the network needs two writes and at least two reads. These system calls take nearly
 // half of the processor time; net/http's server and gin take most of the rest (make bench-gateway). A cached key
 // and the rate limits cost about a microsecond each. The request to the asset service is the only network round
-// trip, and no goroutine hands the request to another goroutine (package upstream). The metric attributes of each
+// trip. The metric attributes of each
 // kind of answer are made once. The gateway decides whether to trace a request before it makes any span. So tracing
 // costs nothing for the other requests.
 //
@@ -239,10 +239,8 @@ func (s *Server) warnings(ctx context.Context) (warnings []string) {
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // RefusalHeaders returns the headers for refusals that the HTTP server sends itself, before it calls the
-// handler of a gateway with these settings (httpserver.ServeOptions).
-func RefusalHeaders(s Settings) func(origin string) http.Header {
-	return edge.RefusalHeaders(s.CORSOrigins)
-}
+// handler of a gateway (httpserver.ServeOptions).
+func RefusalHeaders() http.Header { return edge.RefusalHeaders() }
 
 // Drain ends the streams and the long polls.
 func (s *Server) Drain() { s.api.Drain() }

@@ -119,8 +119,7 @@ type Config struct {
 // the public address once it serves. It checks the configuration, the ports and the data directory before it
 // writes anything.
 func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
-	logger, flush := httpserver.NewLog(log, c.LogLevel, "registry")
-	defer func() { err = errors.Join(err, flush()) }()
+	logger := httpserver.NewLog(log, c.LogLevel, "registry")
 	memory.RespectLimit(logger, c.Memory)
 	if err := errors.Join(c.validate(logger), private.Check(logger, c.places()...)); err != nil {
 		return err
@@ -185,7 +184,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	}
 	ready(at)
 	serving := c.Serving(secure, service.Drain)
-	serving.Refusals = gateway.RefusalHeaders(c.Settings)
+	serving.Refusals = gateway.RefusalHeaders()
 	return httpserver.Serve(ctx, on.public, service.Handler(), logger, serving)
 }
 

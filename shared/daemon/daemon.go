@@ -37,11 +37,11 @@ type Process struct {
 	DrainDelay  time.Duration `default:"0s" help:"How long to serve after SIGTERM, while /readyz says 503."`
 	HTTPServer  string        `name:"http-server" hidden:""` // has no effect; a release before had this setting
 
-	Certificate httpserver.Certificate   `kong:"-"` // the zero value serves plain HTTP
-	Reloads     bool                     `kong:"-"` // SIGHUP replaces the service by a new one
-	Refusals    func(string) http.Header `kong:"-"` // see httpserver.ServeOptions.Refusals
-	Places      []string                 `kong:"-"` // the data that other users must not reach (package private)
-	Budget      int64                    `kong:"-"` // bytes that the process may use; 0: only the system's limit
+	Certificate httpserver.Certificate `kong:"-"` // the zero value serves plain HTTP
+	Reloads     bool                   `kong:"-"` // SIGHUP replaces the service by a new one
+	Refusals    http.Header            `kong:"-"` // see httpserver.ServeOptions.Refusals
+	Places      []string               `kong:"-"` // the data that other users must not reach (package private)
+	Budget      int64                  `kong:"-"` // bytes that the process may use; 0: only the system's limit
 
 	warnings []string // about the settings
 }
@@ -63,8 +63,7 @@ func Run(
 	if err != nil {
 		return err
 	}
-	log, flush := httpserver.NewLog(os.Stderr, p.LogLevel, p.Name)
-	defer func() { err = errors.Join(err, flush()) }()
+	log := httpserver.NewLog(os.Stderr, p.LogLevel, p.Name)
 	memory.RespectLimit(log, p.Budget)
 	if err := private.Check(log, p.Places...); err != nil {
 		return errors.Join(err, listener.Close())

@@ -28,7 +28,6 @@ type framing struct {
 	isLength    bool   // the last field of the header is Content-Length
 	length      uint64 // the value of Content-Length
 	unknown     bool   // a Content-Length of the header is not a valid size
-	origin      string // the value of Origin; "": none yet
 	broken      atomic.Bool
 }
 
@@ -42,7 +41,7 @@ const (
 )
 
 // longestStart is the maximum number of bytes of a line that framing keeps. A field Content-Length with a valid number
-// is shorter. The size of a chunk and the field Origin of a page are shorter, too.
+// is shorter, and so is the size of a chunk.
 const longestStart = 300
 
 // maxSize is the size in bytes of the largest body or chunk.
@@ -51,7 +50,6 @@ const maxSize = 1 << 62
 var (
 	contentLength    = []byte("content-length")
 	transferEncoding = []byte("transfer-encoding")
-	originName       = []byte("origin")
 	colon, newline   = []byte(":"), []byte("\n")
 )
 
@@ -95,11 +93,6 @@ func (f *framing) follow(p []byte) (followed int) {
 // isBetween reports whether the next byte begins a request.
 func (f *framing) isBetween() bool { return f.state == requestLine && f.left == 0 && len(f.start) == 0 }
 
-// isInHead reports whether the head of a request has begun and has not ended.
-func (f *framing) isInHead() bool {
-	return f.state == fieldLine || f.state == requestLine && len(f.start) > 0
-}
-
 // add processes the next bytes of the current line.
 func (f *framing) add(more []byte) {
 	had := len(f.start)
@@ -140,7 +133,7 @@ func (f *framing) end() {
 	case requestLine:
 		if !isEmpty {
 			f.state, f.minor, f.length = fieldLine, f.last, 0
-			f.hasLength, f.hasEncoding, f.isLength, f.unknown, f.origin = false, false, false, false, ""
+			f.hasLength, f.hasEncoding, f.isLength, f.unknown = false, false, false, false
 		}
 	case fieldLine:
 		if isEmpty {
@@ -151,9 +144,6 @@ func (f *framing) end() {
 		if f.isLength = bytes.EqualFold(name, contentLength); f.isLength {
 			size, ok := sizeOf(bytes.TrimSpace(value), 10)
 			f.length, f.unknown = size, f.unknown || !ok
-		}
-		if bytes.EqualFold(name, originName) && len(f.start) < longestStart {
-			f.origin = string(bytes.TrimSpace(value))
 		}
 	case chunkLine:
 		digits := bytes.TrimLeft(f.start, "0123456789abcdefABCDEF")

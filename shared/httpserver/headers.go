@@ -56,21 +56,23 @@ const answerMargin = 50 * time.Millisecond
 // request to the timeout of its route, and to the time for which the caller waits.
 func begin(o Options) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		ctx := &requestContext{Context: c.Request.Context(), id: c.GetHeader(RequestIDHeader)}
-		if ctx.work, _ = ctx.Context.Value(workKey{}).(*work); ctx.work == nil {
-			ctx.work = &ctx.ownWork
+		ctx := context.WithValue(c.Request.Context(), requestIDKey{}, c.GetHeader(RequestIDHeader))
+		if ctx.Value(workKey{}) == nil { // this is the outermost request in this process
+			own := &work{}
 			if !o.Edge {
-				ctx.ownWork.told = c.Writer.Header()
+				own.told = c.Writer.Header()
 			}
+			ctx = context.WithValue(ctx, workKey{}, own)
 		}
 		left := o.Timeout
 		if o.TimeoutOf != nil {
 			left = cmp.Or(o.TimeoutOf(c), left)
 		}
+		end := context.CancelFunc(func() {})
 		if left = earliest(c, left); left != Unlimited {
-			ctx.end = time.Now().Add(left)
+			ctx, end = context.WithTimeout(ctx, left)
 		}
-		defer ctx.finish()
+		defer end()
 		c.Request = c.Request.WithContext(ctx)
 		c.Next()
 	}

@@ -1,12 +1,10 @@
 package httpserver
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -139,12 +137,6 @@ func (w *streamWriter) Write(p []byte) (int, error) {
 		err = context.Canceled
 	}
 	return n, err
-}
-
-// Hijack implements http.Hijacker. It always fails, because there is no connection. So Detach returns
-// ErrAttached.
-func (w *streamWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return nil, nil, http.ErrNotSupported
 }
 
 // SetWriteDeadline is for an http.ResponseController. It does nothing: a write ends when the body is closed.

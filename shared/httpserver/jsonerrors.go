@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"asset-registry/shared/fault"
 )
@@ -20,7 +19,7 @@ import (
 // these refusals before it calls a handler, and has no setting for their body.
 type jsonListener struct {
 	net.Listener
-	headers func(origin string) http.Header // ServeOptions.Refusals
+	headers http.Header // ServeOptions.Refusals
 }
 
 func (l jsonListener) Accept() (net.Conn, error) {
@@ -40,22 +39,15 @@ func (l jsonListener) Accept() (net.Conn, error) {
 }
 
 // jsonConn rewrites net/http's refusals. It also makes net/http refuse a request with both Content-Length and
-// Transfer-Encoding (framing). It recognises a refusal by the phase of the connection, never by the bytes of the
-// refusal, because an answer may contain the same bytes.
+// Transfer-Encoding (framing). It recognises a refusal by the field isAnswering, never by the bytes of the refusal,
+// because an answer may contain the same bytes.
 type jsonConn struct {
 	net.Conn
-	framing framing
-	phase   atomic.Int32
-	refused bool                            // a refusal was written; no other answer follows
-	headers func(origin string) http.Header // ServeOptions.Refusals
+	framing     framing
+	isAnswering atomic.Bool // a handler was called, and its answer is not whole: net/http refuses nothing
+	refused     bool        // a refusal was written; no other answer follows
+	headers     http.Header // ServeOptions.Refusals
 }
-
-// Phases of a jsonConn. In the phase `awaiting`, net/http writes only refusals. In other phases it writes none.
-const (
-	awaiting  int32 = iota // no handler has this connection's request
-	answering              // a handler was called, and its answer is not whole yet
-	taken                  // a handler has taken the connection: its bytes are not requests any more
-)
 
 // jsonConnOf returns the jsonConn in a connection of net/http, or nil if it has none.
 func jsonConnOf(conn net.Conn) *jsonConn {
@@ -70,8 +62,8 @@ func jsonConnOf(conn net.Conn) *jsonConn {
 
 type jsonConnKey struct{}
 
-// tellPhases makes the server tell each jsonConn its phase. The second parameter is ServeOptions.Refusals.
-func tellPhases(server *http.Server, more func(origin string) http.Header) {
+// tellPhases makes the server tell each jsonConn when a handler answers. The second parameter is ServeOptions.Refusals.
+func tellPhases(server *http.Server, more http.Header) {
 	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		if c := jsonConnOf(conn); c != nil {
 			return context.WithValue(ctx, jsonConnKey{}, c)
@@ -81,13 +73,13 @@ func tellPhases(server *http.Server, more func(origin string) http.Header) {
 	next := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(jsonConnKey{}).(*jsonConn); ok {
-			c.phase.Store(answering)
+			c.isAnswering.Store(true)
 		}
 		switch {
 		case r.TLS == nil && r.ProtoMajor == 2 && r.Method == "PRI": // the preface of HTTP/2, which net/http passes on
-			refuse(w, http.StatusHTTPVersionNotSupported, more(r.Header.Get("Origin")))
+			refuse(w, http.StatusHTTPVersionNotSupported, more)
 		case r.TLS != nil && headSize(r) > maxHeaderBytes:
-			refuse(w, http.StatusRequestHeaderFieldsTooLarge, more(r.Header.Get("Origin")))
+			refuse(w, http.StatusRequestHeaderFieldsTooLarge, more)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -95,12 +87,8 @@ func tellPhases(server *http.Server, more func(origin string) http.Header) {
 	server.DisableGeneralOptionsHandler = true
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
 		c := jsonConnOf(conn)
-		switch {
-		case c == nil:
-		case state == http.StateIdle: // the answer is sent, and another request may come
-			c.phase.Store(awaiting)
-		case state == http.StateHijacked:
-			c.phase.Store(taken)
+		if c != nil && state == http.StateIdle { // the answer is sent, and another request may come
+			c.isAnswering.Store(false)
 		}
 	}
 }
@@ -142,9 +130,6 @@ func (c *jsonConn) Read(p []byte) (n int, err error) {
 func (c *jsonConn) read(p []byte) (n int, err error) {
 	c.framing.skipped = 0
 	n, err = c.Conn.Read(p)
-	if c.phase.Load() == taken {
-		return n, err
-	}
 	followed := c.framing.follow(p[:n])
 	if n -= c.framing.skipped; followed < n {
 		if followed == 0 {
@@ -167,7 +152,7 @@ func (c *jsonConn) CloseWrite() error {
 }
 
 func (c *jsonConn) Write(p []byte) (int, error) {
-	if c.phase.Load() != awaiting {
+	if c.isAnswering.Load() {
 		return c.Conn.Write(p)
 	}
 	if c.refused {
@@ -183,31 +168,10 @@ func (c *jsonConn) Write(p []byte) (int, error) {
 		why.Name = "Transfer-Encoding"
 		why.Description = "The request has both Content-Length and Transfer-Encoding; send one of them."
 	}
-	c.readOn()
-	if _, err := c.Conn.Write(refusal(code, why, c.headers(c.framing.origin))); err != nil {
+	if _, err := c.Conn.Write(refusal(code, why, c.headers)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// Limits on readOn.
-const (
-	restOfHead     = 64 << 10 // maximum number of bytes that readOn reads
-	restOfHeadTime = time.Second
-)
-
-// readOn continues to read the head of a refused request until it finds the origin, because net/http stops reading at
-// the fault. It gives up at the limits above.
-func (c *jsonConn) readOn() {
-	_ = c.Conn.SetReadDeadline(time.Now().Add(restOfHeadTime)) // fails if the connection is gone
-	var more [4 << 10]byte
-	for got := 0; got < restOfHead && c.framing.origin == "" && c.framing.isInHead(); {
-		n, err := c.Read(more[:])
-		if err != nil {
-			return
-		}
-		got += n
-	}
 }
 
 // statusOf returns the status of an answer that net/http itself has made. p is the beginning of the answer.

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -19,33 +18,22 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-const (
-	logDelay = 100 * time.Millisecond // the longest time that a line waits
-	logBytes = 32 << 10               // if more bytes wait, they are written without delay
-)
-
 // ServiceName is the name of the attribute of the service that writes a line, as of OpenTelemetry.
 const ServiceName = "service.name"
 
-// NewLog returns a log of JSON lines. Each line has the name of the process's service, or the one of a With. Lines
-// below the level warn wait for other lines for at most 100 ms, and are written together; a line that is written alone
-// takes 1.4 times as long (BenchmarkLog). A warning or an error is written without delay, with all lines before it. The
-// function `flush` writes the lines that wait; call it before the process ends. If the process is killed, these lines
-// are lost.
-func NewLog(w io.Writer, level slog.Level, service string) (log *slog.Logger, flush func() error) {
-	lines := &lineBuffer{w: w}
-	unnamed := slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level})
-	return slog.New(bufferedHandler{unnamed, unnamed, lines}).With(ServiceName, service), lines.flush
+// NewLog returns a log of JSON lines. Each line has the name of the process's service, or the one of a With.
+func NewLog(w io.Writer, level slog.Level, service string) *slog.Logger {
+	unnamed := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+	return slog.New(lineHandler{unnamed, unnamed}).With(ServiceName, service)
 }
 
-// bufferedHandler writes lines of level warn and above without delay.
-type bufferedHandler struct {
+// lineHandler bounds the length of a line, and writes errors in plain words.
+type lineHandler struct {
 	slog.Handler
 	unnamed slog.Handler // has no attributes
-	lines   *lineBuffer
 }
 
-func (h bufferedHandler) Handle(ctx context.Context, r slog.Record) error {
+func (h lineHandler) Handle(ctx context.Context, r slog.Record) error {
 	most := maxLine
 	if r.Level >= slog.LevelError { // the line of a panic has a stack, so it needs more room
 		most = maxErrorLine
@@ -53,22 +41,18 @@ func (h bufferedHandler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelWarn {
 		r = inWords(r)
 	}
-	err := h.Handler.Handle(ctx, shortened(r, most))
-	if r.Level >= slog.LevelWarn {
-		return errors.Join(err, h.lines.flush())
-	}
-	return err
+	return h.Handler.Handle(ctx, shortened(r, most))
 }
 
-func (h bufferedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (h lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if attrs[0].Key == ServiceName { // the name of a service in place of the process's
 		h.Handler = h.unnamed
 	}
-	return bufferedHandler{h.Handler.WithAttrs(attrs), h.unnamed, h.lines}
+	return lineHandler{h.Handler.WithAttrs(attrs), h.unnamed}
 }
 
-func (h bufferedHandler) WithGroup(name string) slog.Handler {
-	return bufferedHandler{h.Handler.WithGroup(name), h.unnamed, h.lines}
+func (h lineHandler) WithGroup(name string) slog.Handler {
+	return lineHandler{h.Handler.WithGroup(name), h.unnamed}
 }
 
 // words replaces the words of Go that errors have.
@@ -173,56 +157,6 @@ func cutTo(text string, most int) string {
 		}
 	}
 	return text
-}
-
-// lineBuffer collects lines and writes them with few calls. It is safe for concurrent use.
-type lineBuffer struct {
-	w io.Writer
-
-	mu      sync.Mutex
-	waiting []byte
-	timer   *time.Timer // calls flush; nil before the first line
-}
-
-// Write implements io.Writer. Each call has one line.
-func (b *lineBuffer) Write(line []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.waiting) == 0 {
-		b.arm()
-	}
-	b.waiting = append(b.waiting, line...)
-	if len(b.waiting) >= logBytes {
-		return len(line), b.write()
-	}
-	return len(line), nil
-}
-
-// arm starts the timer.
-func (b *lineBuffer) arm() {
-	if b.timer == nil {
-		b.timer = time.AfterFunc(logDelay, func() { _ = b.flush() }) // nobody is there to get the error
-		return
-	}
-	b.timer.Reset(logDelay)
-}
-
-// flush writes the lines that wait.
-func (b *lineBuffer) flush() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.write()
-}
-
-// write writes the lines that wait. The caller holds the lock.
-func (b *lineBuffer) write() error {
-	if len(b.waiting) == 0 {
-		return nil
-	}
-	b.timer.Stop()
-	_, err := b.w.Write(b.waiting)
-	b.waiting = b.waiting[:0]
-	return err
 }
 
 // quietKey is the key under which Quiet marks a request.

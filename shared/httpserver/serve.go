@@ -44,10 +44,8 @@ type ServeOptions struct {
 	TLS        *tls.Config // nil for plain HTTP
 	// Drain is called when the server takes no more requests. It ends requests that would otherwise go on. Drain is nil
 	// if there are no such requests.
-	Drain func()
-	// Refusals returns headers for a refusal that the server itself sends before it calls the handler. origin is the
-	// Origin of the request, or "" without one. Refusals is nil if there are no such headers.
-	Refusals func(origin string) http.Header
+	Drain    func()
+	Refusals http.Header // of a refusal that the server itself sends before it calls the handler; may be nil
 }
 
 // Serve answers requests on listener until ctx is done and the drain delay is
@@ -72,18 +70,15 @@ func serve(
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	if o.Refusals == nil {
-		o.Refusals = func(string) http.Header { return nil }
-	}
 	if o.TLS != nil {
 		// If the head of an HTTP/2 request is too large, net/http answers in HTML, without our headers. So net/http
 		// gets a higher limit, and the handler checks the size of the head against our limit.
-		server.MaxHeaderBytes += restOfHead
+		server.MaxHeaderBytes += 64 << 10
 	}
 	tellPhases(server, o.Refusals)
 	listener = socketListener{listener}
 	if o.TLS != nil {
-		listener = newTLSListener(listener, o.TLS, t.header, log, o.Refusals(""))
+		listener = newTLSListener(listener, o.TLS, t.header, log, o.Refusals)
 	}
 	listener = jsonListener{listener, o.Refusals}
 	failed := make(chan error, 1)

@@ -254,17 +254,20 @@ type body struct {
 	io.ReadCloser
 	control *http.ResponseController
 
-	begun   bool // a part was read
-	over    bool // reading has ended, at the end of the body or with an error
-	whole   bool // the body was read to its end
+	// These are atomic, because a transport reads in another goroutine.
+	begun atomic.Bool // a part was read
+	over  atomic.Bool // reading has ended, at the end of the body or with an error
+	whole atomic.Bool // the body was read to its end
+
 	lingers bool // the rest is read after the answer
 	closes  bool // the connection is closed after the answer
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	b.begun = true
+	b.begun.Store(true)
 	n, err := b.ReadCloser.Read(p)
-	b.over, b.whole = err != nil, err == io.EOF
+	b.over.Store(err != nil)
+	b.whole.Store(err == io.EOF)
 	return n, err
 }
 
@@ -280,10 +283,10 @@ func refuseBody(r *http.Request, answer http.Header) {
 		inner = outer.Unwrap()
 	}
 	b, ok := inner.(*body)
-	if !ok || b.over || r.ContentLength > maxRest {
+	if !ok || b.over.Load() || r.ContentLength > maxRest {
 		return
 	}
-	if !b.begun && r.Header.Get("Expect") != "" { // a client that waits for 100 (Continue) has sent no body yet
+	if !b.begun.Load() && r.Header.Get("Expect") != "" { // a client that waits for 100 (Continue) has sent no body yet
 		return
 	}
 	b.lingers = b.control.EnableFullDuplex() == nil
@@ -301,7 +304,7 @@ func (b *body) linger() {
 		return
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxRest)) // the method Read of b notes how reading ended
-	if !b.whole && !b.closes {
+	if !b.whole.Load() && !b.closes {
 		panic(http.ErrAbortHandler) // otherwise net/http reads the rest as the next request
 	}
 }

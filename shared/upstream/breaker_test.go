@@ -44,6 +44,9 @@ func TestNoServerIsAskedForASecondAfterFailures(t *testing.T) {
 	s := startServer(t, drop)
 	s.unready.Store(true) // a successful check would reset the failures
 	p := newPool(t, s.URL)
+	for ready := 1; ready != 0; ready, _ = p.Ready() { // then the connection of the check is closed
+		time.Sleep(time.Millisecond)
+	}
 	var err error
 	for range 50 {
 		if _, _, err = ask(t, p, "POST", "/", "x"); errors.Is(err, ErrNoServer) {

@@ -18,9 +18,6 @@ import (
 func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.budget.earn()
 	repeatable, body := isRepeatable(r), r.Body
-	// A request that cannot be repeated must not fail on a stale connection. A request with a body should not fail on
-	// one either, because the retry would send the body a second time.
-	check := connCheck(!repeatable || hasBody(r))
 	var (
 		tried    []*server
 		reusable *server // the connection to this server was stale, so the request may go to it again
@@ -36,27 +33,25 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 			return nil, failure
 		}
-		resp, progress, err := s.exchange(r, body, check)
+		resp, progress, err := s.exchange(r, body)
 		s.record(r.Context(), err)
 		if err == nil {
 			return resp, nil
 		}
 		failure = fmt.Errorf("%s at %s: %w", p.name, s.addr, err)
-		if r.Context().Err() != nil || progress != notSent && (repeated || !p.mayRepeat(r, repeatable, progress)) {
+		if r.Context().Err() != nil || progress > foundClosed && (repeated || !p.mayRepeat(r, repeatable, progress)) {
 			closeBody(r)
 			return nil, failure
 		}
-		if progress != notSent {
-			repeated, check = true, openConn
-			if r.GetBody != nil {
-				if body, err = r.GetBody(); err != nil {
-					return nil, failure
-				}
+		repeated = repeated || progress > foundClosed
+		if progress != notSent && r.GetBody != nil {
+			if body, err = r.GetBody(); err != nil {
+				return nil, failure
 			}
 		}
 		p.retries.Add(r.Context(), 1, p.attributes)
 		tried, reusable = append(tried, s), nil
-		if progress == sentOnReused {
+		if progress == foundClosed || progress == sentOnReused {
 			reusable = s
 		}
 	}

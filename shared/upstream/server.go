@@ -1,9 +1,7 @@
 package upstream
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +16,6 @@ import (
 const (
 	dialTimeout = 500 * time.Millisecond // short, so that a dead server costs little time
 	idleTimeout = time.Minute            // half of the time that our servers keep an idle connection
-	freshTime   = 5 * time.Millisecond   // time after its last use for which a connection counts as open
 	maxIdle     = 256                    // maximum number of idle connections to one server
 	bufferSize  = 8 << 10                // bytes of a buffer; a connection has two buffers; a typical asset fits into one
 )
@@ -27,7 +24,6 @@ const (
 type server struct {
 	pool    *Pool
 	addr    string // host and port
-	tls     *tls.Config
 	from    source
 	made    time.Time
 	heard   bool // a check has succeeded; only the watch uses it
@@ -36,15 +32,21 @@ type server struct {
 	busy    atomic.Int64 // requests under way
 	breaker breaker
 
-	mu      sync.Mutex
-	idle    []*conn // idle connections, the most recently used last
-	retired bool    // if true, the method `keep` closes every connection that it gets
+	transport *http.Transport
+	once      *http.Transport // has a new connection for each request
 }
 
 // newServer returns a server that counts as ready until a check fails.
 func newServer(p *Pool, from source, host string) *server {
-	s := &server{pool: p, addr: net.JoinHostPort(host, from.port), tls: from.tls, from: from, made: time.Now()}
+	s := &server{pool: p, addr: net.JoinHostPort(host, from.port), from: from, made: time.Now()}
 	s.ready.Store(true)
+	s.transport = &http.Transport{
+		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: from.tls,
+		TLSHandshakeTimeout: dialTimeout, DisableCompression: true,
+		MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTimeout, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
+	}
+	s.once = s.transport.Clone()
+	s.once.DisableKeepAlives = true
 	return s
 }
 
@@ -53,44 +55,6 @@ func (s *server) isBetter(than *server) bool {
 		return ready
 	}
 	return s.busy.Load() < than.busy.Load()
-}
-
-// progress says how far a request without an answer got.
-type progress int
-
-const (
-	notSent      progress = iota
-	sentOnReused          // sent on a connection that the server may have closed before
-	sentOnNew
-)
-
-// connCheck says whether an idle connection is checked before it is used.
-type connCheck bool
-
-const (
-	anyConn  connCheck = false // the connection is not checked if it was used a moment ago
-	openConn connCheck = true  // the connection is always checked
-)
-
-// exchange sends a request and returns the answer. Without an answer it returns
-// how far the request got.
-func (s *server) exchange(r *http.Request, body io.ReadCloser, check connCheck) (*http.Response, progress, error) {
-	s.busy.Add(1)
-	c, reused, err := s.conn(r.Context(), check)
-	if err != nil {
-		s.busy.Add(-1)
-		return nil, notSent, err
-	}
-	resp, answering, err := c.exchange(r, body)
-	if err == nil {
-		return resp, sentOnNew, nil
-	}
-	s.busy.Add(-1)
-	if reused && !answering && r.Context().Err() == nil {
-		s.closeIdle(time.Now()) // the other idle connections are probably stale too
-		return nil, sentOnReused, staleConnError{err}
-	}
-	return nil, sentOnNew, err
 }
 
 // staleConnError wraps the error of a reused connection. The server had probably closed the connection before the
@@ -117,80 +81,6 @@ func (s *server) record(ctx context.Context, err error) {
 	}
 }
 
-// conn returns an idle connection, or a new one if none is idle.
-func (s *server) conn(ctx context.Context, check connCheck) (_ *conn, reused bool, err error) {
-	now := time.Now()
-	oldest, fresh := now.Add(-idleTimeout), now.Add(-freshTime)
-	for {
-		c := s.popIdle()
-		if c == nil {
-			break
-		}
-		if c.since.Before(oldest) || (check == openConn || c.since.Before(fresh)) && !c.isOpen() {
-			c.net.Close()
-			continue
-		}
-		return c, true, nil
-	}
-	dialed, err := dial(ctx, s.addr, s.tls)
-	if err != nil {
-		return nil, false, err
-	}
-	c := &conn{server: s, net: dialed}
-	c.r, c.w = bufio.NewReaderSize(dialed, bufferSize), bufio.NewWriterSize(dialed, bufferSize)
-	return c, false, nil
-}
-
-// popIdle removes the most recently used idle connection. It returns nil if none is idle.
-func (s *server) popIdle() *conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := len(s.idle) - 1
-	if last < 0 {
-		return nil
-	}
-	c := s.idle[last]
-	s.idle = slices.Delete(s.idle, last, last+1)
-	return c
-}
-
-// keep makes a connection idle, or closes it if enough are idle.
-func (s *server) keep(c *conn) {
-	c.since = time.Now()
-	s.mu.Lock()
-	kept := !s.retired && len(s.idle) < maxIdle
-	if kept {
-		s.idle = append(s.idle, c)
-	}
-	s.mu.Unlock()
-	if !kept {
-		c.net.Close()
-	}
-}
-
-// closeIdle closes the connections that became idle before a time.
-func (s *server) closeIdle(before time.Time) {
-	s.mu.Lock()
-	n := 0
-	for n < len(s.idle) && s.idle[n].since.Before(before) {
-		n++
-	}
-	old := slices.Clone(s.idle[:n])
-	s.idle = slices.Delete(s.idle, 0, n)
-	s.mu.Unlock()
-	for _, c := range old {
-		c.net.Close()
-	}
-}
-
-// retire closes all idle connections, and keeps none from now on.
-func (s *server) retire() {
-	s.mu.Lock()
-	s.retired = true
-	s.mu.Unlock()
-	s.closeIdle(time.Now().Add(time.Hour))
-}
-
 // check requests /readyz. It returns nil if the server is ready, and its clock is not wrong.
 func (s *server) check(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -204,7 +94,7 @@ func (s *server) check(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	resp, _, err := s.exchange(r, nil, openConn)
+	resp, _, err := s.exchange(r, nil)
 	if err != nil {
 		return err
 	}
@@ -219,16 +109,6 @@ func (s *server) check(ctx context.Context) (err error) {
 		return fmt.Errorf("/readyz answered %d", resp.StatusCode)
 	}
 	return nil
-}
-
-// dial connects to addr, with TLS unless secure is nil.
-func dial(ctx context.Context, addr string, secure *tls.Config) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	if secure != nil {
-		return (&tls.Dialer{Config: secure}).DialContext(ctx, "tcp", addr)
-	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 }
 
 const (
@@ -263,7 +143,7 @@ func (p *Pool) resolve(ctx context.Context) {
 	for _, from := range p.sources {
 		for _, host := range lookUp(ctx, from, old) {
 			s := newServer(p, from, host)
-			at := slices.IndexFunc(old, func(o *server) bool { return o.addr == s.addr && o.tls == s.tls })
+			at := slices.IndexFunc(old, func(o *server) bool { return o.addr == s.addr && o.from.tls == s.from.tls })
 			if at >= 0 {
 				s = old[at]
 			}
@@ -278,7 +158,7 @@ func (p *Pool) resolve(ctx context.Context) {
 	p.servers.Store(&servers)
 	for _, s := range old {
 		if !slices.Contains(servers, s) {
-			s.retire()
+			s.transport.CloseIdleConnections()
 		}
 	}
 }
@@ -317,7 +197,6 @@ func (p *Pool) check(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, s := range *p.servers.Load() {
 		all.Go(func() {
-			s.closeIdle(time.Now().Add(-idleTimeout))
 			err := s.check(ctx)
 			if ctx.Err() != nil {
 				return
@@ -338,7 +217,7 @@ func (p *Pool) noteReady(s *server, err error) {
 	} else {
 		// The server may be about to stop. It could then close an idle connection
 		// at the moment when a request is sent on the connection.
-		s.closeIdle(time.Now())
+		s.transport.CloseIdleConnections()
 	}
 	s.ready.Store(err == nil)
 	told := s.told

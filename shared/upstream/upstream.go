@@ -30,15 +30,6 @@
 // Each server has a circuit breaker. Five failures in a row open it, and a
 // successful /readyz starts the count anew. An open breaker blocks all requests
 // to the server for a second, and then lets one through as a trial.
-//
-// # Why not net/http.Transport
-//
-// An http.Transport passes every request and answer through two goroutines per connection. Here the calling goroutine
-// writes the request and reads the answer itself, by net/http's Request.Write and ReadResponse.
-//
-// BenchmarkRoundTrip with Go 1.26.8, 64 clients, busy cores, medians of three runs: compared with
-// http.Transport, Pool takes 0.82 of the CPU time for a GET and 0.90 for a PATCH, with 17 and 15 fewer
-// allocations.
 package upstream
 
 import (
@@ -148,6 +139,13 @@ func New(c Config) (*Pool, error) {
 	return p, nil
 }
 
+func (s source) scheme() string {
+	if s.tls != nil {
+		return "https"
+	}
+	return "http"
+}
+
 func parseSource(text string) (source, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -206,6 +204,6 @@ func (p *Pool) Close() {
 	p.watching.Wait()
 	p.stopMetrics()
 	for _, s := range *p.servers.Load() {
-		s.retire()
+		s.transport.CloseIdleConnections()
 	}
 }

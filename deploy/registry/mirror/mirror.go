@@ -91,8 +91,7 @@ type mirror struct {
 // way. It calls the function `ready` with the public address once the mirror listens; /readyz answers 200 once the
 // copy is served.
 func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
-	logger, flush := httpserver.NewLog(log, c.LogLevel, "mirror")
-	defer func() { err = errors.Join(err, flush()) }()
+	logger := httpserver.NewLog(log, c.LogLevel, "mirror")
 	memory.RespectLimit(logger, c.Memory)
 	if err := c.validate(); err != nil {
 		return err
@@ -131,7 +130,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	defer func() { err = errors.Join(err, working.Close()) }()
 	ready(listener.Addr().String())
 	serving := c.Serving(certificate, m.front.Drain)
-	serving.Refusals = gateway.RefusalHeaders(c.Settings)
+	serving.Refusals = gateway.RefusalHeaders()
 	return httpserver.Serve(ctx, listener, m.front, logger, serving)
 }
 

@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string) error {
 		c.Log, c.Telemetry = log, t
 		return gateway.New(ctx, c)
 	}
-	s.Budget, s.Refusals = s.Service.Memory, gateway.RefusalHeaders(s.Service.Settings)
+	s.Budget, s.Refusals = s.Service.Memory, gateway.RefusalHeaders()
 	return daemon.Run(ctx, s.Addr, s.Process, start)
 }
 

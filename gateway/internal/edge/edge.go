@@ -193,16 +193,11 @@ func (p cors) allow(header http.Header, origin string) bool {
 	return true
 }
 
-// RefusalHeaders returns a function for refusals that the HTTP server sends itself, before it calls a handler.
-// The function returns the headers of a refusal for an Origin. corsOrigins are the CORSOrigins of Config.
-func RefusalHeaders(corsOrigins []string) func(origin string) http.Header {
-	p := newCORS(corsOrigins)
-	return func(origin string) http.Header {
-		header := http.Header{"Vary": {vary[0]}}
-		if p.allow(header, origin) {
-			header.Set("Access-Control-Expose-Headers", p.answers)
-		}
-		return header
+// RefusalHeaders returns headers for refusals that the HTTP server sends itself, before it calls a handler. Pages of
+// each origin may read them, because they say nothing but what is wrong with the request.
+func RefusalHeaders() http.Header {
+	return http.Header{
+		"Vary": {vary[0]}, "Access-Control-Allow-Origin": {"*"}, "Access-Control-Expose-Headers": {corsAnswer()},
 	}
 }
 

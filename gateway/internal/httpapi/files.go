@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,11 +94,12 @@ func (a *API) forwardUpload(c *gin.Context) error { return a.sendUpload(c, c.Wri
 func (a *API) sendUpload(c *gin.Context, w http.ResponseWriter, path string) error {
 	r := c.Request
 	body := &upload{ReadCloser: r.Body, from: httpserver.NewReceiver(c.Writer, r.Body, httpserver.UploadPace)}
-	if err := a.limitUpload(c, c.Writer.Header(), max(0, r.ContentLength)); err != nil {
+	ctx, of := r.Context(), client(c) // the body may be read in another goroutine, which must not use c
+	if err := a.limitUpload(ctx, of, c.Writer.Header(), max(0, r.ContentLength)); err != nil {
 		return err
 	}
 	if r.ContentLength < 0 {
-		body.limit = func(n int64) error { return a.limitUpload(c, http.Header{}, n) }
+		body.limit = func(n int64) error { return a.limitUpload(ctx, of, http.Header{}, n) }
 	}
 	r.Body = body
 	err := a.send(c, a.config.Files, w, path)
@@ -152,9 +154,9 @@ func (a *API) removeFile(c *gin.Context) error {
 
 // limitUpload counts bytes of an upload. It sets fields of the header in the argument `answer`; no other goroutine
 // may use this header meanwhile.
-func (a *API) limitUpload(c *gin.Context, answer http.Header, size int64) error {
-	r := ratelimit.Request{Class: ratelimit.FileBytes, Client: client(c), Body: size}
-	err := a.config.Limits.Admit(c.Request.Context(), answer, r)
+func (a *API) limitUpload(ctx context.Context, of ratelimit.Client, answer http.Header, size int64) error {
+	r := ratelimit.Request{Class: ratelimit.FileBytes, Client: of, Body: size}
+	err := a.config.Limits.Admit(ctx, answer, r)
 	if err != nil {
 		a.config.Limits.Count(routes.Write, err)
 	}

@@ -88,7 +88,6 @@ type API struct {
 	unregister func()        // ends the metrics
 	ending     chan struct{} // closed by Drain
 	drain      func()
-	running    sync.WaitGroup
 }
 
 // New returns the API. The settings must be valid, and defaults must replace their zero values.
@@ -132,10 +131,9 @@ func (a *API) isMirror() bool { return a.config.Origin != "" }
 // Drain ends the streams and the long polls.
 func (a *API) Drain() { a.drain() }
 
-// Close ends the streams and the metrics. The caller must have stopped serving requests.
+// Close ends the hubs and the metrics. The caller must have stopped serving requests.
 func (a *API) Close() {
 	a.drain()
-	a.running.Wait()
 	a.feeds.hubs.Close()
 	a.unregister()
 }

@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +28,7 @@ import (
 const (
 	maxWait        = 60 * time.Second
 	maxSelections  = 32       // maximum number of selections with named fields that one gateway follows
-	streamBytes    = 48 << 10 // memory of one stream; measured: 24 KiB, or 42 KiB over HTTP/2 and HTTP/1.0
+	streamBytes    = 48 << 10 // memory of one stream; measured: 42 KiB
 	streamShare    = 8        // open streams may use 1/8 of the memory, and the kept entries another 1/8
 	leastStreams   = 512
 	keyShare       = 4                // 1/4 of the streams and of the selections is kept for callers with an API key
@@ -177,7 +174,7 @@ func (a *API) follow(r route) step {
 				most := cmp.Or(a.config.Settings.ListTimeout, a.config.Timeout)
 				return within(c, most, func(c *gin.Context) error { return a.admit(c, r, next) })
 			}
-			return a.stream(c, r.version, format, query, &held)
+			return a.stream(c, r.version, format, query)
 		}
 	}
 }
@@ -261,27 +258,24 @@ func (a *API) morePages(of ratelimit.Client) func() bool {
 	}
 }
 
-// stream sends the feed in a format until the client leaves. The stream may go on after this method has returned.
-// The method then takes the functions out of the argument `held`, and calls them at the end of the stream.
-func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values, held *held) error {
+// stream sends the feed in a format until the client leaves, the stream breaks off, or the gateway ends.
+func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values) error {
 	selection := selectionOf(v.Target, query)
 	if selection.IsChosen() {
 		leave, admitted := a.feeds.chosen.enter(a.nameOf(c), client(c).Identity.KeyID != "", selection)
 		if !admitted {
 			return a.tooManySelections()
 		}
-		held.add(leave)
+		defer leave()
 	}
 	hub, leave, err := a.feeds.hubs.Join(selection)
 	if err != nil {
 		return a.tooManySelections()
 	}
-	held.add(leave)
+	defer leave()
 	f := a.follower(c, hub, query)
 	f.Format, f.Offset = format, cmp.Or(c.GetHeader(lastEventID), f.Offset)
-	// The stream continues after its handler has returned, so it must not end with the context of the request.
-	ctx, cancel := context.WithCancel(context.WithoutCancel(c.Request.Context()))
-	held.add(cancel)
+	ctx := c.Request.Context()
 	if err := f.Open(ctx, c.Writer.Header()); err != nil {
 		if stream.IsCrowded(err) {
 			return a.crowded(c)
@@ -289,81 +283,26 @@ func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, que
 		return err
 	}
 	httpserver.Long(c)
+	c.Status(http.StatusOK)
 	if c.Request.Method == http.MethodHead {
 		f.Close()
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	detached, err := httpserver.Detach(c.Request, c.Writer, cancel)
-	if errors.Is(err, httpserver.ErrAttached) {
-		return a.runAttached(c, f)
-	}
-	if err != nil {
-		f.Close()
-		return nil // the client has left
-	}
-	kept := held.take()
-	a.running.Go(func() {
-		defer kept.release()
-		a.runDetached(ctx, f, detached)
-	})
-	return nil
-}
-
-// runAttached runs a follower until the stream ends, within the handler of the request.
-func (a *API) runAttached(c *gin.Context, f *stream.Follower) error {
-	c.Status(http.StatusOK)
-	err := f.Run(c.Request.Context(), c.Writer)
-	if err == nil || c.Request.Context().Err() != nil {
+	if err = f.Run(ctx, c.Writer); err == nil || ctx.Err() != nil {
 		return nil
 	}
-	a.countSlow(err)
+	if errors.Is(err, stream.ErrSlow) {
+		a.feeds.slow.Add(ctx, 1)
+	}
 	_ = c.Error(err)            // for the log; gin returns its argument
 	panic(http.ErrAbortHandler) // ends the connection, so that no client believes the stream is complete
-}
-
-// runDetached runs a follower after the handler of its request has returned.
-func (a *API) runDetached(ctx context.Context, f *stream.Follower, d *httpserver.Detached) {
-	begun := time.Now()
-	err := a.runSafely(ctx, f, d)
-	left := ctx.Err() != nil
-	d.Close(err == nil && !left)
-	if left {
-		err = nil
-	}
-	a.countSlow(err)
-	a.config.Log.LogAttrs(ctx, slog.LevelDebug, "stream ended", slog.String("request_id", httpserver.RequestID(ctx)),
-		slog.Float64("s", time.Since(begun).Seconds()), slog.Any("error", err))
-}
-
-// runSafely runs a follower. If the code panics, this stream ends, but no other stream.
-func (a *API) runSafely(ctx context.Context, f *stream.Follower, d *httpserver.Detached) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			a.config.Log.ErrorContext(ctx, "a stream has failed", "error", err, "request_id", httpserver.RequestID(ctx))
-		}
-	}()
-	return f.Run(ctx, d)
-}
-
-func (a *API) countSlow(err error) {
-	if errors.Is(err, stream.ErrSlow) {
-		a.feeds.slow.Add(context.Background(), 1)
-	}
 }
 
 // held has functions that free what a request holds.
 type held []func()
 
 func (h *held) add(free func()) { *h = append(*h, free) }
-
-// take returns the functions, and empties h.
-func (h *held) take() held {
-	taken := *h
-	*h = nil
-	return taken
-}
 
 // release calls the functions in reverse order.
 func (h *held) release() {

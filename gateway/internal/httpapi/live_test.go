@@ -111,9 +111,3 @@ func TestTheAnswerAfterALongPollHasTime(t *testing.T) {
 	}()
 	expect.ErrorIf(t, w.write.Before(end), "got the deadline %v, want one after %v", w.write, end)
 }
-
-// TestAPanicEndsOneStreamAlone runs a stream that panics, because it has no follower.
-func TestAPanicEndsOneStreamAlone(t *testing.T) {
-	a, _ := open(t, http.HandlerFunc(ok), nil)
-	expect.Says(t, a.runSafely(t.Context(), nil, nil), "panic", "")
-}
