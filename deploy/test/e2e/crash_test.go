@@ -205,12 +205,6 @@ func send(a api, method, path, token string, body, into any) int {
 	return sendBy(a, "broker", method, path, token, body, into)
 }
 
-// sendAs sends a request with the given key and returns the status, or 0 if no answer came.
-func sendAs(a api, key, method, path string, body any) int {
-	var answer any
-	return sendBy(a, key, method, path, "", body, &answer)
-}
-
 // sendBy does what send does, but with the given key.
 func sendBy(a api, key, method, path, token string, body, into any) int {
 	text, err := json.Marshal(body) // nil becomes null, which a GET ignores

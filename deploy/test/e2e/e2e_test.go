@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
-	"asset-registry/shared/redistest"
 	"asset-registry/shared/testing/expect"
 )
 
@@ -64,25 +63,6 @@ func TestSearch(t *testing.T) {
 		stores := processes.Stores{Search: true}
 		base := split(t, filepath.Join(t.TempDir(), "data"), stores, &processes.Output{}).URL
 		testFoundAssets(t, api{base, "2.5"})
-	})
-}
-
-func TestSplitOnRedis(t *testing.T) {
-	t.Parallel()
-	redis := redistest.Start(t)
-	base := split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Tokens: redis.URL()}, &processes.Output{}).URL
-	t.Run("without Redis reads work and writes get 503", func(t *testing.T) {
-		a := api{base, "2.5"}
-		c := a.publish(t, validAsset())
-		redis.Kill(t)
-		a.read(t, c.id).must(t, 200)
-		a.page(t, "")
-		refused := a.patch(t, c, fields{"description": "ні"}).fails(t, 503, "url/authorization")
-		if refused.header.Get("Retry-After") == "" {
-			t.Error("got no Retry-After, want one")
-		}
-		redis.Restart(t)
-		a.patch(t, c, fields{"description": "так"}).must(t, 200)
 	})
 }
 

@@ -288,39 +288,6 @@ func importing(a api, file, folder, access string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestKillDuringImport kills registryctl at random moments of an import, and every second time also the registry. A
-// last import must then complete.
-func TestKillDuringImport(t *testing.T) {
-	t.Parallel()
-	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
-	registry := standalone(t, addr, dir, &processes.Output{})
-	a := api{"http://" + addr, "2.5"}
-	const rows = 30
-	file, folder := importFile(t, "kill", rows)
-	access := filepath.Join(t.TempDir(), "access")
-	killed := 0
-	for i := range 6 {
-		cmd := importing(a, file, folder, access)
-		expect.OK(t, cmd.Start())
-		time.Sleep(randtest.N(200 * time.Millisecond)) // so that the crash comes at a random moment
-		if i%2 == 1 {
-			expect.OK(t, registry.Kill())
-		}
-		_ = cmd.Process.Kill() // it may have ended already
-		if cmd.Wait() != nil {
-			killed++
-		}
-		if i%2 == 1 {
-			registry = standalone(t, addr, dir, &processes.Output{})
-		}
-	}
-	t.Logf("%d of 6 imports were killed before their end", killed)
-	if out, err := importing(a, file, folder, access).CombinedOutput(); err != nil {
-		t.Fatalf("got %v and %s, want the end of the import", err, out)
-	}
-	a.imported(t, "kill", access, rows)
-}
-
 // limited starts a registry with a low limit for writes.
 func limited(t *testing.T, addr, dir string) *processes.Process {
 	t.Helper()
@@ -415,41 +382,6 @@ func TestARepeatTellsTheTruthAboutTokens(t *testing.T) {
 		if !isTold {
 			t.Errorf("%s: got %q, want a line that takes the tokens away", c.name, lines)
 		}
-	}
-}
-
-// TestAnImportWithoutTokens imports a row whose reference belongs to an asset that another program has created. The
-// import must fail and name the asset, because the import does not have the asset's tokens. Then an administrator
-// gives the asset new tokens, and the import must complete.
-func TestAnImportWithoutTokens(t *testing.T) {
-	t.Parallel()
-	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
-	standalone(t, addr, dir, &processes.Output{})
-	a := api{"http://" + addr, "2.5"}
-	id := text(a.refer(t, "broker", "lost-1", validAsset()).must(t, 201).data()["id"])
-	other := validAsset()
-	other["title"] = "Інша"
-	a.refer(t, "broker", "lost-2", other).must(t, 201)
-	file, folder := importFile(t, "lost", 3)
-	access := filepath.Join(t.TempDir(), "access")
-	out, err := importing(a, file, folder, access).CombinedOutput()
-	for _, says := range []string{"1 of 3 rows are done", "1 have no tokens, 1 were refused", "row 2, the asset was created before",
-		id, "row 3, "} {
-		if err == nil || !strings.Contains(string(out), says) {
-			t.Errorf("got %v and %s, want an error and %q", err, out, says)
-		}
-	}
-	recovered := a.do(t, call{method: "POST", path: "/assets/" + id + "/recovery", key: "administrator",
-		body: data(fields{"reason": "lost"})}).must(t, 200)
-	line := expect.Get(json.Marshal(fields{"data": fields{"id": id}, "access": recovered.json["access"]}))(t)
-	kept := expect.Get(os.OpenFile(access, os.O_APPEND|os.O_WRONLY, 0))(t)
-	_, err = kept.Write(append(line, '\n'))
-	expect.OK(t, errors.Join(err, kept.Close()))
-	rows := expect.Get(os.ReadFile(file))(t)
-	first := slices.Collect(strings.Lines(string(rows)))[:2]
-	expect.OK(t, os.WriteFile(file, []byte(strings.Join(first, "")), 0o600))
-	if out, err := importing(a, file, folder, access).CombinedOutput(); err != nil {
-		t.Errorf("got %v and %s, want the end of the import", err, out)
 	}
 }
 

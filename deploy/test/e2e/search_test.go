@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"path"
@@ -71,14 +70,11 @@ func (a api) awaitSearch(t *testing.T) {
 func testFoundAssets(t *testing.T, a api) {
 	a.awaitSearch(t)
 	t.Run("a published asset is found by its words and filters", a.findsWords)
-	t.Run("pages and facets are about all found assets", a.findsPages)
 	t.Run("hidden assets are never found", a.hides)
-	t.Run("faulty searches are refused", a.refusesSearches)
 	t.Run("the page of an asset has its pictures", func(t *testing.T) { testPageWithPictures(t, a) })
 	t.Run("each value of a list has names", func(t *testing.T) { testDictionaries(t, a) })
 	t.Run("only some answers have other forms", func(t *testing.T) { testFormsOfAnswers(t, a) })
 	t.Run("HEAD has the headers of GET", func(t *testing.T) { testHeads(t, a) })
-	t.Run("a search is a file", func(t *testing.T) { testExports(t, a) })
 }
 
 // testDictionaries compares the dictionaries with the values that the description of the API lists. Both must
@@ -154,25 +150,6 @@ func (a api) findsWords(t *testing.T) {
 	a.awaitFound(t, base)
 }
 
-func (a api) findsPages(t *testing.T) {
-	word, all := nonsense(), []string(nil)
-	for i := range 5 {
-		all = append(all, a.publish(t, validAsset().set("title", fmt.Sprint(word, " ", i))).id)
-	}
-	query := url.Values{"q": {word}, "facets": {"status"}}
-	first := a.awaitFound(t, query, slices.Clone(all)...)
-	equal(t, "the facet status", at(first.json, "facets.status.values"),
-		any([]any{map[string]any{"value": "pending", "count": json.Number("5")}}))
-	again := call{method: "GET", path: "/api/2.5/search?" + query.Encode()}.with("If-None-Match", first.header.Get("ETag"))
-	equal(t, "the status with If-None-Match", a.do(t, again).status, http.StatusNotModified)
-	var got []string
-	for path := "/api/2.5/search?sort=modified&limit=2&q=" + url.QueryEscape(word); path != ""; {
-		page := a.do(t, call{method: "GET", path: path}).must(t, 200)
-		got, path = append(got, idsOf(page)...), text(at(page.json, "next_page.path"))
-	}
-	equal(t, "the pages", got, all)
-}
-
 // hides checks that searches find no hidden asset. Each hidden asset has a word that no other asset has (a
 // canary). hides then publishes one more asset, and waits until a search finds it. This proves that the index
 // has read the earlier changes.
@@ -205,40 +182,5 @@ func (a api) hides(t *testing.T) {
 				t.Errorf("%s: got %v, want none", name, ids)
 			}
 		}
-	}
-}
-
-// refusesSearches sends several faults at once. Every one must be named.
-func (a api) refusesSearches(t *testing.T) {
-	for query, names := range map[string][]string{
-		"/search?regoin=a&status=x&limit=x&q=%ff&opt_jsonp=%20": {"regoin", "status", "limit", "q", "opt_jsonp"},
-		"/search.csv?regoin=a&status=x&limit=1&q=%ff&opt_x=1":   {"regoin", "status", "limit", "q", "opt_x"},
-		"/search.geojson?opt_fields=x":                          {"opt_fields"}, "/search.xlsx?facets=status": {"facets"},
-		"/search/suggest?limit=1&q=%ff&opt_jsonp=-": {"limit", "q", "opt_jsonp"},
-		"/search/suggest?q=a&q=b":                   {"q"},
-	} {
-		a.do(t, call{method: "GET", path: "/api/2.5" + query}).refusesAll(t, names...)
-	}
-	empty := call{method: "GET", path: "/api/2.5/search.csv?q=0&opt_fields=&limit=&x=&sort=&sort=modified"}
-	if got := a.do(t, empty); got.status != http.StatusOK {
-		t.Errorf("empty parameters: got %d %s, want 200", got.status, got.text)
-	}
-	a.do(t, call{method: "GET", path: "/api/2.4/search"}).fails(t, 404, "url/not_found")
-	a.do(t, call{method: "POST", path: "/api/2.5/search"}).fails(t, 404, "url/method_not_allowed")
-}
-
-// refusesAll checks that a 400 names exactly these parameters.
-func (got answer) refusesAll(t *testing.T, want ...string) {
-	t.Helper()
-	var names []string
-	for _, e := range list(got.json["errors"]) {
-		if text(at(e, "location")) == "querystring" {
-			names = append(names, text(at(e, "name")))
-		}
-	}
-	slices.Sort(names)
-	slices.Sort(want)
-	if got.status != http.StatusBadRequest || !slices.Equal(names, want) {
-		t.Errorf("%s: got %d that names %q, want 400 with %q: %s", got.call.path, got.status, names, want, got.text)
 	}
 }

@@ -7,10 +7,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/mongotest"
@@ -89,43 +87,4 @@ func TestSpreadOnMongoAndRedis(t *testing.T) {
 		key := adminKey(t, "authsvc", "--store", redis.URL(), "--secret-file", filepath.Join(dir, "secret"))
 		RunAdmin(t, base, "http://"+admin, key, filepath.Join(bin, "registryctl"))
 	})
-	t.Run("owners keep their assets when Redis loses its data", func(t *testing.T) {
-		stop, flushed := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(flushed)
-			flushUntil(t, stop, redis)
-		}()
-		changeOwnAssets(t, api{base, "2.5"})
-		close(stop)
-		<-flushed
-	})
-}
-
-// changeOwnAssets starts six brokers that change their assets. A change with the right token must succeed, and a
-// change with a wrong token must be refused.
-func changeOwnAssets(t *testing.T, a api) {
-	var working sync.WaitGroup
-	for range 6 {
-		working.Go(func() {
-			for i := range 6 {
-				c := a.publish(t, validAsset())
-				a.patch(t, c, fields{"description": fmt.Sprint("change ", i)}).must(t, 200)
-				c.token = strings.Repeat("0", 32)
-				a.patch(t, c, fields{"description": "not by this token"}).fails(t, 403, "body/data")
-			}
-		})
-	}
-	working.Wait()
-}
-
-// flushUntil empties Redis every 5 ms until the channel `stop` is closed.
-func flushUntil(t *testing.T, stop <-chan struct{}, redis *redistest.Server) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(5 * time.Millisecond):
-			redis.Flush(t)
-		}
-	}
 }

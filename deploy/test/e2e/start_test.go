@@ -104,33 +104,6 @@ func mustExit(t *testing.T, code int, says string, args ...string) {
 	}
 }
 
-func TestZoneAndBaseURLComeFromTheConfig(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "registry.yaml")
-	settings := []byte("zone: \"+02:00\"\nbase-url: https://registry.example/\n")
-	expect.OK(t, os.WriteFile(config, settings, 0o600))
-	t.Setenv("REGISTRY_ASSET_TYPES", "bounce,castle")
-	addr := freeAddr(t)
-	standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{}, "--config", config)
-	a := api{"http://" + addr, "2.5"}
-	first, second := a.publish(t, validAsset()), a.publish(t, validAsset().set("assetType", "castle"))
-	for _, path := range []string{"date", "dateModified", "documents.0.datePublished",
-		"rectificationPeriod.startDate"} {
-		if got := text(at(first.data(), path)); !strings.HasSuffix(got, "+02:00") {
-			t.Errorf("got %s %s, want it in the zone +02:00", path, got)
-		}
-	}
-	expect.Equal(t, text(at(first.data(), "decisions.0.decisionDate")), "2026-11-20T12:00:00.000000+02:00",
-		"decisionDate")
-	p := a.page(t, "?limit=1")
-	if got, want := text(p.next["uri"]), "https://registry.example/api/2.5/assets?"; p.entries[0].id != first.id ||
-		!strings.HasPrefix(got, want) {
-		t.Errorf("got the entries %v and the next page %s, want %s and %s", p.entries, got, first.id, want)
-	}
-	if p = a.page(t, text(p.next["path"])); len(p.entries) != 1 || p.entries[0].id != second.id {
-		t.Errorf("got %v on the next page, want %s", p.entries, second.id)
-	}
-}
-
 // TestTheGreetingHasARequestThatWorks runs the curl command that the registry prints at its start. The command must
 // create an asset.
 func TestTheGreetingHasARequestThatWorks(t *testing.T) {
