@@ -94,7 +94,6 @@ func (f *fleet) restart(s *assetService) { s.process = f.program(s.addr, "assets
 func TestKilledServicesOfAFleetLoseNothing(t *testing.T) {
 	f := startFleet(t, 3, 10)
 	r := newReceivers(t)
-	r.several = true
 	for i := range 8 {
 		r.add(f.registry, false, []string{"", "*"}[i%2])
 	}

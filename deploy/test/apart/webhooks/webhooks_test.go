@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +22,6 @@ var (
 	bin   = flag.String("bin", "", "absolute path of the directory of the programs; by default they are built")
 	hooks = flag.Int("hooks", 200, "webhooks of the measurement; a tenth is dead and a tenth slow")
 	lasts = flag.Duration("lasts", 15*time.Second, "time of the measurement")
-	kills = flag.Int("kills", 20, "how often the registry is killed")
 )
 
 func TestMain(m *testing.M) {
@@ -96,42 +94,6 @@ func (r *registry) touchAll() {
 	r.t.Helper()
 	for _, a := range r.assets {
 		expect.OK(r.t, r.change(a, `{"data":{"title":"`+rand.Text()+`"}}`))
-	}
-}
-
-// TestKilledSendersLoseNothing kills the registry several times while changes are written. Each receiver must get
-// all changes.
-func TestKilledSendersLoseNothing(t *testing.T) {
-	registry := startRegistry(t, 50)
-	r := newReceivers(t)
-	r.life = 1
-	for i := range 40 {
-		r.add(registry, false, []string{"", "*"}[i%2])
-	}
-	registry.touchAll()
-	r.await(registry, 3*time.Minute)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var writing sync.WaitGroup
-	writing.Go(func() { registry.write(ctx, 100) })
-	for i := range *kills {
-		time.Sleep(time.Duration(300+37*(i%20)) * time.Millisecond)
-		if err := registry.process.Kill(); err != nil {
-			t.Logf("kill: %v", err) // the error says that the process was killed
-		}
-		r.died()
-		registry.start()
-	}
-	stop()
-	writing.Wait()
-	r.await(registry, 2*time.Minute)
-	r.check()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for n, to := range r.all {
-		if to.repeats > *kills {
-			t.Errorf("receiver %d: got %d repeats for %d kills, want at most one each", n, to.repeats, *kills)
-		}
 	}
 }
 
