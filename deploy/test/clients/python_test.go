@@ -64,11 +64,3 @@ except TransportError as error:
 	want := "broker\nGET /api/2.5/me: SSLCertVerificationError: no whole answer\n"
 	expect.Equal(t, got, want, "")
 }
-
-func TestPythonExampleWorks(t *testing.T) {
-	needtest.Commands(t, "python3")
-	s := newStage(t, 0)
-	dir := t.TempDir()
-	write(t, dir, "example.py", s.example(python, "python"))
-	s.checkExample(program(t, dir, append(s.env(), absolutePython(t)), "python3", "-W", "error", "example.py"))
-}
