@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"asset-registry/shared/testing/expect"
 )
 
@@ -54,26 +52,4 @@ func (r *registry) publish(t *testing.T) string {
 			t.Fatalf("got %d of the checkpoint, want 200", answer.StatusCode)
 		}
 	}
-}
-
-// TestTheLogAndAnAssetsHistory opens the pages about a real log, beginning at the menu. They must show the
-// checkpoint, and each change of an asset with its author.
-func TestTheLogAndAnAssetsHistory(t *testing.T) {
-	r := startRegistry(t)
-	b := open(t, r.console)
-	b.signIn(r.operator(t))
-	b.goTo("/log")
-	b.mustSay("There is no checkpoint yet")
-	id := r.publish(t)
-	b.goTo("/keys")
-	b.click(`a[href="/console/log"]`)
-	b.mustSay("registry.example/log/1a2b3c4d", "Signature of the log")
-	b.screenshot("log")
-	b.fill(map[string]string{"id": id})
-	b.click(`form[action="/console/asset"] button`)
-	b.mustSay(id, "as administrator", "3 changes", "key sandbox-broker, as owner", "1 change")
-	b.run(chromedp.Click(chromedp.CSS("details summary")))
-	b.mustSay("/status", "pending")
-	b.screenshot("asset")
-	b.mustBeContent()
 }
