@@ -48,6 +48,8 @@ func TestParseRecovery(t *testing.T) {
 		{`{"reason":" \t\n\u00a0\u2003\u3000"}`, "", "reason"},
 		{`{"reason":" x "}`, " x ", ""},
 		{`{"reason":"lost","owner":"b"}`, "", "owner"},
+		{`{"reason":"` + strings.Repeat("я", 1000) + `"}`, strings.Repeat("я", 1000), ""},
+		{`{"reason":"` + strings.Repeat("я", 1001) + `"}`, "", "reason"},
 	} {
 		reason, err := ParseRecovery(parse(t, c.sent))
 		if c.places == "" && (err != nil || reason != c.reason) {

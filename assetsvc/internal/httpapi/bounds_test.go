@@ -71,24 +71,6 @@ func TestPagesWithBodiesAreBounded(t *testing.T) {
 	}
 }
 
-func TestAStarShowsAllFields(t *testing.T) {
-	s := newService(t)
-	id := s.publish(t, 10)
-	for _, c := range []struct {
-		version string
-		hidden  bool
-	}{{"2.4", true}, {"2.5", false}} {
-		var read struct{ Data map[string]any }
-		got := s.do(t, exchange{"GET", "/api/" + c.version + "/assets/" + id, "", "", "", 200, ""})
-		expect.OK(t, json.Unmarshal(got.Body.Bytes(), &read))
-		listed := s.page(t, "/api/"+c.version+"/assets?opt_fields=*,title").Data[0]
-		expect.NoDiff(t, cmp.Diff(read.Data, listed), "version %s: the listed asset differs", c.version)
-		if _, shown := listed["rectificationPeriod"]; shown == c.hidden {
-			t.Errorf("version %s shows rectificationPeriod: got %t, want %t", c.version, shown, !c.hidden)
-		}
-	}
-}
-
 // TestARequestReservesMemory leaves free just as much memory as a request needs, and then one byte less. In the second
 // case the request must be refused, unless it needs no memory.
 func TestARequestReservesMemory(t *testing.T) {

@@ -72,16 +72,6 @@ func TestARotationShowsANewSecret(t *testing.T) {
 	}
 }
 
-// TestAWebhookIsRemoved removes one of two webhooks.
-func TestAWebhookIsRemoved(t *testing.T) {
-	s := newHooked(t)
-	removed, kept := s.created(t, broker1), s.created(t, broker1)
-	expect.Equal(t, s.call(t, nil, call{broker1, "DELETE", removed, "", 200, ""}).Body.String(), `{"data":null}`, "")
-	s.call(t, nil, call{broker1, "GET", removed, "", 404, `"name":"webhook"`})
-	s.call(t, nil, call{broker1, "DELETE", removed, "", 404, `"name":"webhook"`})
-	s.call(t, nil, call{broker1, "GET", kept, "", 200, idOf(kept)})
-}
-
 // TestACreationOfAWebhookIsRepeated repeats creations under an idempotency key.
 func TestACreationOfAWebhookIsRepeated(t *testing.T) {
 	s := newHooked(t)

@@ -262,12 +262,7 @@ func TestWebhooksAreListedInPages(t *testing.T) {
 	}{
 		{"a broker's first page", "?limit=2", broker1, page(0, 4, 2), "after=" + id(4) + "&limit=2"},
 		{"a broker's second page", "?limit=2&after=" + id(4), broker1, page(8, 4, 2), "after=" + id(12) + "&limit=2"},
-		{"a broker's last page", "?limit=2&after=" + id(99), broker1, page(100, 1, 1), ""},
-		{"after the last one", "?after=" + id(100), broker1, []string{}, ""},
-		{"another broker's", "?broker=b2&limit=1", broker1, page(0, 4, 1), "after=" + id(0) + "&broker=b2&limit=1"},
-		{"all", "", admin, page(0, 1, 100), "after=" + id(99)},
 		{"more than a page has", "?limit=1000", admin, page(0, 1, 100), "after=" + id(99) + "&limit=1000"},
-		{"the last of all", "?after=" + id(99), admin, page(100, 1, 1), ""},
 		{"a page of a broker, for an administrator", "?broker=b2&limit=3", admin, page(1, 4, 3),
 			"after=" + id(9) + "&broker=b2&limit=3"},
 	} {
