@@ -7,22 +7,6 @@ import (
 	"asset-registry/shared/testing/expect"
 )
 
-// TestEqualFilesAreApart uploads the same content twice. When the collector deletes one of the files, the other
-// one must keep its bytes.
-func TestEqualFilesAreApart(t *testing.T) {
-	b := newBench()
-	var files []File
-	for range 2 {
-		files = append(files, b.stored(t, "content"))
-	}
-	must(t, files[0], b.Name(t.Context(), files[0].ID, false))
-	b.clock = start.Add(2 * keep)
-	b.memory.reading.Complete = b.clock
-	done, err := b.Collect(t.Context())
-	expect.ErrorIf(t, must(t, done, err).Files != 1, "got %+v, want one file collected", done)
-	b.has(t, files[0].ID, "content")
-}
-
 // TestAFileOfAThousandAssets has a thousand assets that name one file before its bytes arrive. The documents of
 // each asset must be completed exactly once.
 func TestAFileOfAThousandAssets(t *testing.T) {
