@@ -2,14 +2,11 @@ package searchsvc
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -103,7 +100,7 @@ func (s *Server) answer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.send(c, contentType, body)
+	return site.Send(c.Writer, c.Request, s.answers, http.StatusOK, contentType, body)
 }
 
 // readQuery returns the parameters of a request, and the faults of its query string and of its opt_jsonp.
@@ -177,50 +174,6 @@ func dressed(body []byte, values url.Values) (contentType string, dressed []byte
 	return contentType, body, nil
 }
 
-// send sends an answer with an entity tag, or 304 if the client already has this answer. All answers that are
-// being sent share a budget of bytes. When the budget gets scarce, a client that reads too slowly loses its
-// connection.
-func (s *Server) send(c *gin.Context, contentType string, body []byte) error {
-	sum := sha256.Sum256(body)
-	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
-	h := c.Writer.Header()
-	if hasTag(c.Request.Header.Values("If-None-Match"), tag) {
-		h.Set("Cache-Control", "no-cache")
-		h.Set("ETag", tag)
-		c.Status(http.StatusNotModified)
-		c.Writer.WriteHeaderNow()
-		return nil
-	}
-	sender := httpserver.NewSender(c.Writer, httpserver.DefaultPace)
-	kept, release, ok := s.answers.Keep(c.GetHeader(httpserver.CallerHeader), sender, body)
-	if !ok {
-		return tooMany()
-	}
-	defer release()
-	h.Set("Cache-Control", "no-cache")
-	h.Set("ETag", tag)
-	h.Set("Content-Type", contentType)
-	h.Set("Content-Length", strconv.Itoa(len(kept)))
-	c.Status(http.StatusOK)
-	if c.Request.Method == http.MethodHead {
-		c.Writer.WriteHeaderNow()
-		return nil
-	}
-	_ = sender.SendAll(c.Request.Context(), kept, s.answers.IsCrowded) // if it fails, the client has left
-	return nil
-}
-
-// hasTag reports whether an If-None-Match names a tag (RFC 9110, 13.1.2).
-func hasTag(sent []string, tag string) bool {
-	for one := range strings.SplitSeq(strings.Join(sent, ","), ",") {
-		one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
-		if one == "*" || one == tag {
-			return true
-		}
-	}
-	return false
-}
-
 // suggestPath is the path of suggestions as the gateway requests it.
 const suggestPath = "/api/" + routes.Current + routes.Suggest
 
@@ -250,7 +203,7 @@ func (s *Server) suggest(c *gin.Context) error {
 		return err
 	}
 	end() // a slow client must not hold the turn
-	return s.send(c, contentType, body)
+	return site.Send(c.Writer, c.Request, s.answers, http.StatusOK, contentType, body)
 }
 
 // dictionariesPath is the path of the dictionaries as the gateway requests it.

@@ -16,11 +16,11 @@ require (
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0
 	golang.org/x/sync v0.24.0
+	golang.org/x/text v0.43.0
 )
 
 require (
 	github.com/blevesearch/snowballstem v0.9.0 // indirect
-	golang.org/x/text v0.43.0 // indirect
 )
 
 require (

@@ -120,7 +120,7 @@ func (k *keeper) run(ctx context.Context) {
 		}
 		sleep.For(ctx, pause)
 		pause, begun = min(2*pause, anewMost), time.Now()
-		if err := index.Remove(k.config.Dir); err != nil {
+		if err := os.RemoveAll(k.config.Dir); err != nil {
 			k.failures.Failed(err)
 		}
 	}

@@ -119,7 +119,7 @@ func (c Config) Validate() error {
 	if c.Synonyms != "" { // the project's own have no fault, and take long
 		_, badSynonyms = readSynonyms(c.Synonyms)
 	}
-	return errors.Join(errs.In(badOf, "--of"), badSynonyms, errs.In(badNames, "--code-lists"), c.Links.site().Validate(),
+	return errors.Join(errs.In(badOf, "--of"), badSynonyms, errs.In(badNames, "--code-lists"), c.Links.Validate(),
 		errs.If(c.Log == nil, "the log is missing"))
 }
 
@@ -166,7 +166,7 @@ func (s *Server) route() error {
 	s.handler = engine
 	pagesForPeople, err := site.New(site.Config{
 		Searcher: s, Registry: c.Of, Transport: c.Transport, LogKeys: c.LogKeys, Log: c.Log,
-		Answers: s.answers, Names: s.keeper.names, Links: c.Links.site(),
+		Answers: s.answers, Names: s.keeper.names, Links: c.Links,
 	})
 	if err != nil {
 		return err
@@ -222,13 +222,9 @@ func (s *Server) Turn(ctx context.Context, caller string) (end func(), err error
 	defer cancel()
 	if end, err = s.config.Places.Acquire(ctx, caller, 1); err != nil {
 		s.refused.Add(1)
-		return nil, tooMany()
+		return nil, site.Busy()
 	}
 	return end, nil
-}
-
-func tooMany() error {
-	return fault.New(fault.Unavailable, fault.URL, "search", "There are too many searches now; repeat this one.")
 }
 
 // Search implements search.Searcher.
@@ -277,29 +273,5 @@ func Describe() Parameters {
 	}
 }
 
-// Links are templates for addresses on other sites, to which pages link (docs/site.md, "Links to other sites").
-// An empty template makes no links.
-type Links struct {
-	MapURL       string `name:"map-url" default:"${map_url}" placeholder:"URL" help:"${map_url_help}"`
-	MapSearchURL string `name:"map-search-url" default:"${map_search_url}" placeholder:"URL" help:"${map_search_url_help}"`
-	SaleURL      string `name:"sale-url" placeholder:"URL" help:"${sale_url_help}"`
-}
-
-// HelpTexts implements config.HelpTexts.
-func (Links) HelpTexts() map[string]string {
-	const openStreetMap = "https://www.openstreetmap.org/"
-	return map[string]string{
-		"map_url":        openStreetMap + "?mlat={latitude}&mlon={longitude}#map=17/{latitude}/{longitude}",
-		"map_search_url": openStreetMap + "search?query={address}",
-		"map_url_help": "Address of a map of the place of an item, with {latitude} and {longitude}. It begins with https. " +
-			"Empty: none.",
-		"map_search_url_help": "Address of a map for an item without coordinates, with {address}. Empty: none.",
-		"sale_url_help": "Address of the lot or the sale of an asset, with {type}, {id} and {identifier} of its related " +
-			"process. By default none.",
-	}
-}
-
-// site returns the templates in the type that package site takes.
-func (l Links) site() site.Links {
-	return site.Links{Map: l.MapURL, Search: l.MapSearchURL, Sale: l.SaleURL}
-}
+// Links are templates for addresses on other sites, to which pages link.
+type Links = site.Links

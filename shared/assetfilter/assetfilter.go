@@ -8,9 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"asset-registry.example/client"
 
 	"asset-registry/shared/ukrainian"
@@ -66,11 +63,11 @@ var All = []Filter{
 	{
 		Name: Status, About: "State of the asset.", Values: statuses(),
 		Field: "s", OnPage: true, Uk: "Стан", En: "State",
-		each: func(a *Asset, add func(term, value, name string)) { add(a.Status, "", "") },
+		each: func(a *Asset, add func(term, value, name string)) { add(string(a.Status), "", "") },
 	},
 	{
 		Name: Type, About: "`assetType` of the asset.", Field: "y", Uk: "Тип активу", En: "Type of asset",
-		each: func(a *Asset, add func(term, value, name string)) { add(a.Type, "", "") },
+		each: func(a *Asset, add func(term, value, name string)) { add(a.AssetType, "", "") },
 	},
 	{
 		Name: Classification, IsCode: true,
@@ -80,8 +77,8 @@ var All = []Filter{
 		term: codeTerm,
 		each: func(a *Asset, add func(term, value, name string)) {
 			for _, i := range a.Items {
-				for _, term := range codeTerms(i.Code) {
-					add(term, i.Code, i.CodeName)
+				for _, term := range codeTerms(i.Classification.ID) {
+					add(term, i.Classification.ID, i.Classification.Description)
 				}
 			}
 		},
@@ -93,8 +90,8 @@ var All = []Filter{
 		term: ukrainian.Region,
 		each: func(a *Asset, add func(term, value, name string)) {
 			for _, i := range a.Items {
-				key := ukrainian.Region(i.Region)
-				add(key, key, i.Region)
+				key := ukrainian.Region(i.Address.Region)
+				add(key, key, i.Address.Region)
 			}
 		},
 	},
@@ -104,9 +101,9 @@ var All = []Filter{
 		term: ukrainian.Place,
 		each: func(a *Asset, add func(term, value, name string)) {
 			for _, i := range a.Items {
-				key := ukrainian.Place(i.Locality)
-				add(key, key, i.Locality)
-				names, _ := ukrainian.Renamed(i.Locality, i.Region)
+				key := ukrainian.Place(i.Address.Locality)
+				add(key, key, i.Address.Locality)
+				names, _ := ukrainian.Renamed(i.Address.Locality, i.Address.Region)
 				for _, name := range names {
 					add(OtherName+ukrainian.Place(name), "", "")
 				}
@@ -118,7 +115,8 @@ var All = []Filter{
 		About: "Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`.",
 		Field: "k", Names: "kn", OnPage: true, Uk: "Балансоутримувач", En: "Custodian",
 		each: func(a *Asset, add func(term, value, name string)) {
-			add(a.Custodian, a.Custodian, a.CustodianName)
+			key := a.AssetCustodian.Identifier.Key()
+			add(key, key, a.AssetCustodian.Name)
 		},
 	},
 	{
@@ -140,49 +138,6 @@ var Labels = map[string]Label{
 	"quantity_from":  {"Кількість від", "Quantity from"},
 	"quantity_to":    {"Кількість до", "Quantity to"},
 	"quantity_unit":  {"Одиниця", "Unit"},
-}
-
-// Asset has the properties of an asset that filters look at.
-type Asset struct {
-	Status, Type, Owner      string
-	Custodian, CustodianName string // Custodian has the form that OrganisationKey returns
-	Items                    []Item
-}
-
-// Item has the properties of an item.
-type Item struct{ Code, CodeName, Region, Locality string }
-
-// parse returns the properties of an asset in JSON.
-func parse(asset []byte) (*Asset, error) {
-	var in struct {
-		Status         string `json:"status"`
-		AssetType      string `json:"assetType"`
-		Owner          string `json:"owner"`
-		AssetCustodian struct {
-			Identifier struct {
-				Scheme string         `json:"scheme"`
-				ID     jsontext.Value `json:"id"`
-			} `json:"identifier"`
-		} `json:"assetCustodian"`
-		Items []struct {
-			Classification struct {
-				ID string `json:"id"`
-			} `json:"classification"`
-			Address struct {
-				Region   string `json:"region"`
-				Locality string `json:"locality"`
-			} `json:"address"`
-		} `json:"items"`
-	}
-	if err := json.Unmarshal(asset, &in); err != nil {
-		return nil, fmt.Errorf("read an asset: %w", err)
-	}
-	a := &Asset{Status: in.Status, Type: in.AssetType, Owner: in.Owner}
-	a.Custodian = OrganisationKey(in.AssetCustodian.Identifier.Scheme, in.AssetCustodian.Identifier.ID)
-	for _, i := range in.Items {
-		a.Items = append(a.Items, Item{Code: i.Classification.ID, Region: i.Address.Region, Locality: i.Address.Locality})
-	}
-	return a, nil
 }
 
 // Find returns the filter with the given name. ok is false if no filter has the name.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"asset-registry/shared/assetfields"
 )
@@ -81,48 +80,6 @@ func columnsOf(o *assetfields.Object, path string, above ...assetfields.Field) (
 		}
 	}
 	return all
-}
-
-// place is what an export reads at a path of an asset.
-type place struct {
-	below  map[string]*place // members of an object
-	table  int               // each element of a list is a row of this table; 0: the place is no list
-	column int               // index of the column in its table
-	kind   kind
-}
-
-// modePlace is the index at which the row of an asset has its mode, behind the columns.
-var modePlace = len(Tables[ofAssets].columns)
-
-// root is the place of an asset.
-var root = func() *place {
-	p := placesOf(Tables[ofAssets])
-	p.below["mode"] = &place{column: modePlace}
-	for _, table := range []int{ofItems, ofDocuments} {
-		list := placesOf(Tables[table])
-		list.table = table
-		p.below[Tables[table].Name] = list
-	}
-	return p
-}()
-
-// placesOf returns the places of the columns of a table.
-func placesOf(t Table) *place {
-	top := &place{below: map[string]*place{}}
-	for i, c := range t.columns {
-		p := top
-		for name := range strings.SplitSeq(c.name, ".") {
-			if p.below == nil {
-				p.below = map[string]*place{}
-			}
-			if p.below[name] == nil {
-				p.below[name] = &place{}
-			}
-			p = p.below[name]
-		}
-		p.column, p.kind = i, c.kind
-	}
-	return top
 }
 
 // Column is a column of a table.

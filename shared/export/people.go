@@ -224,7 +224,8 @@ func (p *peoples) found(items [][]cell) (best int) {
 	for i, item := range items {
 		text := func(name string) string { return item[Tables[ofItems].index(name)].text }
 		is := &assetfilter.Asset{Items: []assetfilter.Item{{
-			Code: text("classification.id"), Region: text("address.region"), Locality: text("address.locality")}}}
+			Classification: assetfilter.Class{ID: text("classification.id")},
+			Address:        assetfilter.Address{Region: text("address.region"), Locality: text("address.locality")}}}}
 		score := 0
 		for _, name := range []assetfilter.Name{assetfilter.Classification, assetfilter.Region, assetfilter.Locality} {
 			var wanted []string

@@ -65,3 +65,14 @@ func parseRange(text string, size int64) (first, last int64, valid bool) {
 		return start, min(end, size-1), start <= end
 	}
 }
+
+// HasTag reports whether one of the values of If-None-Match names a tag (RFC 9110, 13.1.2). The edge adds endings to
+// the tags of compressed answers, and removes them from the tags that clients send.
+func HasTag(sent []string, tag string) bool {
+	for one := range strings.SplitSeq(strings.Join(sent, ","), ",") {
+		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == "*" || one == tag {
+			return true
+		}
+	}
+	return false
+}

@@ -4,9 +4,12 @@ package isotime
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
+	_ "time/tzdata" // a container image may have no files with time zones
 )
 
 // Parse reads an ISO 8601 timestamp of the years 1 to 9999. The timestamp is a date. T or a blank, and a time of day,
@@ -132,3 +135,12 @@ func (s *scanner) zone(fallback *time.Location) *time.Location {
 	s.bad = s.bad || hour > 23 || minute > 59
 	return time.FixedZone("", east*(hour*60+minute)*60)
 }
+
+// Kyiv returns the time zone of pages and of files for people.
+var Kyiv = sync.OnceValue(func() *time.Location {
+	zone, err := time.LoadLocation("Europe/Kyiv")
+	if err != nil { // cannot happen: the program contains the time zones
+		panic(fmt.Sprintf("isotime: %v", err))
+	}
+	return zone
+})

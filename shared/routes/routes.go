@@ -326,10 +326,3 @@ func Public() []PublicPath {
 		{Path: Favicon, Exact: true},
 	}
 }
-
-// IsPublic reports whether Public has the given path, or has a path above it that is not Exact.
-func IsPublic(path string) bool {
-	return slices.ContainsFunc(Public(), func(p PublicPath) bool {
-		return path == p.Path || !p.Exact && strings.HasPrefix(path, p.Path+"/")
-	})
-}

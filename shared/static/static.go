@@ -74,7 +74,7 @@ func (f *File) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("ETag", `"`+tag+`"`)
-	if f.isAt(r.Header["If-None-Match"]) {
+	if httpserver.HasTag(r.Header["If-None-Match"], `"`+f.tag+`"`) {
 		h.Del("Content-Type")
 		h.Del("Content-Encoding")
 		w.WriteHeader(http.StatusNotModified)
@@ -94,18 +94,6 @@ func acceptsGzip(sent []string) bool {
 			_, q, given := strings.Cut(weight, "=")
 			value, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
 			return !given || err == nil && value > 0
-		}
-	}
-	return false
-}
-
-// isAt reports whether an If-None-Match names the file's tag (RFC 9110, 13.1.2). The edge adds endings to the tags of
-// compressed answers. It has already removed these endings from the tags in the argument `sent`.
-func (f *File) isAt(sent []string) bool {
-	for tag := range strings.SplitSeq(strings.Join(sent, ","), ",") {
-		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
-		if tag == "*" || tag == `"`+f.tag+`"` {
-			return true
 		}
 	}
 	return false

@@ -1,7 +1,6 @@
 package ukrainian
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ var long = map[string]string{
 	"marks":                     "е" + strings.Repeat("\u0300", 20_000),
 	"marks of many classes":     "е" + strings.Repeat("\u0300\u0316\u0345", 70_000),
 	"letters with marks":        strings.Repeat("и\u0306", 10_000),
-	"signs of eighteen letters": strings.Repeat("\ufdfa", 70_000),
+	"signs of eighteen letters": strings.Repeat("\ufdfa ", 70_000),
 	"signs of four letters":     strings.Repeat("㌀", 70_000),
 	"ligatures":                 strings.Repeat("ﬃ", 70_000),
 	"digits":                    strings.Repeat("1", 20_000),
@@ -40,7 +39,7 @@ var long = map[string]string{
 // TestNoWordIsLong counts the characters that are processed at the same time. Their
 // number must be bounded, whatever the text.
 func TestNoWordIsLong(t *testing.T) {
-	const mostNormal = 20 * (pieceMost + maxRun + maxMarks) // normal makes up to 18 letters of one character
+	const mostNormal = 20 * pieceMost // normal makes up to 18 letters of one character
 	for name, text := range long {
 		t.Run(name, func(t *testing.T) { verifyBounds(t, text, mostNormal) })
 	}
@@ -49,8 +48,8 @@ func TestNoWordIsLong(t *testing.T) {
 func verifyBounds(t *testing.T, text string, mostNormal int) {
 	t.Helper()
 	for piece := range pieces(text) {
-		if got := utf8.RuneCountInString(piece); got > pieceMost+maxRun+maxMarks {
-			t.Fatalf("got a piece of %d characters, want at most %d", got, pieceMost+maxRun+maxMarks)
+		if got := utf8.RuneCountInString(piece); got > pieceMost {
+			t.Fatalf("got a piece of %d characters, want at most %d", got, pieceMost)
 		}
 		if got := utf8.RuneCountInString(normal(piece)); got > mostNormal {
 			t.Fatalf("got %d characters in their normal form, want at most %d", got, mostNormal)
@@ -131,23 +130,5 @@ func TestPiecesAreTheText(t *testing.T) {
 	Each(strings.Repeat(sentence, 100), 100_000, func(key string) { got = append(got, key) })
 	if !slices.Equal(got, want) {
 		t.Errorf("got %d keys, want the %d keys of each sentence a hundred times", len(got), len(want))
-	}
-}
-
-// BenchmarkLongWords measures the time for a text of 200,000 characters, with words of different lengths.
-func BenchmarkLongWords(b *testing.B) {
-	words := make([]string, 0, 5000)
-	for n := range 5000 {
-		words = append(words, strings.Repeat("ставцюванняями", 3)[:68]+fmt.Sprintf("%cіями", 'а'+n%32))
-	}
-	long := map[string]string{"different words of forty letters": strings.Join(words, " "), "y": long["letters"],
-		"marks": long["marks"], "signs": long["signs of eighteen letters"], "alike": long["letters that look alike"]}
-	for name, text := range long {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				known = memo{}
-				Each(text, 5000, func(string) {})
-			}
-		})
 	}
 }

@@ -106,12 +106,3 @@ func TestAFormerNameHasItsKeys(t *testing.T) {
 		expect.Equal(t, FormerName(stems(key)[0]), want, "%s", key)
 	}
 }
-
-// TestTheFingerprintFollowsTheNames fails if an index would keep the names of an earlier list.
-func TestTheFingerprintFollowsTheNames(t *testing.T) {
-	before := Fingerprint()
-	defer func(list string) { renamedList = list }(renamedList)
-	if renamedList += "Стара Назва = Нова Назва : сумська : L\n"; Fingerprint() == before {
-		t.Error("got the same fingerprint for another list, want another")
-	}
-}

@@ -15,6 +15,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// Rules identifies the keys of words. An index with keys of other rules must be built anew. A test computes the value
+// from samples.
+const Rules = "0fc1a68d84aac118"
+
 // maxWord is the maximum number of letters of a word. Further letters are dropped twice: before the characters of the
 // word get their normal form, and after that.
 const maxWord = 40

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // a container image may have no files with time zones
 
 	"github.com/gin-gonic/gin"
 
@@ -21,6 +20,7 @@ import (
 	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/isotime"
 	"asset-registry/shared/query"
 	"asset-registry/shared/routes"
 )
@@ -79,7 +79,7 @@ func (a *API) export(form export.Form, lang string) handler {
 		}
 		disposition := fmt.Sprintf("attachment; filename=%q", name+"."+form.Name)
 		if lang != "" {
-			people := export.People{Lang: lang, Kyiv: kyiv, Base: base, Query: maps.Clone(sent), Total: found.Total,
+			people := export.People{Lang: lang, Kyiv: isotime.Kyiv(), Base: base, Query: maps.Clone(sent), Total: found.Total,
 				Licence: a.config.Settings.Data.DataLicence, Now: time.Now()}
 			form = people.Form(form.Name)
 			coded := strings.Replace(name, "assets", people.Name(), 1) + "." + form.Name
@@ -306,15 +306,6 @@ func (a *API) patiently(ctx context.Context, read func(context.Context) ([]byte,
 		}
 	}
 }
-
-// kyiv is the time zone of files for people.
-var kyiv = func() *time.Location {
-	zone, err := time.LoadLocation("Europe/Kyiv")
-	if err != nil { // cannot happen: the program contains the time zones
-		panic(fmt.Sprintf("gateway: %v", err))
-	}
-	return zone
-}()
 
 // peoplesFiles has the files of a search for people: the languages by their paths, and the endings behind them.
 var peoplesFiles = func() map[string][2]string {

@@ -4,12 +4,9 @@ package codenames
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"maps"
@@ -24,6 +21,7 @@ import (
 
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/codenames"
+	"asset-registry/shared/ukrainian"
 )
 
 // Limits of the lists.
@@ -48,8 +46,7 @@ func (n Name) In(lang string) string {
 // Lists has the names from the operator's lists, and those that are built in. The zero value has no names. Lists never
 // change.
 type Lists struct {
-	of  map[string]map[string]entry // the outer keys are schemes, the inner keys are results of keyOf
-	tag string
+	of map[string]map[string]entry // the outer keys are schemes, the inner keys are results of keyOf
 }
 
 // entry is a code of a list, and its name.
@@ -57,9 +54,6 @@ type entry struct {
 	code string
 	Name
 }
-
-// Tag identifies the content of the lists: lists with different names have different tags.
-func (l Lists) Tag() string { return l.tag }
 
 // Of returns the name of a code of a scheme. If the scheme is a classification, the argument `code` may also be the
 // beginning of a code. Then Of returns the name of that division, group or class.
@@ -102,7 +96,7 @@ var builtin embed.FS
 // Read reads the lists in a directory: files SCHEME.txt and files of names. They replace the names that are built in.
 // If dir is "", only the latter are there. The error names every fault.
 func Read(dir string) (l Lists, err error) {
-	r := reader{left: MaxBytes, lists: Lists{of: map[string]map[string]entry{}}, hash: sha256.New()}
+	r := reader{left: MaxBytes, lists: Lists{of: map[string]map[string]entry{}}}
 	own, err := fs.Sub(builtin, "builtin")
 	if err == nil {
 		err = r.readAll(own, "builtin")
@@ -111,7 +105,6 @@ func Read(dir string) (l Lists, err error) {
 		r.left = MaxBytes
 		err = r.readAll(os.DirFS(dir), dir)
 	}
-	r.lists.tag = hex.EncodeToString(r.hash.Sum(nil)[:8])
 	return r.lists, err
 }
 
@@ -131,7 +124,6 @@ func (r *reader) readAll(dir fs.FS, name string) error {
 	for _, file := range files {
 		text, err := r.read(dir, file.Name())
 		if err == nil {
-			_, _ = fmt.Fprintf(r.hash, "%q %q", file.Name(), text) // writing to a hash never fails
 			err = r.add(file.Name(), text)
 		}
 		if err != nil {
@@ -156,8 +148,7 @@ func kindOf(file string) int {
 // reader reads lists.
 type reader struct {
 	lists Lists
-	hash  hash.Hash // of all texts
-	left  int       // bytes that may still be read
+	left  int // bytes that may still be read
 }
 
 // read returns the text of a file of names. It ignores files of other kinds, because the asset service refuses
@@ -252,12 +243,8 @@ func Tidy(text string, most int) string {
 
 // Cut returns at most the given number of characters of a text. An ellipsis stands for the rest.
 func Cut(text string, most int) string {
-	n := 0
-	for at := range text {
-		if n == most {
-			return strings.TrimSpace(text[:at]) + "…"
-		}
-		n++
+	if short := ukrainian.Cut(text, most); short != text {
+		return strings.TrimSpace(short) + "…"
 	}
 	return text
 }

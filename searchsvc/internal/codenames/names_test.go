@@ -70,16 +70,6 @@ func TestCodesHaveNamesAtEachLevelInBothLanguages(t *testing.T) {
 	}
 }
 
-func TestOtherNamesHaveAnotherTag(t *testing.T) {
-	tag := func(text string) string {
-		lists := expect.Get(Read(writeLists(t, map[string]string{"CPV.en.json": text})))(t)
-		return lists.Tag()
-	}
-	if tag(cpvEn) == tag(`{}`) {
-		t.Errorf("got the tag %s for two texts, want two", tag(cpvEn))
-	}
-}
-
 func TestFaultyListsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -132,9 +122,6 @@ func TestNamesAreBuiltIn(t *testing.T) {
 	}
 	for code, want := range map[string]string{"04": "Власна назва", "16": "Машини", "06": "Земельні ділянки"} {
 		expect.Equal(t, own.Classification(code).Uk, want, "%s with a list of the operator", code)
-	}
-	if own.Tag() == lists.Tag() {
-		t.Errorf("got the tag %s for other names, too", own.Tag())
 	}
 }
 

@@ -104,7 +104,7 @@ func (a *asset) amounts(t *termSet) {
 	sums := map[kind]int64{}
 	for i := range a.Items {
 		item := &a.Items[i]
-		quantity, ok := item.number()
+		quantity, ok := item.Number()
 		if !ok {
 			continue
 		}
@@ -152,13 +152,10 @@ func (c *columns) readKinds(s segment.Segment) (err error) {
 // Ukraine exactly.
 type sum [search.Measures]float64
 
-var sumPool pool[sum]
-
 // addSums sets the fields Area and Pieces of each code of a facet. They are sums over the found assets.
 func (v *view) addSums(ctx context.Context, level int, matches []match, to []search.Count) error {
 	codes := v.values[facetColumn{search.ByClassification, wholeLevel}]
-	sums, free := sumPool.zeros(len(codes))
-	defer free()
+	sums := make([]sum, len(codes))
 	for i := range matches {
 		kinds := &matches[i].kinds
 		err := each(ctx, matches[i].found, func(numbers []uint32) {

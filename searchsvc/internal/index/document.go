@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
-	_ "time/tzdata" // a container image may have no files with time zones
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -21,6 +19,7 @@ import (
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/filelink"
+	"asset-registry/shared/isotime"
 	"asset-registry/shared/replica"
 	"asset-registry/shared/ukrainian"
 )
@@ -37,103 +36,8 @@ const (
 	maxKey     = assetfilter.MaxTerm
 )
 
-// asset has the fields of an asset that the index uses. A hit has them in this order.
-type asset struct {
-	ID             string           `json:"id"`
-	DateModified   client.Timestamp `json:"dateModified"`
-	AssetID        string           `json:"assetID,omitzero"`
-	AssetType      string           `json:"assetType,omitzero"`
-	Status         client.Status    `json:"status,omitzero"`
-	Date           string           `json:"date,omitzero"`
-	Title          string           `json:"title,omitzero"`
-	TitleEn        string           `json:"title_en,omitzero"`
-	TitleRu        string           `json:"title_ru,omitzero"`
-	Description    string           `json:"description,omitzero"`
-	DescriptionEn  string           `json:"description_en,omitzero"`
-	DescriptionRu  string           `json:"description_ru,omitzero"`
-	Owner          string           `json:"owner,omitzero"`
-	Rectification  period           `json:"rectificationPeriod,omitzero"`
-	AssetCustodian organisation     `json:"assetCustodian,omitzero"`
-	Items          []item           `json:"items,omitzero"`
-	AssetHolder    organisation     `json:"assetHolder,omitzero"`
-	Decisions      []decision       `json:"decisions,omitzero"`
-	Documents      []document       `json:"documents,omitzero"`
-	Processes      []process        `json:"relatedProcesses,omitzero"`
-}
-
-type period struct {
-	StartDate client.Timestamp `json:"startDate,omitzero"`
-}
-
-type organisation struct {
-	Name       string     `json:"name,omitzero"`
-	NameEn     string     `json:"name_en,omitzero"`
-	NameRu     string     `json:"name_ru,omitzero"`
-	Identifier identifier `json:"identifier,omitzero"`
-	Address    address    `json:"address,omitzero"`
-}
-
-type identifier struct {
-	Scheme    string         `json:"scheme,omitzero"`
-	ID        jsontext.Value `json:"id,omitzero"` // a string or a number
-	LegalName string         `json:"legalName,omitzero"`
-}
-
-type item struct {
-	Description    string           `json:"description,omitzero"`
-	DescriptionEn  string           `json:"description_en,omitzero"`
-	DescriptionRu  string           `json:"description_ru,omitzero"`
-	Classification classification   `json:"classification,omitzero"`
-	Additional     []classification `json:"additionalClassifications,omitzero"`
-	Unit           unit             `json:"unit,omitzero"`
-	Quantity       jsontext.Value   `json:"quantity,omitzero"`
-	Address        address          `json:"address,omitzero"`
-	Registration   registration     `json:"registrationDetails,omitzero"`
-}
-
-type classification struct {
-	Scheme        string `json:"scheme,omitzero"`
-	ID            string `json:"id,omitzero"`
-	Description   string `json:"description,omitzero"`
-	DescriptionEn string `json:"description_en,omitzero"`
-	DescriptionRu string `json:"description_ru,omitzero"`
-}
-
-type unit struct {
-	Code string `json:"code,omitzero"`
-	Name string `json:"name,omitzero"`
-}
-
-type address struct {
-	StreetAddress string `json:"streetAddress,omitzero"`
-	Locality      string `json:"locality,omitzero"`
-	Region        string `json:"region,omitzero"`
-	PostalCode    string `json:"postalCode,omitzero"`
-	CountryName   string `json:"countryName,omitzero"`
-}
-
-type registration struct {
-	RegistrationID string `json:"registrationID,omitzero"`
-}
-
-type decision struct {
-	Title      string `json:"title,omitzero"`
-	DecisionID string `json:"decisionID,omitzero"`
-}
-
-type process struct {
-	RelatedProcessID string `json:"relatedProcessID,omitzero"`
-	Identifier       string `json:"identifier,omitzero"`
-}
-
-type document struct {
-	ID           string `json:"id,omitzero"`
-	DocumentType string `json:"documentType,omitzero"`
-	Title        string `json:"title,omitzero"`
-	Format       string `json:"format,omitzero"`
-	SHA256       string `json:"sha256,omitzero"`
-	URL          string `json:"url,omitzero"`
-}
+// asset is an asset as the index reads it.
+type asset assetfilter.Asset
 
 // isFound reports whether searches must find an asset (docs/search.md, Q2). Only such assets are in the index.
 func isFound(e replica.Entry, a *asset) bool {
@@ -158,9 +62,8 @@ func parse(e replica.Entry) (*asset, error) {
 // fields returns the terms of each field of the index, and the JSON of the hit.
 func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, err error) {
 	t := termSet{fields: map[string]map[string]bool{}, words: maxWords}
-	filtered := a.filtered()
 	for _, p := range search.Properties {
-		a.values(p, filtered, func(term, named, name string) {
+		a.values(p, func(term, named, name string) {
 			t.add(p.Field, term)
 			if p.Names != "" {
 				t.name(p.Names, named, name)
@@ -172,7 +75,7 @@ func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, e
 		t.add(publishedField, numberTerm(at.UnixMicro()))
 	}
 	for i := range a.Items {
-		if number, ok := a.Items[i].number(); ok {
+		if number, ok := a.Items[i].Number(); ok {
 			t.add(quantityField, floatTerm(number))
 		}
 	}
@@ -192,39 +95,15 @@ func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, e
 	return t.lists(), hit, err
 }
 
-// kyiv returns the time zone of the site.
-var kyiv = sync.OnceValue(func() *time.Location {
-	zone, err := time.LoadLocation("Europe/Kyiv")
-	if err != nil { // cannot happen: the program contains the time zones
-		panic(fmt.Sprintf("index: %v", err))
-	}
-	return zone
-})
-
 // values calls the function `add` for each term of a property, with the value and its name for people.
-func (a *asset) values(of search.Property, filtered *assetfilter.Asset, add func(term, value, name string)) {
-	zone, isMonth := map[search.FacetName]*time.Location{search.ByMonth: time.UTC, search.ByKyivMonth: kyiv()}[of.Name]
+func (a *asset) values(of search.Property, add func(term, value, name string)) {
+	zones := map[search.FacetName]*time.Location{search.ByMonth: time.UTC, search.ByKyivMonth: isotime.Kyiv()}
+	zone, isMonth := zones[of.Name]
 	if !isMonth {
-		of.Each(filtered, add)
+		of.Each((*assetfilter.Asset)(a), add)
 	} else if at, err := a.Rectification.StartDate.Time(); err == nil {
 		add(at.In(zone).Format("2006-01"), "", "")
 	}
-}
-
-// filtered returns the properties of the asset that filters use.
-func (a *asset) filtered() *assetfilter.Asset {
-	f := &assetfilter.Asset{
-		Status: string(a.Status), Type: a.AssetType, Owner: a.Owner,
-		Custodian: a.AssetCustodian.Identifier.key(), CustodianName: a.AssetCustodian.Name,
-	}
-	for i := range a.Items {
-		item := &a.Items[i]
-		f.Items = append(f.Items, assetfilter.Item{
-			Code: item.Classification.ID, CodeName: item.Classification.Description,
-			Region: item.Address.Region, Locality: item.Address.Locality,
-		})
-	}
-	return f
 }
 
 // place adds the keys of the name of a place, if the name is one word.
@@ -244,15 +123,15 @@ func (t *termSet) place(name string) {
 func (a *asset) words(t *termSet) {
 	t.title(a.Title, a.TitleEn, a.TitleRu)
 	t.text(wordField, a.Description, a.DescriptionEn, a.DescriptionRu, a.ID, a.AssetID)
-	for _, o := range []*organisation{&a.AssetCustodian, &a.AssetHolder} {
-		t.text(wordField, o.Name, o.NameEn, o.NameRu, o.Identifier.LegalName, o.Identifier.text(),
-			o.Identifier.key())
+	for _, o := range []*assetfilter.Organisation{&a.AssetCustodian, &a.AssetHolder} {
+		t.text(wordField, o.Name, o.NameEn, o.NameRu, o.Identifier.LegalName, o.Identifier.Text(),
+			o.Identifier.Key())
 		t.address(&o.Address)
 	}
 	for n := range a.Items {
 		i := &a.Items[n]
 		t.text(wordField, i.Description, i.DescriptionEn, i.DescriptionRu, i.Registration.RegistrationID)
-		if _, ok := i.number(); ok && len(i.Quantity) <= maxCode {
+		if _, ok := i.Number(); ok && len(i.Quantity) <= maxCode {
 			t.text(wordField, string(i.Quantity))
 		}
 		t.address(&i.Address)
@@ -274,7 +153,7 @@ func (a *asset) words(t *termSet) {
 	}
 }
 
-func (t *termSet) address(a *address) {
+func (t *termSet) address(a *assetfilter.Address) {
 	t.text(wordField, a.StreetAddress, a.Locality, a.Region, a.PostalCode, a.CountryName)
 	names, beside := ukrainian.Renamed(a.Locality, a.Region)
 	t.text(wordField, names...)
@@ -283,7 +162,7 @@ func (t *termSet) address(a *address) {
 	}
 }
 
-func (t *termSet) classification(c *classification) {
+func (t *termSet) classification(c *assetfilter.Class) {
 	t.text(wordField, c.ID, c.Description, c.DescriptionEn, c.DescriptionRu)
 }
 
@@ -307,23 +186,23 @@ func (a *asset) summary(most int) *asset {
 		ID: a.ID, DateModified: client.Timestamp(code(string(a.DateModified))), AssetID: code(a.AssetID),
 		AssetType: code(a.AssetType), Status: a.Status, Date: code(a.Date), Title: text(a.Title),
 		TitleEn: text(a.TitleEn), Description: text(a.Description), Owner: code(a.Owner),
-		Rectification: period{client.Timestamp(code(string(a.Rectification.StartDate)))},
-		AssetCustodian: organisation{Name: text(a.AssetCustodian.Name), Identifier: identifier{
-			Scheme: code(a.AssetCustodian.Identifier.Scheme), ID: a.AssetCustodian.Identifier.shown(code),
+		Rectification: assetfilter.Period{StartDate: client.Timestamp(code(string(a.Rectification.StartDate)))},
+		AssetCustodian: assetfilter.Organisation{Name: text(a.AssetCustodian.Name), Identifier: assetfilter.Identifier{
+			Scheme: code(a.AssetCustodian.Identifier.Scheme), ID: shownID(&a.AssetCustodian.Identifier, code),
 		}},
 	}
 	for _, i := range a.Items[:min(len(a.Items), shownItems)] {
-		shown := item{
-			Description: text(i.Description), Unit: unit{code(i.Unit.Code), code(i.Unit.Name)},
-			Classification: classification{
+		shown := assetfilter.Item{
+			Description: text(i.Description), Unit: assetfilter.Unit{Code: code(i.Unit.Code), Name: code(i.Unit.Name)},
+			Classification: assetfilter.Class{
 				Scheme: code(i.Classification.Scheme), ID: code(i.Classification.ID),
 				Description: text(i.Classification.Description),
 			},
-			Address: address{
+			Address: assetfilter.Address{
 				StreetAddress: text(i.Address.StreetAddress), Locality: text(i.Address.Locality), Region: text(i.Address.Region),
 			},
 		}
-		if _, ok := i.number(); ok && len(i.Quantity) <= maxCode && i.Quantity.Kind() == '0' {
+		if _, ok := i.Number(); ok && len(i.Quantity) <= maxCode && i.Quantity.Kind() == '0' {
 			shown.Quantity = i.Quantity
 		}
 		s.Items = append(s.Items, shown)
@@ -351,17 +230,10 @@ func (a *asset) pictures() string {
 	return first + " " + strconv.Itoa(all)
 }
 
-// number returns the quantity of an item. ok is false if it has no quantity.
-func (i *item) number() (number float64, ok bool) {
-	number, err := strconv.ParseFloat(strings.Trim(string(i.Quantity), `"`), 64)
-	return number, err == nil && !math.IsInf(number, 0)
-}
-
-func (i *identifier) key() string { return assetfilter.OrganisationKey(i.Scheme, i.ID) }
-
-// shown returns the id as a hit has it. A short id stays unchanged. Of a long id, a hit has the beginning of its text.
-func (i *identifier) shown(begin func(string) string) jsontext.Value {
-	whole := i.text()
+// shownID returns the id as a hit has it. A short id stays unchanged. Of a long id, a hit has the beginning of its
+// text.
+func shownID(i *assetfilter.Identifier, begin func(string) string) jsontext.Value {
+	whole := i.Text()
 	if whole == "" {
 		return nil
 	}
@@ -374,8 +246,6 @@ func (i *identifier) shown(begin func(string) string) jsontext.Value {
 	}
 	return i.ID
 }
-
-func (i *identifier) text() string { return assetfilter.IDText(i.ID) }
 
 // termSet has the terms of each field, each term once.
 type termSet struct {

@@ -2,6 +2,8 @@ package index
 
 import (
 	index "github.com/blevesearch/bleve_index_api"
+
+	"asset-registry/shared/ukrainian"
 )
 
 // Names of the fields of the index besides the fields of search.Properties. They are short, because each segment
@@ -24,6 +26,12 @@ const (
 	pictureField   = "f"   // asset.pictures; only stored, and only if the asset has a picture
 )
 
+// layout identifies the fields of the index and the meaning of its state. An index of another layout, or with keys of
+// other rules, is built anew. A test computes the value from samples; a change that they do not show needs another one.
+const layout = "e9882f713b5169c1"
+
+const indexFormat = layout + " " + ukrainian.Rules
+
 const (
 	wholeLevel    = 8      // digits of a whole code
 	nameSeparator = "\x00" // between a value and its name
@@ -40,12 +48,12 @@ type entry struct {
 
 func newEntry(id string, terms map[string][]string, hit []byte, picture string) *entry {
 	e := &entry{id: id, hit: hit, terms: terms}
-	e.fields = append(e.fields, &stored{hitField, hit})
+	e.fields = append(e.fields, &field{name: hitField, value: hit, options: index.StoreField})
 	if picture != "" {
-		e.fields = append(e.fields, &stored{pictureField, []byte(picture)})
+		e.fields = append(e.fields, &field{name: pictureField, value: []byte(picture), options: index.StoreField})
 	}
 	for name, list := range terms {
-		e.fields = append(e.fields, &indexed{name: name, terms: list})
+		e.fields = append(e.fields, &field{name: name, terms: list, options: indexed})
 	}
 	return e
 }
@@ -74,7 +82,8 @@ func (e *entry) NumPlainTextBytes() uint64 { return uint64(len(e.hit)) }
 
 // AddIDField implements index.Document.
 func (e *entry) AddIDField() {
-	e.fields = append(e.fields, &indexed{name: idField, terms: []string{e.id}, stored: true})
+	id := &field{name: idField, terms: []string{e.id}, value: []byte(e.id), options: indexed | index.StoreField}
+	e.fields = append(e.fields, id)
 }
 
 // StoredFieldsBytes implements index.Document.
@@ -83,28 +92,32 @@ func (e *entry) StoredFieldsBytes() uint64 { return uint64(len(e.hit)) }
 // Indexed implements index.Document.
 func (e *entry) Indexed() bool { return true }
 
-// indexed is a field with terms. It implements index.Field.
-type indexed struct {
+// indexed are the options of a field with terms.
+const indexed = index.IndexField | index.SkipFreqNorm
+
+// field has terms, or a value that is kept and not searched, or both. It implements index.Field.
+type field struct {
 	name        string
 	terms       []string
-	stored      bool // the first term is also stored
+	value       []byte
+	options     index.FieldIndexingOptions
 	frequencies index.TokenFrequencies
 }
 
 // Name implements index.Field.
-func (f *indexed) Name() string { return f.name }
+func (f *field) Name() string { return f.name }
 
 // Value implements index.Field.
-func (f *indexed) Value() []byte { return []byte(f.terms[0]) }
+func (f *field) Value() []byte { return f.value }
 
 // ArrayPositions implements index.Field.
-func (f *indexed) ArrayPositions() []uint64 { return nil }
+func (f *field) ArrayPositions() []uint64 { return nil }
 
 // EncodedFieldType implements index.Field.
-func (f *indexed) EncodedFieldType() byte { return 't' }
+func (f *field) EncodedFieldType() byte { return 't' }
 
 // Analyze implements index.Field.
-func (f *indexed) Analyze() {
+func (f *field) Analyze() {
 	f.frequencies = make(index.TokenFrequencies, len(f.terms))
 	freqs := make([]index.TokenFreq, len(f.terms))
 	for i, term := range f.terms {
@@ -115,52 +128,13 @@ func (f *indexed) Analyze() {
 }
 
 // Options implements index.Field.
-func (f *indexed) Options() index.FieldIndexingOptions {
-	options := index.IndexField | index.SkipFreqNorm
-	if f.stored {
-		options |= index.StoreField
-	}
-	return options
-}
+func (f *field) Options() index.FieldIndexingOptions { return f.options }
 
 // AnalyzedLength implements index.Field.
-func (f *indexed) AnalyzedLength() int { return 1 }
+func (f *field) AnalyzedLength() int { return min(1, len(f.terms)) }
 
 // AnalyzedTokenFrequencies implements index.Field.
-func (f *indexed) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.frequencies }
+func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.frequencies }
 
 // NumPlainTextBytes implements index.Field.
-func (f *indexed) NumPlainTextBytes() uint64 { return 0 }
-
-// stored is a field that is kept and not searched. It implements index.Field.
-type stored struct {
-	name  string
-	value []byte
-}
-
-// Name implements index.Field.
-func (f *stored) Name() string { return f.name }
-
-// Value implements index.Field.
-func (f *stored) Value() []byte { return f.value }
-
-// ArrayPositions implements index.Field.
-func (f *stored) ArrayPositions() []uint64 { return nil }
-
-// EncodedFieldType implements index.Field.
-func (f *stored) EncodedFieldType() byte { return 't' }
-
-// Analyze implements index.Field.
-func (f *stored) Analyze() {}
-
-// Options implements index.Field.
-func (f *stored) Options() index.FieldIndexingOptions { return index.StoreField }
-
-// AnalyzedLength implements index.Field.
-func (f *stored) AnalyzedLength() int { return 0 }
-
-// AnalyzedTokenFrequencies implements index.Field.
-func (f *stored) AnalyzedTokenFrequencies() index.TokenFrequencies { return nil }
-
-// NumPlainTextBytes implements index.Field.
-func (f *stored) NumPlainTextBytes() uint64 { return 0 }
+func (f *field) NumPlainTextBytes() uint64 { return 0 }

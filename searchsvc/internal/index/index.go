@@ -168,10 +168,10 @@ func (x *Index) readState() error {
 		return err
 	}
 	if stored == nil && docs == 0 {
-		return x.setFormat(indexFormat())
+		return x.setFormat(indexFormat)
 	}
-	if want := indexFormat(); string(stored) != want {
-		return fmt.Errorf("%w: its format is %q, want %q", ErrDamaged, stored, want)
+	if string(stored) != indexFormat {
+		return fmt.Errorf("%w: its format is %q, want %q", ErrDamaged, stored, indexFormat)
 	}
 	text, err := reader.GetInternal(stateKey)
 	if err != nil || text == nil {
@@ -209,14 +209,6 @@ func (x *Index) Close() error {
 	err := x.scorch.Close()
 	x.queue.Close()
 	return err
-}
-
-// Remove removes the index in a directory. No process may have it open.
-func Remove(dir string) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("remove the index: %w", err)
-	}
-	return nil
 }
 
 // State implements replica.Store.
@@ -404,22 +396,6 @@ func (x *Index) batch(b *bleve.Batch) (err error) {
 		return fmt.Errorf("%w: %w", replica.ErrNotStored, err)
 	}
 	return nil
-}
-
-// Stored waits until everything that was applied is on the disk, or ctx is done.
-func (x *Index) Stored(ctx context.Context) error {
-	b, done := bleve.NewBatch(), make(chan struct{})
-	b.SetInternal(formatKey, []byte(indexFormat()))
-	b.SetPersistedCallback(func(error) { close(done) })
-	if err := x.scorch.Batch(b); err != nil {
-		return fmt.Errorf("%w: %w", replica.ErrNotStored, err)
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Refresh replaces the view, so that searches find everything that was applied before.

@@ -253,7 +253,7 @@ func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 			}
 			apply(t, x, stateAt(position), changed...)
 			if r.IntN(10) == 0 {
-				expect.OK(t, x.Stored(t.Context()))
+				expect.OK(t, x.setFormat(indexFormat))
 				expect.OK(t, x.Close())
 				x = openIndex(t, dir)
 				if diff := gocmp.Diff(stateAt(position), x.State()); diff != "" {
@@ -373,8 +373,8 @@ func inOrder(t *testing.T, all map[int]simple, sort search.Sort, a, b search.Hit
 	first, err1 := a.Decode()
 	second, err2 := b.Decode()
 	expect.OK(t, errors.Join(err1, err2))
-	start := func(a search.Fields) client.Timestamp { return a.RectificationPeriod.StartDate }
-	areaOf := func(a search.Fields) int64 {
+	start := func(a assetfilter.Asset) client.Timestamp { return a.Rectification.StartDate }
+	areaOf := func(a assetfilter.Asset) int64 {
 		n := expect.Get(strconv.ParseInt(a.ID, 16, 64))(t)
 		area := all[int(n)].area()
 		if area == 0 && sort == search.SmallestFirst {
@@ -507,7 +507,7 @@ func TestADamagedIndexIsRefusedOrEmpty(t *testing.T) {
 	whole := t.TempDir()
 	x := openIndex(t, whole)
 	apply(t, x, stateAt(1e15), simple{n: 1, position: 1e15, status: client.Active, title: "слово"})
-	expect.OK(t, errors.Join(x.Stored(t.Context()), x.Close()))
+	expect.OK(t, errors.Join(x.setFormat(indexFormat), x.Close()))
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -31,7 +31,7 @@ func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
 		}
 		batch++
 		apply(t, x, stateAt(int64(1000*batch)), list...)
-		expect.OK(t, x.Stored(t.Context()))
+		expect.OK(t, x.setFormat(indexFormat))
 		if err := x.Refresh(); err != nil { // afterwards the segments of the view are files
 			t.Fatal(err)
 		}

@@ -165,45 +165,10 @@ type Hit struct {
 	Pictures int
 }
 
-// Fields are the fields of a hit that pages show. Decoding into the types of the Go client would take nine times
-// as long, because they keep unknown fields.
-type Fields struct {
-	ID                  string           `json:"id"`
-	DateModified        client.Timestamp `json:"dateModified"`
-	AssetID             string           `json:"assetID"`
-	Status              client.Status    `json:"status"`
-	Title               string           `json:"title"`
-	TitleEn             string           `json:"title_en"`
-	Description         string           `json:"description"`
-	RectificationPeriod struct {
-		StartDate client.Timestamp `json:"startDate"`
-	} `json:"rectificationPeriod"`
-	AssetCustodian struct {
-		Name string `json:"name"`
-	} `json:"assetCustodian"`
-	Items []struct {
-		Classification struct {
-			Scheme      string `json:"scheme"`
-			ID          string `json:"id"`
-			Description string `json:"description"`
-		} `json:"classification"`
-		Unit struct {
-			Code string `json:"code"`
-			Name string `json:"name"`
-		} `json:"unit"`
-		Quantity client.Decimal `json:"quantity"`
-		Address  struct {
-			StreetAddress string `json:"streetAddress"`
-			Locality      string `json:"locality"`
-			Region        string `json:"region"`
-		} `json:"address"`
-	} `json:"items"`
-}
-
 // Decode returns the fields of a hit.
-func (h Hit) Decode() (f Fields, err error) {
-	err = json.Unmarshal(h.Asset, &f)
-	return f, err
+func (h Hit) Decode() (a assetfilter.Asset, err error) {
+	err = json.Unmarshal(h.Asset, &a)
+	return a, err
 }
 
 // Facet counts the found assets by the values of a property. An asset with several values counts once for each

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -196,23 +195,6 @@ func TestAChangeListsSoManyDifferences(t *testing.T) {
 	_, body := get(t, newSite(t, newRegistry(whole, more), newFound(), logKey), "/en/assets/"+id+"/changes?from=2")
 	mustHave(t, html.UnescapeString(body), "and 360\u00a0differences")
 	expect.ErrorIf(t, len(body) > 60_000, "got %d bytes, want less", len(body))
-}
-
-// TestTheStatisticsAreCountedOnce sends 50 requests for the page of statistics at the same time. Only one search
-// may run for them.
-func TestTheStatisticsAreCountedOnce(t *testing.T) {
-	f := newFound()
-	s := newSite(t, newRegistry(whole), f)
-	var running sync.WaitGroup
-	for range 50 {
-		running.Go(func() {
-			w := httptest.NewRecorder()
-			s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/uk/statistics", nil))
-			io.Copy(io.Discard, w.Body)
-		})
-	}
-	running.Wait()
-	expect.Equal(t, len(f.queries()), 1, "searches for 50 pages")
 }
 
 // TestALongSearchIsNotRepeatedInEachLink sends 14 KB of filters to pages that have a link for each value. The

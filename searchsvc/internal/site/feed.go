@@ -9,6 +9,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
 )
 
@@ -49,9 +50,6 @@ type atomCategory struct {
 // feed answers with the found assets that changed last, and a link to the page with the assets that changed
 // earlier. With the order of search.LatestPublished, it has the newest assets, and changes of assets are no news.
 func (s *Site) feed(w http.ResponseWriter, r request) error {
-	if s.tagAt(w, r) {
-		return notModified(w)
-	}
 	sent, faults := readQuery(r.lang, r.URL.RawQuery)
 	if sent.Has("mode") {
 		faults = append(faults, fault.Detail{Location: fault.Query, Name: "mode",
@@ -146,7 +144,7 @@ func (s *Site) recordFeed(w http.ResponseWriter, r request) error {
 	if past.State == noLog {
 		return noPage(w, r)
 	} else if len(past.Changes) == 0 {
-		return errBusy()
+		return Busy()
 	}
 	if err := s.takeTurn(&r); err != nil {
 		return err
@@ -199,7 +197,7 @@ func (s *Site) sendAtom(w http.ResponseWriter, r request, f atom) error {
 // sureNew is the longest time between the publication of an asset and its last change for which it counts as new.
 const sureNew = time.Minute
 
-func newEntry(l Lang, names codenames.Lists, root string, a search.Fields) atomEntry {
+func newEntry(l Lang, names codenames.Lists, root string, a assetfilter.Asset) atomEntry {
 	h := newHit(l, names, a)
 	e := atomEntry{
 		ID: uuid(a.ID), Title: texts["feed.changed"].in(l) + ": " + h.Title, Updated: stamp(h.Modified),
@@ -207,7 +205,7 @@ func newEntry(l Lang, names codenames.Lists, root string, a search.Fields) atomE
 		Category: categoryOf(l, a.Status),
 		Summary:  joined(" · ", h.Lead, h.Class, h.Quantity, h.Place, h.Custodian),
 	}
-	if at := timeOf(a.RectificationPeriod.StartDate); !at.IsZero() {
+	if at := timeOf(a.Rectification.StartDate); !at.IsZero() {
 		if e.Published = stamp(at); h.Modified.Sub(at) < sureNew {
 			e.Title = texts["feed.new"].in(l) + ": " + h.Title
 		}

@@ -1,24 +1,17 @@
 package site
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // a container image may have no files with time zones
 
 	"asset-registry.example/client"
+	"asset-registry/shared/isotime"
 )
 
 // kyiv is the time zone of all times on pages.
-var kyiv = func() *time.Location {
-	zone, err := time.LoadLocation("Europe/Kyiv")
-	if err != nil { // cannot happen: the program contains the time zones
-		panic(fmt.Sprintf("site: %v", err))
-	}
-	return zone
-}()
+var kyiv = isotime.Kyiv()
 
 // months are the names of months after the day of the month.
 var months = [...]text{

@@ -1,9 +1,6 @@
 package site
 
-import (
-	"strconv"
-	"strings"
-)
+import "golang.org/x/text/language"
 
 // Lang is a language of the site. It is the first segment of the path of each page.
 type Lang string
@@ -17,25 +14,13 @@ const (
 // Langs returns every language. The first one is for browsers that prefer none of them.
 func Langs() []Lang { return []Lang{Ukrainian, English} }
 
-// negotiate returns the language that a browser prefers, according to its header Accept-Language (RFC 9110,
-// 12.5.4).
+// supported has the languages of Langs, in their order.
+var supported = language.NewMatcher([]language.Tag{language.Ukrainian, language.English})
+
+// negotiate returns the language that a browser prefers, according to its header Accept-Language.
 func negotiate(header string) Lang {
-	best, weight := Langs()[0], 0.0
-	for i, part := range strings.SplitN(header, ",", 20) {
-		name, params, _ := strings.Cut(part, ";")
-		name, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(name)), "-")
-		q := 1.0
-		if _, text, given := strings.Cut(params, "="); given {
-			q, _ = strconv.ParseFloat(strings.TrimSpace(text), 64) // 0 after an error
-		}
-		q -= float64(i) / 1e6 // if two languages have the same weight, the first one wins
-		for _, l := range Langs() {
-			if name == string(l) && q > weight {
-				best, weight = l, q
-			}
-		}
-	}
-	return best
+	_, at := language.MatchStrings(supported, header)
+	return Langs()[at]
 }
 
 // text is a text in each language.

@@ -71,13 +71,3 @@ func TestCodesWithoutANameComeLast(t *testing.T) {
 		}
 	}
 }
-
-func TestOtherNamesMakeOtherPages(t *testing.T) {
-	tag := func(names codenames.Lists) string {
-		resp, _ := get(t, newSiteWith(t, newRegistry(whole), newFound(), names), "/uk/")
-		return resp.Header.Get("ETag")
-	}
-	if a, b := tag(codenames.Lists{}), tag(listedNames(t)); a == b || a == "" {
-		t.Errorf("got the tags %s and %s without and with names, want two", a, b)
-	}
-}

@@ -14,9 +14,23 @@ import (
 // Links are templates for addresses on other sites (docs/site.md, "Links to other sites"). An empty template
 // makes no links.
 type Links struct {
-	Map    string // placeholders: {latitude}, {longitude}
-	Search string // for the search of a map; placeholder: {address}
-	Sale   string // placeholders, from a related process: {type}, {id}, {identifier}
+	Map    string `name:"map-url" default:"${map_url}" placeholder:"URL" help:"${map_url_help}"`
+	Search string `name:"map-search-url" default:"${map_search_url}" placeholder:"URL" help:"${map_search_url_help}"`
+	Sale   string `name:"sale-url" placeholder:"URL" help:"${sale_url_help}"`
+}
+
+// HelpTexts implements config.HelpTexts.
+func (Links) HelpTexts() map[string]string {
+	const openStreetMap = "https://www.openstreetmap.org/"
+	return map[string]string{
+		"map_url":        openStreetMap + "?mlat={latitude}&mlon={longitude}#map=17/{latitude}/{longitude}",
+		"map_search_url": openStreetMap + "search?query={address}",
+		"map_url_help": "Address of a map of the place of an item, with {latitude} and {longitude}. It begins with https. " +
+			"Empty: none.",
+		"map_search_url_help": "Address of a map for an item without coordinates, with {address}. Empty: none.",
+		"sale_url_help": "Address of the lot or the sale of an asset, with {type}, {id} and {identifier} of its related " +
+			"process. By default none.",
+	}
 }
 
 // mostOutward is the largest number of bytes of a template, and of an address that is made from it.
@@ -27,25 +41,13 @@ var (
 	addressable = regexp.MustCompile(`^https://[a-zA-Z0-9.-]+(:[0-9]+)?[/?#][!#$%&'()*+,./0-9:;=?@A-Z_a-z~-]*$`)
 )
 
-// outward is a template that was checked. The zero value makes no links.
-type outward string
-
-// outwards are the templates of a site.
-type outwards struct{ places, search, sale outward }
-
-// parse checks all templates. The error names each faulty template by its setting.
-func (l Links) parse() (outwards, error) {
-	return outwards{outward(l.Map), outward(l.Search), outward(l.Sale)}, errors.Join(
+// Validate returns every fault of the templates. It names each faulty template by its setting.
+func (l Links) Validate() error {
+	return errors.Join(
 		checkOutward("--map-url", l.Map, "latitude", "longitude"),
 		checkOutward("--map-search-url", l.Search, "address"),
 		checkOutward("--sale-url", l.Sale, "type", "id", "identifier"),
 	)
-}
-
-// Validate returns every fault of the templates.
-func (l Links) Validate() error {
-	_, err := l.parse()
-	return err
 }
 
 // checkOutward checks that a template is an address with https. The template must have at least one placeholder. All
@@ -74,11 +76,11 @@ func checkOutward(setting, text string, names ...string) error {
 	return nil
 }
 
-// link returns the address for the given values. It returns "" if the address is too long. It also returns "" if the
-// value of a placeholder is absent, or could change the rest of the path.
-func (o outward) link(values map[string]string) template.URL {
-	fits := o != ""
-	address := placeholder.ReplaceAllStringFunc(string(o), func(name string) string {
+// linkTo returns the address that a template makes of values. It returns "" if the address is too long, and if the
+// value of a placeholder is absent or could change the rest of the path.
+func linkTo(to string, values map[string]string) template.URL {
+	fits := to != ""
+	address := placeholder.ReplaceAllStringFunc(to, func(name string) string {
 		value := values[strings.Trim(name, "{}")]
 		fits = fits && strings.Trim(value, ". ") != ""
 		return strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
@@ -90,11 +92,11 @@ func (o outward) link(values map[string]string) template.URL {
 }
 
 // onMap returns the link to an item on a map: by its coordinates, or by its address if it has no coordinates.
-func (o outwards) onMap(item cursor) template.URL {
+func (l Links) onMap(item cursor) template.URL {
 	at := item.in("location")
 	latitude, longitude := at.v.string("latitude"), at.v.string("longitude")
 	if isDegree(latitude, 90) && isDegree(longitude, 180) {
-		if link := o.places.link(map[string]string{"latitude": latitude, "longitude": longitude}); link != "" {
+		if link := linkTo(l.Map, map[string]string{"latitude": latitude, "longitude": longitude}); link != "" {
 			return link
 		}
 	}
@@ -108,7 +110,7 @@ func (o outwards) onMap(item cursor) template.URL {
 			parts = append(parts, said)
 		}
 	}
-	return o.search.link(map[string]string{"address": strings.Join(parts, ", ")})
+	return linkTo(l.Search, map[string]string{"address": strings.Join(parts, ", ")})
 }
 
 // isDegree reports whether a text is a plain number whose absolute value is at most the given one.
@@ -118,8 +120,8 @@ func isDegree(text string, most float64) bool {
 }
 
 // toSale returns the link to the sale of a related process.
-func (o outwards) toSale(process cursor) template.URL {
-	return o.sale.link(map[string]string{
+func (l Links) toSale(process cursor) template.URL {
+	return linkTo(l.Sale, map[string]string{
 		"type": process.v.string("type"), "id": process.v.string("relatedProcessID"),
 		"identifier": process.v.string("identifier"),
 	})

@@ -61,7 +61,7 @@ type document struct {
 }
 
 // newRecord arranges a record for a page in language l, with names of codes and with links to other sites.
-func newRecord(l Lang, names codenames.Lists, root *value, to outwards) record {
+func newRecord(l Lang, names codenames.Lists, root *value, to Links) record {
 	c := cursor{l, names, root, ""}
 	r := record{Title: c.first("title"), Lead: c.first("description"), Facts: facts(c, to)}
 	r.Long = len(r.Title.Text) > 400

@@ -7,10 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"asset-registry.example/client"
@@ -31,7 +29,6 @@ const (
 	pastWithin  = 2 * time.Second // time limit for reading all past records of one page
 	listWithin  = 5 * time.Second // time limit for reading one page of the feed, for the sitemap
 	maxReading  = 8               // pages that may read records at the same time
-	waitForWork = time.Second     // time limit for waiting until another page has done work that both need
 	maxTitle    = 300             // characters of a title outside the record, such as in the head of a page
 	perPage     = 10              // changes of a record on a page
 	feedEntries = 1000            // entries in one part of the sitemap
@@ -44,22 +41,6 @@ type registry struct {
 	url      string          // without a slash at its end
 	readings *fair.Semaphore // one for each page that reads records
 	searcher search.Searcher // gives turns to work on large records
-}
-
-// turns limits how many goroutines do something at the same time. Its capacity is the limit.
-type turns chan struct{}
-
-// take waits for a turn. The caller ends the turn with the function `end`; further calls of the function do
-// nothing.
-func (t turns) take(ctx context.Context) (end func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, waitForWork)
-	defer cancel()
-	select {
-	case t <- struct{}{}:
-		return sync.OnceFunc(func() { <-t }), nil
-	case <-ctx.Done():
-		return nil, errBusy()
-	}
 }
 
 func newRegistry(address string, transport http.RoundTripper, searcher search.Searcher) (*registry, error) {
@@ -77,9 +58,9 @@ func newRegistry(address string, transport http.RoundTripper, searcher search.Se
 	return &registry{c, plain, strings.TrimSuffix(address, "/"), fair.New(maxReading), searcher}, nil
 }
 
-// errBusy returns the fault for a page that cannot be made because too many pages are being read.
-func errBusy() error {
-	f := fault.New(fault.Unavailable, fault.URL, "site", "Too many pages are read now; repeat the request.")
+// Busy returns the fault for a page or a search that too many others keep from being made.
+func Busy() error {
+	f := fault.New(fault.Unavailable, fault.URL, "search", "There are too many searches now; repeat this one.")
 	f.RetryAfter = time.Second
 	return f
 }
@@ -120,8 +101,8 @@ func (r *registry) turnFor(ctx context.Context, bytes int) (end func(), err erro
 
 // asFault returns the fault for an error of reading from the registry.
 func asFault(err error) error {
-	switch {
-	case errors.Is(err, errLarge):
+	switch _, isLarge := errors.AsType[*http.MaxBytesError](err); {
+	case isLarge:
 		return errLarge
 	case client.IsNotFound(err), client.IsInvalid(err):
 		return fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found")
@@ -212,19 +193,6 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = &boundedBody{resp.Body, maxAnswer}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	return resp, nil
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	left int
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.left+1)])
-	if b.left -= n; b.left < 0 {
-		return 0, errLarge
-	}
-	return n, err
 }

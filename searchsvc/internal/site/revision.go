@@ -44,14 +44,14 @@ func (s *Site) revision(w http.ResponseWriter, r request) error {
 	case errors.Is(err, errLarge):
 		return err
 	case err != nil:
-		return errBusy()
+		return Busy()
 	}
 	h, reads := history{State: allThere}, 0
 	before, err := s.before(ctx, id, after, &reads)
 	if errors.Is(err, errLarge) {
 		h.State = cutOff
 	} else if err != nil {
-		return errBusy()
+		return Busy()
 	}
 	root := after.Record
 	removed := s.registry.removed(ctx, cursor{r.lang, s.config.Names, root, ""}.each("documents"))
@@ -118,7 +118,7 @@ func (s *Site) newAssetPage(r request, id string, root *value, past history, pic
 	p := assetPage{
 		ID: id, Status: client.Status(root.string("status")), Test: root.string("mode") == string(client.TestMode),
 		Line: steps(root, past), Past: past, Check: s.newCheck(id, root, newest), Checked: past.State != noLog,
-		Pictures: pictures, Record: newRecord(r.lang, s.config.Names, root, s.outwards),
+		Pictures: pictures, Record: newRecord(r.lang, s.config.Names, root, s.config.Links),
 	}
 	if past.Older > 0 {
 		p.Older = olderPath(r.lang, id, past.Older)

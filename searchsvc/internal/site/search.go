@@ -136,15 +136,11 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	for _, name := range []string{rowsParam, "facets", "facet_limit", moreParam} {
 		sent.Del(name)
 	}
-	if s.tagAt(w, r) {
-		return notModified(w)
-	}
 	q, err := search.Parse(sent, kyiv, faults...)
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return s.showFaults(w, r, sent, f)
 	}
 	if hasEmpty(r.URL.RawQuery) {
-		w.Header().Del("ETag")
 		return redirect(w, r, full, nil)
 	}
 	q.Filters = tidied(q.Filters)
@@ -211,7 +207,6 @@ func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *
 	}
 	v := s.view(r, texts["search.title"].in(r.lang), p)
 	v.Section, v.NoIndex, v.Scripts = "search", true, searchScripts
-	w.Header().Del("ETag")
 	w.Header().Set("Cache-Control", "no-store")
 	return s.show(w, r, http.StatusBadRequest, "search", v)
 }
@@ -495,7 +490,7 @@ func tries(l Lang, root string, q search.Query, others []search.Query) (all []li
 }
 
 // newHit returns a found asset for a list.
-func newHit(l Lang, names codenames.Lists, a search.Fields) hit {
+func newHit(l Lang, names codenames.Lists, a assetfilter.Asset) hit {
 	h := hit{
 		ID: a.ID, Title: a.Title, TitleLang: string(Ukrainian), Number: a.AssetID, Status: a.Status,
 		Lead: codenames.Cut(a.Description, 200), Custodian: a.AssetCustodian.Name, Modified: timeOf(a.DateModified),
@@ -518,7 +513,7 @@ func newHit(l Lang, names codenames.Lists, a search.Fields) hit {
 		region = ""
 	}
 	h.Place = joined(", ", first.Address.StreetAddress, first.Address.Locality, region)
-	if first.Quantity != "" {
+	if len(first.Quantity) > 0 {
 		unit := first.Unit.Name
 		if u, known := unitOf(first.Unit.Code); known {
 			unit = u.afterText(l, string(first.Quantity))

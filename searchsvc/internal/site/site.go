@@ -21,6 +21,7 @@ import (
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/failurelog"
+	"asset-registry/shared/fair"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
@@ -59,8 +60,6 @@ type Site struct {
 	registry *registry
 	views    views
 	parts    mapParts
-	figures  figures
-	outwards outwards
 	mux      *http.ServeMux
 	failures *failurelog.Log // pages that failed
 	lacking  *failurelog.Log // pages that lack a part
@@ -82,18 +81,17 @@ func New(c Config) (*Site, error) {
 			return nil, fmt.Errorf("%.200q is no public key of a log", key)
 		}
 	}
-	to, err := c.Links.parse()
-	if err != nil {
+	if err := c.Links.Validate(); err != nil {
 		return nil, err
 	}
 	r, err := newRegistry(c.Registry, c.Transport, c.Searcher)
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{config: c, registry: r, outwards: to, mux: http.NewServeMux(),
+	s := &Site{config: c, registry: r, mux: http.NewServeMux(),
 		failures: failurelog.New(c.Log, "a page failed"),
 		lacking:  failurelog.New(c.Log, "a page lacks the changes of a record")}
-	s.parts.turn, s.figures.turn = make(turns, 1), make(turns, 1)
+	s.parts.turn = fair.New(1)
 	if s.views, err = parseViews(); err != nil {
 		return nil, err
 	}
@@ -106,7 +104,7 @@ var logKey = regexp.MustCompile(`^[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*$`)
 
 // route adds the handlers of all paths. The gateway sends requests for these paths here (routes.Site).
 func (s *Site) route() {
-	s.mux.Handle("GET /{$}", s.negotiated())
+	s.mux.Handle("GET /{$}", s.negotiatedTo(s.search))
 	for _, l := range Langs() {
 		root := "GET /" + string(l)
 		s.mux.HandleFunc(root, func(w http.ResponseWriter, r *http.Request) {
@@ -160,9 +158,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// negotiated answers with the search in the language that the browser prefers. The gateway sets Vary.
-func (s *Site) negotiated() http.Handler { return s.negotiatedTo(s.search) }
-
+// negotiatedTo answers in the language that the browser prefers. The gateway sets Vary.
 func (s *Site) negotiatedTo(next handler) http.Handler {
 	pages := map[Lang]http.Handler{}
 	for _, l := range Langs() {
@@ -196,7 +192,7 @@ func (s *Site) takeTurn(r *request) error {
 func (s *Site) takeReading(r *request) (err error) {
 	r.end, err = s.registry.readings.Acquire(r.Context(), visitorOf(r.Context()).caller, 1)
 	if err != nil {
-		return errBusy()
+		return Busy()
 	}
 	return nil
 }
@@ -241,7 +237,7 @@ func (s *Site) fail(w http.ResponseWriter, r request, err error) {
 		w.WriteHeader(httpserver.StatusClientGone)
 		return
 	case errors.Is(ended, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal:
-		err = errBusy()
+		err = Busy()
 	}
 	name := "problem.internal"
 	var p problem
@@ -263,7 +259,6 @@ func (s *Site) fail(w http.ResponseWriter, r request, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(max(1, f.RetryAfter.Seconds())))))
 	}
 	p.Text = texts[name+".text"].in(r.lang)
-	w.Header().Del("ETag")
 	w.Header().Set("Cache-Control", "no-store")
 	v := s.view(r, texts[name].in(r.lang), p)
 	v.NoIndex = true

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/fair"
 )
 
 // A sitemap (sitemaps.org) has parts of feedEntries entries of the feed. The name of a part is the position in the
@@ -26,7 +27,7 @@ const (
 
 // mapParts has the places in the feed where parts begin, as far as they were found.
 type mapParts struct {
-	turn   turns           // has one turn; only the request that holds it looks for parts
+	turn   *fair.Semaphore // has one turn; only the request that holds it looks for parts
 	starts []int64         // microseconds since the epoch
 	next   client.Position // where the part after the last one begins
 	until  time.Time       // no request looks for new parts before this time
@@ -36,9 +37,9 @@ type mapParts struct {
 // right to read (takeReading), so it never waits for that while others wait for its walk.
 func (s *Site) walk(ctx context.Context) ([]int64, error) {
 	p := &s.parts
-	end, err := p.turn.take(ctx)
+	end, err := p.turn.Acquire(ctx, visitorOf(ctx).caller, 1)
 	if err != nil {
-		return nil, err
+		return nil, Busy()
 	}
 	defer end()
 	now := s.config.Now()

@@ -2,7 +2,6 @@ package site
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -16,58 +15,17 @@ import (
 	"asset-registry/shared/export"
 )
 
-// statisticsOf are the facets on the page of statistics. The last one is shown as the column chart.
+// statisticsOf are the facets on the page of statistics.
 var statisticsOf = []search.FacetName{
 	search.ByStatus, search.ByRegion, search.ByClassification, search.ByCustodian, search.ByKyivMonth,
 }
 
-const (
-	figuresFor = 30 * time.Second // time for which the counts of all assets are used before they are made again
-	maxMonths  = 24
-)
-
-// figures keeps the counts of all assets for a while.
-type figures struct {
-	turn  turns // only one request at a time counts the assets
-	until time.Time
-	found search.Result
-}
-
-// count counts all assets, unless that was done lately. The caller must have a turn, so it never waits for a turn while
-// others wait for its count.
-func (s *Site) count(ctx context.Context) (search.Result, error) {
-	end, err := s.figures.turn.take(ctx)
-	if err != nil {
-		return search.Result{}, err
-	}
-	defer end()
-	if s.config.Now().Before(s.figures.until) {
-		return s.figures.found, nil
-	}
-	found, err := s.config.Searcher.Search(ctx, countsOf(search.Query{}))
-	if err == nil {
-		s.figures.found, s.figures.until = found, s.config.Now().Add(figuresFor)
-	}
-	return found, err
-}
+const maxMonths = 24
 
 // countsOf returns the query that counts the hits of q by property.
 func countsOf(q search.Query) search.Query {
 	q.Facets, q.FacetLimit, q.Sums, q.Limit, q.After = statisticsOf, mostShown, true, 0, nil
 	return q
-}
-
-// countFound counts what a search finds. The caller must have a turn. For a search without conditions, it uses the
-// counts of all assets. If whole is true, it returns as many values of each property as a page may show.
-func (s *Site) countFound(ctx context.Context, q search.Query, whole bool) (search.Result, error) {
-	if queryOf(q) == "" && !whole {
-		return s.count(ctx)
-	}
-	q = countsOf(q)
-	if whole {
-		q.FacetLimit = search.MaxFacetLimit
-	}
-	return s.config.Searcher.Search(ctx, q)
 }
 
 // statisticsPage is the body of the page of statistics.
@@ -78,7 +36,7 @@ type statisticsPage struct {
 	Found  string // path of the search; "": all assets are counted
 	Files  []link // files with the figures
 	Charts []bars
-	Months columns
+	Months bars
 }
 
 // bars is a chart with a row for each value. The last rows are the other values, and the assets without a value.
@@ -123,7 +81,11 @@ func (s *Site) figuresIn(ending string, w http.ResponseWriter, r request) error 
 		return err
 	}
 	defer r.end()
-	found, err := s.countFound(r.Context(), q, whole != "" || ending != "")
+	counted := countsOf(q)
+	if whole != "" || ending != "" {
+		counted.FacetLimit = search.MaxFacetLimit
+	}
+	found, err := s.config.Searcher.Search(r.Context(), counted)
 	if err != nil {
 		return err
 	}
@@ -139,7 +101,7 @@ func (s *Site) figuresIn(ending string, w http.ResponseWriter, r request) error 
 	}
 	for _, f := range found.Facets {
 		if f.Name == search.ByKyivMonth {
-			p.Months = newColumns(r.lang, q, f, s.config.Now())
+			p.Months = newMonths(r.lang, q, f, s.config.Now())
 			continue
 		}
 		most := firstShown
@@ -180,7 +142,7 @@ func (s *Site) sendFigures(w http.ResponseWriter, r request, ending string, p st
 		}
 		return json.Number(strconv.FormatFloat(n, 'f', -1, 64))
 	}
-	for _, chart := range append(p.Charts, p.Months.bars) {
+	for _, chart := range append(p.Charts, p.Months) {
 		for _, b := range chart.Rows {
 			search := b.Link
 			if search != "" {
@@ -331,44 +293,10 @@ func percent(part, whole int64) string {
 	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64)
 }
 
-// Sizes of the column chart, in units of its SVG.
-const (
-	columnsWidth  = 640
-	columnsHeight = 220
-	columnsLeft   = 48
-	columnsRight  = 36 // half of the width of the last label
-	columnsTop    = 12
-	columnsBottom = 28
-)
-
-// columns is a chart with a column for each month.
-type columns struct {
-	bars                       // a row for each month, and the last rows
-	Width, Height, Left, Right int
-	Columns                    []column
-	Ticks                      []tick
-}
-
-// column is a column of the chart, for one month.
-type column struct {
-	Name          string
-	Count         int64
-	X, Y, Wide, M float64
-	High          float64
-	Labelled      bool
-}
-
-// tick is a horizontal line of the chart, and the number beside it.
-type tick struct {
-	Y     float64
-	Count int64
-}
-
-// newColumns returns the chart of the newest months. If the search has a time, its months without assets are there.
+// newMonths returns the chart of the newest months. If the search has a time, its months without assets are there.
 // Other months stand between months with assets.
-func newColumns(l Lang, q search.Query, f search.Facet, now time.Time) columns {
-	c := columns{Width: columnsWidth, Height: columnsHeight, Left: columnsLeft, Right: columnsWidth - columnsRight}
-	c.Name = string(f.Name)
+func newMonths(l Lang, q search.Query, f search.Facet, now time.Time) bars {
+	c := bars{Name: string(f.Name)}
 	counts, first, last := map[string]int64{}, time.Time{}, time.Time{}
 	reach := func(at time.Time) {
 		at = time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, kyiv)
@@ -394,7 +322,6 @@ func newColumns(l Lang, q search.Query, f search.Facet, now time.Time) columns {
 	} else if chosen != (search.Times{}) {
 		reach(now.In(kyiv))
 	}
-	most := int64(1)
 	for n := maxMonths - 1; n >= 0 && !last.IsZero(); n-- {
 		at := last.AddDate(0, -n, 0)
 		if at.Before(first) {
@@ -406,10 +333,7 @@ func newColumns(l Lang, q search.Query, f search.Facet, now time.Time) columns {
 			row.Link = monthLink(l, q, at)
 		}
 		c.Rows = append(c.Rows, row)
-		c.Columns = append(c.Columns, column{Name: row.Name, Count: row.Count})
-		most = max(most, row.Count)
 	}
-	c.draw(most)
 	months := len(c.Rows)
 	if c.end(l, f, math.MaxInt64); months > 0 {
 		earlier := &c.Rows[months]
@@ -435,35 +359,4 @@ func monthLink(l Lang, q search.Query, month time.Time) string {
 		in.Until = until
 	}
 	return repeated("/"+string(l)+"/", queryOf(q))
-}
-
-func (c *columns) draw(most int64) {
-	step := niceStep(most)
-	top := (most + step - 1) / step * step
-	floor := float64(columnsHeight - columnsBottom)
-	scale := func(n int64) float64 { return (floor - columnsTop) * float64(n) / float64(top) }
-	for n := int64(0); n <= top; n += step {
-		c.Ticks = append(c.Ticks, tick{floor - scale(n), n})
-	}
-	slot := float64(columnsWidth-columnsLeft-columnsRight) / float64(max(6, len(c.Columns)))
-	every := max(1, (len(c.Columns)+5)/6)
-	for i := range c.Columns {
-		at := &c.Columns[i]
-		x := columnsLeft + slot*float64(i)
-		at.X, at.Wide, at.High = x+slot*0.15, slot*0.7, scale(at.Count)
-		at.Y, at.M = floor-at.High, x+slot/2
-		at.Labelled = (len(c.Columns)-1-i)%every == 0
-	}
-}
-
-// niceStep returns the distance between the lines of a chart up to n. The distance is the smallest of 1, 2, 5, 10, 20,
-// 50 and so on for which n/step is below 5.
-func niceStep(n int64) int64 {
-	for power := int64(1); ; power *= 10 {
-		for _, digit := range []int64{1, 2, 5} {
-			if step := digit * power; n/step < 5 {
-				return step
-			}
-		}
-	}
 }

@@ -28,7 +28,7 @@ type fact struct {
 
 // facts returns lines about the kind, the size and the place of the property, its sale, and its custodian. A
 // line without a value is left out.
-func facts(c cursor, to outwards) []fact {
+func facts(c cursor, to Links) []fact {
 	items, custodian := c.each("items"), c.in("assetCustodian")
 	where, at := places(c.l, items)
 	all := []fact{
@@ -160,7 +160,7 @@ func textOf(parts []part) string {
 }
 
 // sales returns the parts that show the first related process.
-func sales(processes []cursor, to outwards) []part {
+func sales(processes []cursor, to Links) []part {
 	if len(processes) == 0 {
 		return nil
 	}

@@ -7,18 +7,18 @@ import (
 	"encoding/hex"
 	"fmt"
 	"html/template"
-	"maps"
 	"net/http"
 	"net/url"
 	"path"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 	"unicode"
 
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/memory"
 	"asset-registry/shared/static"
 )
 
@@ -218,82 +218,39 @@ func (s *Site) show(w http.ResponseWriter, r request, status int, name string, v
 	return s.send(w, r, status, "text/html; charset=utf-8", page.Bytes())
 }
 
-// send answers with a page, or with 304 if the client already has it.
+// send ends the turns of a page and answers with it.
 func (s *Site) send(w http.ResponseWriter, r request, status int, contentType string, page []byte) error {
-	h := w.Header()
-	h.Set("Content-Type", contentType)
-	if status == http.StatusOK {
-		if h.Get("ETag") == "" {
-			sum := sha256.Sum256(page)
-			h.Set("ETag", `"`+hex.EncodeToString(sum[:12])+`"`)
-		}
-		if isAt(r, h.Get("ETag")) {
-			return notModified(w)
-		}
-		h.Set("Cache-Control", "no-cache")
-	}
 	r.end()
-	sender := httpserver.NewSender(w, httpserver.DefaultPace)
+	return Send(w, r.Request, s.config.Answers, status, contentType, page)
+}
+
+// Send sends an answer. One with status 200 gets an entity tag, or is 304 if the client already has it. All answers
+// that are being sent share a budget of bytes. When the budget gets scarce, a client that reads too slowly loses its
+// connection.
+func Send(w http.ResponseWriter, r *http.Request, answers *memory.InFlight, status int, contentType string,
+	body []byte) error {
+	h, sender := w.Header(), httpserver.NewSender(w, httpserver.DefaultPace)
 	if status == http.StatusOK { // a page about an error is small, so it needs no budget
-		kept, release, ok := s.config.Answers.Keep(r.Header.Get(httpserver.CallerHeader), sender, page)
+		sum := sha256.Sum256(body)
+		tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+		kept, release, ok := answers.Keep(r.Header.Get(httpserver.CallerHeader), sender, body)
 		if !ok {
-			return errBusy()
+			return Busy()
 		}
 		defer release()
-		page = kept
+		h.Set("ETag", tag)
+		h.Set("Cache-Control", "no-cache")
+		if httpserver.HasTag(r.Header["If-None-Match"], tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+		body = kept
 	}
-	h.Set("Content-Length", fmt.Sprint(len(page)))
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_ = sender.SendAll(r.Context(), page, s.config.Answers.IsCrowded) // the client may have left
+		_ = sender.SendAll(r.Context(), body, answers.IsCrowded) // the client may have left
 	}
 	return nil
-}
-
-func notModified(w http.ResponseWriter) error {
-	h := w.Header()
-	h.Del("Content-Type")
-	h.Set("Cache-Control", "no-cache")
-	w.WriteHeader(http.StatusNotModified)
-	return nil
-}
-
-// isAt reports whether the client already has the page with this tag (RFC 9110, 13.1.2).
-func isAt(r request, tag string) bool {
-	for sent := range strings.SplitSeq(strings.Join(r.Header["If-None-Match"], ","), ",") {
-		sent = strings.TrimSpace(sent)
-		if sent == "*" || strings.TrimPrefix(sent, "W/") == strings.TrimPrefix(tag, "W/") {
-			return true
-		}
-	}
-	return false
-}
-
-// build returns a hash of the templates and texts. It is a part of the tags of pages, so the tags change when a
-// different version of the program runs.
-var build = sync.OnceValue(func() string {
-	hash := sha256.New()
-	entries, err := embedded.ReadDir("templates")
-	if err != nil { // cannot happen: the templates are embedded
-		panic(fmt.Sprintf("site: %v", err))
-	}
-	for _, e := range entries {
-		content, err := embedded.ReadFile("templates/" + e.Name())
-		if err != nil {
-			panic(fmt.Sprintf("site: %v", err))
-		}
-		hash.Write(content)
-	}
-	fmt.Fprint(hash, slices.Sorted(maps.Keys(files())), texts, fields, words, units)
-	return hex.EncodeToString(hash.Sum(nil)[:6])
-})
-
-// tagAt sets the tag of a page that depends only on the index, and reports whether the client has the page. The tag
-// is weak, because the page may already contain a few changes that come after the position in the tag.
-func (s *Site) tagAt(w http.ResponseWriter, r request) (has bool) {
-	p := s.config.Searcher.State().Position
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q %q",
-		build(), s.config.Names.Tag(), r.lang, r.base, r.URL.RequestURI(), p.Offset, p.ServerID))
-	w.Header().Set("ETag", `W/"`+hex.EncodeToString(sum[:12])+`"`)
-	return isAt(r, w.Header().Get("ETag"))
 }

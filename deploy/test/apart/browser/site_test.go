@@ -83,8 +83,8 @@ func startSite(t *testing.T) *publicSite {
 	searcher, err := searchsvc.New(t.Context(), searchsvc.Config{
 		Of: registry.URL, Dir: filepath.Join(t.TempDir(), "index"), Log: log,
 		LogKeys: []string{s.logKey}, Links: searchsvc.Links{
-			MapURL: "https://maps.example/?at={latitude},{longitude}", MapSearchURL: "https://maps.example/?q={address}",
-			SaleURL: "https://sales.example/{type}/{identifier}",
+			Map: "https://maps.example/?at={latitude},{longitude}", Search: "https://maps.example/?q={address}",
+			Sale: "https://sales.example/{type}/{identifier}",
 		},
 	})
 	expect.OK(t, err)

@@ -7,11 +7,20 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"testing"
+
+	"asset-registry/shared/testing/expect"
 )
 
-// Fingerprint returns a hash of the keys of a fixed list of words. Together these words have all endings, signs and
-// letters of the rules. The hash changes when new rules give one of these words different keys.
-func Fingerprint() string {
+// TestRulesAreThoseOfTheKeys fails if a word of the list has got other keys, or a place another name. An index with the
+// old keys would not find it.
+func TestRulesAreThoseOfTheKeys(t *testing.T) {
+	expect.Equal(t, Rules, fingerprint(), "the keys have changed: Rules must be the second value")
+}
+
+// fingerprint returns a hash of the keys of a fixed list of words. Together these words have all endings, signs and
+// letters of the rules.
+func fingerprint() string {
 	hash := sha256.New()
 	for _, stem := range []string{"будин", "зем", "ніч", "ходж", "стіль", "книз", "малюн"} {
 		for _, ending := range slices.Concat(endings, youngEndings, verbEndings, []string{"ок", "ся", "сь", ""}) {
