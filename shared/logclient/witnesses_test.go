@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"asset-registry/shared/testing/cosign"
 	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
@@ -72,11 +73,7 @@ func (f *fakeWitness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
-	line, err := translog.Cosign(s.Checkpoint, f.key, time.Unix(1790000000, 0))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	line := cosign.Line(s.Checkpoint, f.key.Secret(), time.Unix(1790000000, 0))
 	f.cosigned = c
 	_, _ = w.Write(line)
 }

@@ -69,32 +69,12 @@ func Sign(c Checkpoint, keys ...Key) ([]byte, error) {
 		if key.public.use != ForLog || key.public.name != c.Origin {
 			return nil, fmt.Errorf("%w: %q cannot sign checkpoints of %q", ErrKey, key.public.name, c.Origin)
 		}
-		signers = append(signers, key.signer(time.Time{}))
+		signers = append(signers, signer{key})
 	}
 	if _, err := parseText(c.Text()); err != nil {
 		return nil, err
 	}
 	return note.Sign(&note.Note{Text: c.Text()}, signers...)
-}
-
-// Cosign returns the line with a witness's cosignature of a signed checkpoint. The argument `at` is the time in the
-// cosignature. The caller must have verified the checkpoint. The use of the key must be ForWitness.
-func Cosign(checkpoint []byte, key Key, at time.Time) ([]byte, error) {
-	text, err := cutNote(checkpoint)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := parseText(text); err != nil {
-		return nil, err
-	}
-	if key.public.use != ForWitness {
-		return nil, fmt.Errorf("%w: %q is not the key of a witness", ErrKey, key.public.name)
-	}
-	signed, err := note.Sign(&note.Note{Text: text}, key.signer(at))
-	if err != nil {
-		return nil, err
-	}
-	return bytes.TrimPrefix(signed, []byte(text+"\n")), nil
 }
 
 // cutNote returns the text of a signed note. It refuses base64 with stray bits, and notes that are too long. The

@@ -1,18 +1,19 @@
 package translog
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"asset-registry/shared/errs"
 )
 
 // Salt is a part of the input of a commitment. Without the salt, nobody can test
@@ -96,55 +97,20 @@ func Canonical(asset []byte) ([]byte, error) {
 // dissect returns the canonical form of an asset, and its members id and
 // dateModified. A member that is missing or not a string is "".
 func dissect(asset []byte) (text []byte, id, modified string, err error) {
-	value := jsontext.Value(bytes.Clone(asset))
-	if err := value.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
-		return nil, "", "", fmt.Errorf("%w: %w", ErrAsset, err)
+	var members map[string]jsontext.Value
+	err = json.Unmarshal(asset, &members)
+	if err == nil && members == nil {
+		err = errors.New("it is null")
 	}
-	if value.Kind() != jsontext.KindBeginObject {
-		return nil, "", "", ErrAsset
+	id, modified = unquoted(members["id"]), unquoted(members["dateModified"])
+	delete(members, "dateModified")
+	if err == nil {
+		text, err = json.Marshal(members)
 	}
-	text = value
-	for at := 1; text[at] != '}'; {
-		colon := skip(text, at)
-		end := skip(text, colon+1)
-		switch string(text[at:colon]) {
-		case `"id"`:
-			id = unquoted(text[colon+1 : end])
-		case `"dateModified"`:
-			modified = unquoted(text[colon+1 : end])
-			if text[end] == ',' {
-				text = slices.Delete(text, at, end+1)
-			} else { // the last member: also cut the comma before it, if there is one
-				text = slices.Delete(text, max(at-1, 1), end)
-				at = max(at-1, 1)
-			}
-			continue
-		}
-		if at = end; text[at] == ',' {
-			at++
-		}
+	if err == nil {
+		err = (*jsontext.Value)(&text).Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 	}
-	return text, id, modified, nil
-}
-
-// skip returns the end of the JSON value that begins at the given index. The text
-// must have the canonical form.
-func skip(text []byte, at int) int {
-	for depth, quoted := 0, false; ; at++ {
-		switch c := text[at]; {
-		case quoted && c == '\\':
-			at++ // skips the escaped character
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-		case depth == 0 && (c == ',' || c == ':' || c == '}' || c == ']'):
-			return at
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
+	return text, id, modified, errs.In(err, "%w", ErrAsset)
 }
 
 // unquoted returns a JSON string's text, and "" for any other value.
@@ -255,22 +221,12 @@ func (l Leaf) Check() error {
 
 // Encode returns the leaf in the only form that a leaf may have, canonical JSON. The leaf must pass Check.
 func (l Leaf) Encode() []byte {
-	b := make([]byte, 0, 256)
-	b = append(b, `{"asset":"`...)
-	b = append(b, l.Asset...)
+	commitment := ""
 	if l.Kind != Withdraw {
-		b = append(b, `","commitment":"`...)
-		b = hex.AppendEncode(b, l.Commitment[:])
+		commitment = `","commitment":"` + l.Commitment.String()
 	}
-	b = append(b, `","kind":"`...)
-	b = append(b, l.Kind...)
-	b = append(b, `","position":`...)
-	b = strconv.AppendInt(b, l.Position, 10)
-	b = append(b, `,"revision":`...)
-	b = strconv.AppendInt(b, l.Revision, 10)
-	b = append(b, `,"v":`...)
-	b = strconv.AppendInt(b, leafVersion, 10)
-	return append(b, '}')
+	const form = `{"asset":"%s%s","kind":"%s","position":%d,"revision":%d,"v":%d}`
+	return fmt.Appendf(nil, form, l.Asset, commitment, l.Kind, l.Position, l.Revision, leafVersion)
 }
 
 // ParseLeaf reads an entry of the log. It accepts only what Encode writes; every

@@ -10,11 +10,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/mod/sumdb/note"
 )
 
 // Use says what a key signs. Its value is the signature type of signed-note.
@@ -78,28 +75,12 @@ func (k Key) Secret() string { return secretPrefix + k.public.print(k.private.Se
 // Public returns the public key.
 func (k Key) Public() PublicKey { return k.public }
 
-// signer returns a signer of notes. A witness's signature contains the given time; a log's signature contains
-// no time.
-func (k Key) signer(at time.Time) note.Signer { return signer{k, at} }
+// signer signs notes with the key of a log.
+type signer struct{ Key }
 
-type signer struct {
-	Key
-	at time.Time
-}
-
-func (s signer) Name() string    { return s.public.name }
-func (s signer) KeyHash() uint32 { return s.public.hash }
-func (s signer) Sign(text []byte) ([]byte, error) {
-	if s.public.use == ForLog {
-		return ed25519.Sign(s.private, text), nil
-	}
-	if s.at.Unix() < 0 {
-		return nil, errors.New("the time of a cosignature is before 1970")
-	}
-	stamp := uint64(s.at.Unix())
-	signature := binary.BigEndian.AppendUint64(nil, stamp)
-	return append(signature, ed25519.Sign(s.private, cosigned(stamp, text))...), nil
-}
+func (s signer) Name() string                     { return s.public.name }
+func (s signer) KeyHash() uint32                  { return s.public.hash }
+func (s signer) Sign(text []byte) ([]byte, error) { return ed25519.Sign(s.private, text), nil }
 
 // cosigned returns what a witness signs (tlog-cosignature, "Ed25519 signed
 // message").

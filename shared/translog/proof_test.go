@@ -43,7 +43,7 @@ func proven(t testing.TB, index, size int64) Proof {
 	expect.OK(t, err)
 	signed, err := Sign(c, logKey(t))
 	expect.OK(t, err)
-	return Proof{evidence(t), index, path, cosign(t, signed, witnessKey(t, 1), witnessKey(t, 2))}
+	return Proof{evidence(t), index, path, withLines(t, signed, witnessKey(t, 1), witnessKey(t, 2))}
 }
 
 // Promises: proof-file

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"asset-registry/shared/testing/cosign"
 	"asset-registry/shared/testing/expect"
 )
 
@@ -20,9 +21,7 @@ func TestSignersNamesTheKeysOfACheckpoint(t *testing.T) {
 	signed, err := Sign(Checkpoint{Origin: "registry.example/log", Root: Tree{}.Root()}, log)
 	expect.OK(t, err)
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	line, err := Cosign(signed, witness, at)
-	expect.OK(t, err)
-	got, err := Signers(append(signed, line...))
+	got, err := Signers(append(signed, cosign.Line(signed, witness.Secret(), at)...))
 	expect.OK(t, err)
 	id := func(k Key) string { return k.Public().String()[len(k.Public().Name())+1:][:8] }
 	want := []Signer{{"registry.example/log", id(log), time.Time{}}, {"witness.example/w1", id(witness), at}}
@@ -61,9 +60,9 @@ func TestASubmissionIsEncoded(t *testing.T) {
 
 func TestTheCosignatureOfAWitnessIsTakenFromItsAnswer(t *testing.T) {
 	signed := []byte(goldenCheckpoint)
-	other := expect.Get(Cosign(signed, witnessKey(t, 2), cosignedAt))(t)
-	foreign := expect.Get(Cosign([]byte(strings.Replace(goldenCheckpoint, "\n3\n", "\n4\n", 1)), witnessKey(t, 1),
-		cosignedAt))(t)
+	other := cosign.Line(signed, witnessKey(t, 2).Secret(), cosignedAt)
+	foreign := cosign.Line([]byte(strings.Replace(goldenCheckpoint, "\n3\n", "\n4\n", 1)), witnessKey(t, 1).Secret(),
+		cosignedAt)
 	for _, c := range []struct {
 		name, answer string
 		want         error

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -216,19 +215,9 @@ func (t Tile) Full() Tile { t.Width = TileWidth; return t }
 // Path returns the path of the tile below the log's prefix, such as
 // "tile/0/x001/234.p/5".
 func (t Tile) Path() string {
-	path := fmt.Sprintf("%03d", t.Index%1000)
-	for n := t.Index / 1000; n > 0; n /= 1000 {
-		path = fmt.Sprintf("x%03d/%s", n%1000, path)
-	}
-	level := "entries"
-	if t.Level != Entries {
-		level = strconv.Itoa(t.Level)
-	}
-	path = "tile/" + level + "/" + path
-	if !t.IsFull() {
-		path += ".p/" + strconv.Itoa(t.Width)
-	}
-	return path
+	path := tlog.Tile{H: TileHeight, L: t.Level, N: t.Index, W: t.Width}.Path()
+	path = strings.Replace(path, "tile/8/", "tile/", 1) // package tlog writes the height, and "data" for the entries
+	return strings.Replace(path, "tile/data/", "tile/entries/", 1)
 }
 
 // ErrPath is the error for a path that is not the path of a tile.
@@ -237,35 +226,10 @@ var ErrPath = errors.New("not the path of a tile")
 // ParsePath reads the path of a tile below the log's prefix. It accepts only paths that Path returns, and
 // returns ErrPath for all others.
 func ParsePath(path string) (Tile, error) {
-	t := Tile{Width: TileWidth}
-	rest, ok := strings.CutPrefix(path, "tile/")
-	if !ok || len(rest) > 64 {
-		return Tile{}, ErrPath
-	}
-	level, number, _ := strings.Cut(rest, "/")
-	if level == "entries" {
-		t.Level = Entries
-	} else if n, err := strconv.ParseUint(level, 10, 8); err != nil || n > maxLevel {
-		return Tile{}, ErrPath
-	} else {
-		t.Level = int(n)
-	}
-	number, width, partial := strings.Cut(number, ".p/")
-	if partial {
-		n, err := strconv.ParseUint(width, 10, 8)
-		if err != nil || n < 1 {
-			return Tile{}, ErrPath
-		}
-		t.Width = int(n)
-	}
-	for group := range strings.SplitSeq(number, "/") {
-		n, err := strconv.ParseUint(strings.TrimPrefix(group, "x"), 10, 16)
-		if err != nil || n > 999 || t.Index > maxIndex/1000 {
-			return Tile{}, ErrPath
-		}
-		t.Index = t.Index*1000 + int64(n)
-	}
-	if t.Path() != path { // the path has a sign, lacks zeroes or has a wrong x
+	of := strings.Replace(path, "tile/entries/", "tile/data/", 1)
+	read, err := tlog.ParseTilePath(strings.Replace(of, "tile/", "tile/8/", 1))
+	t := Tile{read.L, read.N, read.W}
+	if err != nil || t.Level > maxLevel || t.Index > maxIndex || t.Path() != path {
 		return Tile{}, ErrPath
 	}
 	return t, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/testing/cosign"
 	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
@@ -57,7 +58,7 @@ func TestAProofIsWrittenAndVerified(t *testing.T) {
 func TestTheFactsOfAProofAreLines(t *testing.T) {
 	r := newTestRegistry(t, 0)
 	witness := newTestKey(t, translog.ForWitness, "witness.example/w", 2)
-	line := expect.Get(translog.Cosign(r.signed, witness, time.Unix(1790000000, 0)))(t)
+	line := cosign.Line(r.signed, witness.Secret(), time.Unix(1790000000, 0))
 	policy := file(t, "policy", fmt.Appendf(nil, "log %s\nwitness w %s\nquorum w\n", r.key.Public(), witness.Public()))
 	alone := expect.Get(run(t, "--url", r.URL, "prove", idOf(9)))(t)
 	if _, err := run(t, "verify", file(t, "x", []byte(alone)), "--policy", policy); err == nil ||

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/shared/testing/cosign"
 	"asset-registry/shared/testing/expect"
 	"asset-registry/shared/translog"
 )
@@ -75,8 +76,7 @@ func (m *made) signed(t testing.TB) []byte {
 	expect.OK(t, err)
 	signed := checkpoint
 	for _, key := range m.witnesses {
-		line, err := translog.Cosign(checkpoint, key, cosignedAt)
-		expect.OK(t, err)
+		line := cosign.Line(checkpoint, key.Secret(), cosignedAt)
 		signed = append(signed[:len(signed):len(signed)], line...)
 	}
 	return signed
