@@ -136,7 +136,7 @@ func TestASnapshotOfSmallFilesTakesLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // less than the pause before the next attempt
 	defer cancel()
-	err := r.CatchUp(ctx, source, func(Progress) {})
+	err := CatchUp(ctx, r, source, func(Progress) {})
 	runtime.ReadMemStats(&after)
 	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || took > 128 {
 		t.Errorf("got %v and %d MiB of memory, want an error and less than 128", err, took)
@@ -222,10 +222,10 @@ func TestAnAnswerWithoutCookieOrPageIsNone(t *testing.T) {
 			var err error
 			source.Client, err = client.New(client.Config{URL: server.URL, Retry: client.Retry{Tries: 1}})
 			expect.OK(t, err)
-			err = r.CatchUp(t.Context(), source, func(Progress) {})
+			err = CatchUp(t.Context(), r, source, func(Progress) {})
 			expect.ErrorIf(t, err == nil || errors.Is(err, ErrOtherData), "got %v, want an error that voids nothing", err)
 			expect.Equal(t, r.State(), before, "the state")
-			expect.Fails(t, open(t, t.TempDir()).CatchUp(t.Context(), source, func(Progress) {}), "a new copy")
+			expect.Fails(t, CatchUp(t.Context(), open(t, t.TempDir()), source, func(Progress) {}), "a new copy")
 		})
 	}
 }
@@ -264,29 +264,6 @@ func TestEntriesOfTheFutureAreRefused(t *testing.T) {
 				mustCatchUp(t, r, f)
 			}
 		})
-	}
-}
-
-// TestACopyWithAnEntryOfTheFutureHeals opens a copy with an entry of the year 9999, which an earlier version could
-// leave. The copy must become equal to the registry again.
-func TestACopyWithAnEntryOfTheFutureHeals(t *testing.T) {
-	const far = "9999-01-01T00:00:00.000000+00:00"
-	for _, mode := range []string{"", `,"mode":"test"`} {
-		for _, offset := range []client.Timestamp{client.Timestamp(stampOf(101)), far} {
-			f, dir := newFake(t), t.TempDir()
-			f.publish(1, 100)
-			f.publish(2, 101)
-			r := open(t, dir)
-			mustCatchUp(t, r, f)
-			poison, err := parseEntry([]byte(`{"id":"` + idOf(1) + `","dateModified":"` + far + `"` + mode + `}`))
-			expect.OK(t, err)
-			state := r.State()
-			state.Position.Offset = offset
-			expect.OK(t, r.Apply(Change{Entries: []Entry{poison}, State: state}))
-			expect.OK(t, r.Close())
-			f.publish(3, 102)
-			mustCatchUp(t, open(t, dir), f)
-		}
 	}
 }
 

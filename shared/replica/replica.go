@@ -158,14 +158,9 @@ type Change struct {
 
 // Apply applies a change.
 func (r *Replica) Apply(c Change) error {
-	return r.update(c.State, c.put)
-}
-
-// update makes a change, after which the copy has the state.
-func (r *Replica) update(state State, change func(*bbolt.Tx) error) error {
 	var sound error
 	err := r.file.Update(func(tx *bbolt.Tx) error {
-		sound = change(tx)
+		sound = c.put(tx)
 		return sound
 	})
 	if sound != nil {
@@ -174,7 +169,7 @@ func (r *Replica) update(state State, change func(*bbolt.Tx) error) error {
 	if err != nil {
 		return notStored(err)
 	}
-	r.state = state
+	r.state = c.State
 	return nil
 }
 

@@ -28,7 +28,7 @@ func open(t *testing.T, dir string) *Replica {
 
 func catchUp(t *testing.T, r *Replica, f *fake) error {
 	t.Helper()
-	return r.CatchUp(t.Context(), f.source(t), func(Progress) {})
+	return CatchUp(t.Context(), r, f.source(t), func(Progress) {})
 }
 
 func mustCatchUp(t *testing.T, r *Replica, f *fake) {
@@ -73,7 +73,7 @@ func TestFollowStoresChanges(t *testing.T) {
 	mustCatchUp(t, r, f)
 	f.publish(2, 101)
 	ctx, cancel := context.WithCancel(t.Context())
-	err := r.Follow(ctx, f.source(t), func(done Progress) {
+	err := Follow(ctx, r, f.source(t), func(done Progress) {
 		if done.Assets == 1 {
 			cancel()
 		}
@@ -93,7 +93,7 @@ func TestARunGoesOnWithTheFilesThatAreMissing(t *testing.T) {
 	r := open(t, dir)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than the pause before the next attempt
 	defer cancel()
-	expect.Fails(t, r.CatchUp(ctx, f.source(t), func(Progress) {}), "a truncated file")
+	expect.Fails(t, CatchUp(ctx, r, f.source(t), func(Progress) {}), "a truncated file")
 	expect.OK(t, r.Close())
 	f.pathsRead()
 	f.mu.Lock() // a request of the first run may still be in progress, and add a path
@@ -347,7 +347,7 @@ func TestACatchUpEndsWhileTheFeedGrows(t *testing.T) {
 			f.assets[idOf(n)] = 1000 + 10*pages + n
 		}
 	}
-	expect.OK(t, r.CatchUp(t.Context(), f.source(t), func(Progress) {}))
+	expect.OK(t, CatchUp(t.Context(), r, f.source(t), func(Progress) {}))
 	if state := r.State(); !state.Complete {
 		t.Errorf("got the state %+v, want a complete copy", state)
 	}

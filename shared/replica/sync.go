@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"math"
 	"time"
 
-	"go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
 
 	"asset-registry.example/client"
@@ -58,19 +56,6 @@ type run struct {
 
 // never is a position that the feed never reaches.
 const never = math.MaxInt64
-
-// CatchUp heals the copy. Then it brings the copy to the end of the registry's feed, as the function CatchUp does.
-func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress)) error {
-	if err := r.heal(); err != nil {
-		return err
-	}
-	return CatchUp(ctx, r, source, tell)
-}
-
-// Follow works like the function Follow: it stores changes as they come.
-func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)) error {
-	return Follow(ctx, r, source, tell)
-}
 
 // CatchUp brings a copy up to the end that the registry's feed had when CatchUp was called. So CatchUp ends even if the
 // feed grows fast. If the registry has a snapshot, an empty copy first gets the newest one, and then the feed after the
@@ -296,45 +281,4 @@ func sizeOf(page client.Page) (bytes int) {
 		bytes += len(text)
 	}
 	return bytes
-}
-
-// heal removes entries whose position is too far in the future. An earlier version accepted such entries, and no
-// later state of their assets could replace them (K3). If heal finds such an entry, or if the position of the copy
-// itself is too far in the future, it marks the copy, and CatchUp then loads the newest snapshot again over
-// the existing data.
-func (r *Replica) heal() error {
-	latest, removed := Latest(), 0
-	upto, err := r.state.Upto()
-	if err != nil {
-		return err
-	}
-	err = r.file.View(func(tx *bbolt.Tx) error {
-		b := bucketsOf(tx)
-		for _, feed := range []*bbolt.Bucket{b.real, b.test} {
-			if last, _ := feed.Cursor().Last(); bytes.Compare(last, positionKey(latest)) > 0 {
-				removed++
-			}
-		}
-		return nil
-	})
-	if err != nil || removed == 0 && upto <= latest {
-		return err
-	}
-	state := State{Origin: r.state.Origin, Position: client.Position{ServerID: r.state.Position.ServerID}, Loading: true}
-	return r.update(state, func(tx *bbolt.Tx) error {
-		return errors.Join(bucketsOf(tx).cut(latest), Change{State: state}.put(tx))
-	})
-}
-
-// cut removes all entries of the feeds after a position, and the assets of these entries.
-func (b buckets) cut(after int64) error {
-	for _, feed := range []*bbolt.Bucket{b.real, b.test} {
-		cursor := feed.Cursor()
-		for at, id := cursor.Seek(positionKey(after + 1)); at != nil; at, id = cursor.Seek(positionKey(after + 1)) {
-			if err := errors.Join(b.assets.Delete(id), feed.Delete(at)); err != nil {
-				return fmt.Errorf("remove asset %x: %w", id, err)
-			}
-		}
-	}
-	return nil
 }

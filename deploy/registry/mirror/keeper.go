@@ -142,9 +142,9 @@ func (k *keeper) follow(ctx context.Context, complete chan<- string) error {
 	}
 	tell(replica.Progress{})
 	for {
-		err := k.copied.CatchUp(ctx, k.source, tell)
+		err := replica.CatchUp(ctx, k.copied, k.source, tell)
 		if err == nil {
-			err = k.copied.Follow(ctx, k.source, tell)
+			err = replica.Follow(ctx, k.copied, k.source, tell)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

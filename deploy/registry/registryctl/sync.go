@@ -169,7 +169,7 @@ func (s syncCopy) once(
 	ctx context.Context, p *program, copied *replica.Replica, source replica.Source, shown syncProgress,
 ) error {
 	for {
-		err := copied.CatchUp(ctx, source, shown.tell)
+		err := replica.CatchUp(ctx, copied, source, shown.tell)
 		if err == nil && s.Once && s.Files != "" {
 			return s.withFiles(p, copied, func(files *filesvc.Copies) error { return shown.copyFiles(ctx, files) })
 		}
@@ -180,7 +180,7 @@ func (s syncCopy) once(
 				return err
 			}
 			err = s.following(ctx, p, copied, func(ctx context.Context) error {
-				return copied.Follow(ctx, source, shown.tell)
+				return replica.Follow(ctx, copied, source, shown.tell)
 			})
 		}
 		if err == nil || s.Once || ctx.Err() != nil || !away(err) {
