@@ -75,8 +75,7 @@ type change struct {
 	Erased *Erasure `json:"erased,omitempty"` // if not nil, Patch and Extra are empty, and the leaf has no salt
 }
 
-// encode returns a change as JSON. The patch is the last member, so that a reader of another member can stop before
-// it. The patch is not checked, because record.Append has made it.
+// encode returns a change as JSON. The patch is not checked, because record.Append has made it.
 func (c change) encode() ([]byte, error) {
 	patch := c.Patch
 	c.Patch = nil

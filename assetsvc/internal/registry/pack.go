@@ -68,37 +68,24 @@ var inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 // errUnknownPack is returned for a text in an encoding that this version does not know.
 var errUnknownPack = errors.New("the record has an unknown encoding")
 
-// unpack undoes the method `pack`: from the stored bytes it makes the text, and calls a function that reads the text.
-// The function may stop before the end of the text.
-func unpack(kept []byte, read func(io.Reader) error) error {
-	switch {
-	case len(kept) > 0 && kept[0] == plain:
-		return read(bytes.NewReader(kept))
-	case len(kept) > 0 && kept[0] == compressed:
-		r := inflaters.Get().(io.Reader)
-		defer inflaters.Put(r)
-		if err := r.(flate.Resetter).Reset(bytes.NewReader(kept[1:]), nil); err != nil {
-			return err
-		}
-		return read(r)
-	default:
-		return errUnknownPack
-	}
-}
-
 func inflate(kept []byte) ([]byte, error) { return inflateUpto(kept, AnySize) }
 
 // inflateUpto returns the text from which the method `pack` has made the stored bytes (kept). If the text has more
 // bytes than the given limit (most), inflateUpto returns ErrLarge. The returned text may share its memory with the
 // stored bytes.
 func inflateUpto(kept []byte, most int) (text []byte, err error) {
-	if len(kept) > 0 && kept[0] == plain {
+	switch {
+	case len(kept) > 0 && kept[0] == plain:
 		text = kept
-	} else {
-		err = unpack(kept, func(r io.Reader) (err error) {
-			text, err = io.ReadAll(io.LimitReader(r, min(int64(most), math.MaxInt64-1)+1))
-			return err
-		})
+	case len(kept) > 0 && kept[0] == compressed:
+		r := inflaters.Get().(io.Reader)
+		defer inflaters.Put(r)
+		if err := r.(flate.Resetter).Reset(bytes.NewReader(kept[1:]), nil); err != nil {
+			return nil, err
+		}
+		text, err = io.ReadAll(io.LimitReader(r, min(int64(most), math.MaxInt64-1)+1))
+	default:
+		err = errUnknownPack
 	}
 	if err == nil && len(text) > most {
 		return nil, ErrLarge

@@ -3,14 +3,10 @@ package registry
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
@@ -316,35 +312,11 @@ func (l *leaf) entry(of Revision) (translog.Leaf, error) {
 	return entry, entry.Check()
 }
 
-// leaf returns the part of a change that the public log needs. It decodes only this part, because the log reads every
-// change.
-func (r Revision) leaf() (l *leaf, err error) {
+// leaf returns the part of a change that the public log needs.
+func (r Revision) leaf() (*leaf, error) {
 	if len(r.Change) == 0 {
 		return nil, nil
 	}
-	err = unpack(r.Change, func(text io.Reader) error {
-		d := jsontext.NewDecoder(text)
-		if _, err := d.ReadToken(); err != nil { // the opening brace
-			return err
-		}
-		for d.PeekKind() == jsontext.KindString {
-			name, err := d.ReadToken()
-			if err != nil {
-				return err
-			}
-			if name.String() == "leaf" {
-				value, err := d.ReadValue()
-				if err != nil {
-					return err
-				}
-				return json.Unmarshal(value, &l)
-			}
-			if err := d.SkipValue(); err != nil {
-				return err
-			}
-		}
-		_, err := d.ReadToken() // the closing brace
-		return err
-	})
-	return l, err
+	c, err := r.read()
+	return c.Leaf, err
 }
