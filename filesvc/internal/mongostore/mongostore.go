@@ -97,28 +97,28 @@ func (s *Store) Close() error {
 
 func withID(id string) bson.D { return bson.D{{Key: "_id", Value: id}} }
 
-// document is a file.File as it is stored.
+// document is a file.File as it is stored. It has the same fields in the same order.
 type document struct {
-	ID       string    `bson:"_id"`
-	Broker   string    `bson:"broker"`
-	KeyID    string    `bson:"key"`
-	MD5      string    `bson:"md5"`
-	SHA256   string    `bson:"sha256"`
-	Size     int64     `bson:"size"`
-	Declared string    `bson:"declared"`
-	Detected string    `bson:"detected"`
-	Title    string    `bson:"title"`
-	Blob     string    `bson:"blob"`
-	State    string    `bson:"state"`
-	Touched  time.Time `bson:"touched"`
-	Seen     int64     `bson:"seen,omitempty"`
-	Named    bool      `bson:"named"`
-	Swept    int64     `bson:"swept"`
-	Revision int64     `bson:"revision"`
+	ID       string     `bson:"_id"`
+	Broker   string     `bson:"broker"`
+	KeyID    string     `bson:"key"`
+	MD5      string     `bson:"md5"`
+	SHA256   string     `bson:"sha256"`
+	Size     int64      `bson:"size"`
+	Declared string     `bson:"declared"`
+	Detected string     `bson:"detected"`
+	Title    string     `bson:"title"`
+	Blob     string     `bson:"blob"`
+	State    file.State `bson:"state"`
+	Touched  time.Time  `bson:"touched"`
+	Seen     int64      `bson:"seen,omitempty"`
+	Named    bool       `bson:"named"`
+	Swept    int64      `bson:"swept"`
+	Revision int64      `bson:"revision"`
 
-	Picture string `bson:"picture,omitempty"`
-	Small   string `bson:"small,omitempty"`
-	Large   string `bson:"large,omitempty"`
+	Picture file.Picture `bson:"picture,omitempty"`
+	Small   string       `bson:"small,omitempty"`
+	Large   string       `bson:"large,omitempty"`
 
 	Ended int64     `bson:"ended,omitempty"`
 	Again time.Time `bson:"again,omitempty"`
@@ -127,24 +127,9 @@ type document struct {
 	Reason    string `bson:"reason,omitempty"`
 }
 
-func documentOf(f file.File) document {
-	return document{
-		ID: f.ID, Broker: f.Broker, KeyID: f.KeyID, MD5: f.MD5, SHA256: f.SHA256, Size: f.Size,
-		Declared: f.Declared, Detected: f.Detected, Title: f.Title, Blob: f.Blob, State: string(f.State),
-		Touched: f.Touched, Seen: f.Seen, Named: f.Named, Swept: f.Swept, Revision: f.Revision,
-		Picture: string(f.Picture), Small: f.Small, Large: f.Large, Ended: f.Ended, Again: f.Again,
-		RemovedBy: f.RemovedBy, Reason: f.Reason,
-	}
-}
-
 func (d document) file() file.File {
-	return file.File{
-		ID: d.ID, Broker: d.Broker, KeyID: d.KeyID, MD5: d.MD5, SHA256: d.SHA256, Size: d.Size,
-		Declared: d.Declared, Detected: d.Detected, Title: d.Title, Blob: d.Blob, State: file.State(d.State),
-		Touched: d.Touched.UTC(), Seen: d.Seen, Named: d.Named, Swept: d.Swept, Revision: d.Revision,
-		Picture: file.Picture(d.Picture), Small: d.Small, Large: d.Large, Ended: d.Ended, Again: d.Again.UTC(),
-		RemovedBy: d.RemovedBy, Reason: d.Reason,
-	}
+	d.Touched, d.Again = d.Touched.UTC(), d.Again.UTC()
+	return file.File(d)
 }
 
 func (s *Store) Get(ctx context.Context, id string) (found file.File, err error) {
@@ -216,10 +201,8 @@ func (s *Store) Reading(ctx context.Context) (found file.Reading, err error) {
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			return nil
 		}
-		found.Position, found.Hours, found.Began = r.Position, r.Hours, r.Began
-		if !r.Complete.IsZero() {
-			found.Complete = r.Complete.UTC()
-		}
+		r.Complete = r.Complete.UTC()
+		found = file.Reading(r)
 		return err
 	})
 	return found, err

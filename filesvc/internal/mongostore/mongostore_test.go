@@ -149,7 +149,7 @@ func TestTheCountErrsToTheSafeSide(t *testing.T) {
 	_, err = d.usage.DeleteMany(ctx, bson.D{})
 	do(err)
 	g := file.File{ID: "2", Broker: "b", State: file.Stored, Size: 5, Revision: 1}
-	_, err = d.files.InsertOne(ctx, documentOf(g))
+	_, err = d.files.InsertOne(ctx, document(g))
 	do(err)
 	has("without a count", file.Usage{Bytes: 5})
 	do(s.Create(ctx, file.File{ID: "3", Broker: "b", State: file.Registered, Revision: 1}))
@@ -182,7 +182,7 @@ func TestOperationsReadWhatTheyReturn(t *testing.T) {
 			f.Broker = "one"
 		}
 		f.SHA256 = f.ID + f.ID
-		files = append(files, documentOf(f))
+		files = append(files, document(f))
 	}
 	for some := range slices.Chunk(files, 1000) { // rigTimeout bounds each
 		expect.Get(d.files.InsertMany(ctx, some))(t)

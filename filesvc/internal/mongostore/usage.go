@@ -40,7 +40,7 @@ func (s *Store) Create(ctx context.Context, f file.File) error {
 		if err := d.add(ctx, 1, f); err != nil {
 			return err
 		}
-		_, err := d.files.InsertOne(ctx, documentOf(f))
+		_, err := d.files.InsertOne(ctx, document(f))
 		if mongo.IsDuplicateKeyError(err) {
 			return errors.Join(file.ErrExists, d.add(ctx, -1, f))
 		}
@@ -56,7 +56,7 @@ func of(id string, revision int64) bson.D {
 // Replace implements file.Files. Only a file that gets its bytes, or is removed, has another usage.
 func (s *Store) Replace(ctx context.Context, f file.File) error {
 	return s.do(func(d *database) error {
-		next, filter := documentOf(f), of(f.ID, f.Revision-1)
+		next, filter := document(f), of(f.ID, f.Revision-1)
 		same := append(filter, bson.E{Key: "state", Value: bson.D{{Key: "$ne", Value: string(file.Registered)}}})
 		switch f.State {
 		case file.Registered:
@@ -96,7 +96,7 @@ func (d *database) fill(ctx context.Context, filter bson.D, f file.File) error {
 		return err
 	}
 	filter = append(filter, bson.E{Key: "state", Value: string(file.Registered)})
-	done, err := d.files.ReplaceOne(ctx, filter, documentOf(f))
+	done, err := d.files.ReplaceOne(ctx, filter, document(f))
 	switch {
 	case err != nil:
 		return err
