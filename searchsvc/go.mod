@@ -19,9 +19,7 @@ require (
 	golang.org/x/text v0.43.0
 )
 
-require (
-	github.com/blevesearch/snowballstem v0.9.0 // indirect
-)
+require github.com/blevesearch/snowballstem v0.9.0 // indirect
 
 require (
 	github.com/KimMachineGun/automemlimit v1.0.1 // indirect

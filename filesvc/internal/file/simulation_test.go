@@ -37,7 +37,7 @@ func newWorld(seed uint64) *world {
 	w := &world{
 		bench: newBench(), random: rand.New(rand.NewPCG(seed, 1)),
 		waiting: make(chan chan struct{}), ended: make(chan struct{}),
-		counts: []int64{2, 4, 7}[seed%3], reading: []int{1, 16}[seed/3%2],
+		counts: []int64{2, 4, 7}[seed%3], reading: []int{1, 16, 40, 120}[seed/3%4],
 	}
 	w.memory.step = func(string) error { w.wait(); return nil }
 	w.bytes = slow{w.memory, w}
