@@ -105,10 +105,9 @@ func dissect(asset []byte) (text []byte, id, modified string, err error) {
 	id, modified = unquoted(members["id"]), unquoted(members["dateModified"])
 	delete(members, "dateModified")
 	if err == nil {
-		text, err = json.Marshal(members)
-	}
-	if err == nil {
-		err = (*jsontext.Value)(&text).Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+		text, _ = json.Marshal(members) // cannot fail: the values are JSON
+		err = (*jsontext.Value)(&text).Canonicalize(
+			jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 	}
 	return text, id, modified, errs.In(err, "%w", ErrAsset)
 }
