@@ -206,8 +206,8 @@ func TestAnUpgradeReplacesWhatRuns(t *testing.T) {
 		"docker rm searchsvc-old\ncompose up --detach --no-build --no-recreate --wait searchsvc\n",
 		"compose up --detach --no-build --no-recreate --scale gateway=4 --wait gateway\n",
 		"docker tag sha256:running asset-registry/gateway-old1:former\n",
-		"compose kill --signal USR2 balancer\n",
-		"compose kill --signal HUP prometheus\n",
+		"compose exec -T balancer sh -c kill -s USR2 1\n",
+		"compose exec -T prometheus sh -c kill -s HUP 1\n",
 	} {
 		if !strings.Contains(string(calls), want) {
 			t.Errorf("got no call %q, want one in:\n%s", want, calls)
