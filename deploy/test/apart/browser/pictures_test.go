@@ -88,8 +88,8 @@ func TestResultsHavePictures(t *testing.T) {
 		name := screen.name + "-site-pictures"
 		b.goTo("/uk/")
 		b.wait(`[...document.querySelectorAll(".hits img")].every(p => p.complete)`)
-		if moved := ask(b, chromedp.Evaluate[float64](shifts, chromedp.EvalAwaitPromise)); moved > 0 {
-			t.Errorf("%s: got a layout that has moved by %v, want one that stays", name, moved)
+		if moved := ask(b, chromedp.Evaluate[string](shifts, chromedp.EvalAwaitPromise)); moved != "" {
+			t.Errorf("%s: got a layout in which moved: %s; want one that stays", name, moved)
 		}
 		for at, isThere := range map[string]bool{drawn: true, undrawn: false} {
 			box := evaluate[page.Viewport](b, `(() => {
@@ -156,11 +156,15 @@ func TestResultsHavePicturesInFirefox(t *testing.T) {
 	}
 }
 
-// shifts is a script that returns how much the layout has moved while the page loaded.
+// shifts is a script that names each element of the results that has moved while the page loaded, with its place
+// before and after. A slow browser shows the head of the page in parts, and these move.
 const shifts = `new Promise(tell => {
-	const add = all => tell(all.getEntries().reduce((sum, e) => sum + e.value, 0));
+	const place = r => [r.x, r.y, r.width, r.height].join(" ");
+	const isHit = s => s.node?.parentElement?.closest(".hits");
+	const show = s => s.node.parentElement.outerHTML.slice(0, 200) + place(s.previousRect) + " -> " + place(s.currentRect);
+	const add = all => tell(all.getEntries().flatMap(e => e.sources).filter(isHit).map(show).join("; "));
 	new PerformanceObserver(add).observe({type: "layout-shift", buffered: true});
-	setTimeout(tell, 200, 0); // nothing has moved
+	setTimeout(tell, 200, ""); // nothing has moved
 })`
 
 // isPlain reports whether a screenshot has only one colour.
