@@ -167,7 +167,7 @@ func (k *keeper) serve(x *index.Index) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.index != x && x != nil {
-		k.log.Info("the index answers", "position", x.State().Position.Offset)
+		k.log.Info("the index answers")
 	}
 	k.index = x
 }

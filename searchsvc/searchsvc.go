@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,7 +95,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		c.Memory = memory.Limit()
 	}
 	if c.Places == nil {
-		c.Places = fair.NewPlaces()
+		c.Places = fair.New(int64(runtime.GOMAXPROCS(0))) // other services of this machine are processes of their own
 	}
 	s := &Server{config: c, end: func() {}, answers: memory.NewInFlight(max(c.Memory/4, leastAnswers))}
 	var err error

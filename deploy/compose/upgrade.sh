@@ -73,15 +73,14 @@ for service in authsvc filesvc assetsvc searchsvc gateway; do
 	end "${old[@]}"
 done
 
-# These read their files again without a pause; otelcol has no shell, so it starts again. Stores read theirs at their next
-# start. "docker kill" sends no signal here: the engine takes each for a stop, and never restarts the container again.
-for reload in balancer:USR2 admin:USR2 prometheus:HUP otelcol:; do
+# These read their files again without a pause. Stores read theirs at their next start. "docker kill" sends no signal
+# here: the engine takes each for a stop, and never restarts the container again.
+for reload in balancer:USR2 admin:USR2 prometheus:HUP; do
 	name=${reload%:*}
-	if ! has "$name" || [ -z "$(running "$name")" ]; then
-		continue
-	elif [ "$name" = otelcol ]; then
-		$COMPOSE restart otelcol
-	else
+	if has "$name" && [ -n "$(running "$name")" ]; then
 		$COMPOSE exec -T "$name" sh -c "kill -s ${reload#*:} 1"
 	fi
 done
+if has otelcol && [ -n "$(running otelcol)" ]; then # it has no shell
+	$COMPOSE restart otelcol
+fi

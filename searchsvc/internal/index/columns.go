@@ -57,7 +57,8 @@ type pairs func(visit func(asset, value uint32)) error
 // values must be less than the second argument.
 func newFacetValues(assets, end int, all pairs) (*facetValues, error) {
 	v := &facetValues{of: make([]uint32, assets), none: roaring.New()}
-	counts := make([]uint32, end)
+	counts, free := counterPool.zeros(end)
+	defer free()
 	err := all(func(asset, value uint32) {
 		v.of[asset]++
 		if counts[value]++; counts[value] == 1 {

@@ -22,10 +22,11 @@ func (v *view) facets(ctx context.Context, q *plan, matches []match) ([]search.F
 			columns[i].level = q.Filters.CodeLevel()
 		}
 	}
-	counts, err := v.count(ctx, columns, matches)
+	counts, free, err := v.count(ctx, columns, matches)
 	if err != nil {
 		return nil, err
 	}
+	defer free()
 	most := cmp.Or(q.FacetLimit, search.DefaultFacetLimit)
 	facets := make([]search.Facet, len(columns))
 	for i, column := range columns {
@@ -45,18 +46,30 @@ func (v *view) facets(ctx context.Context, q *plan, matches []match) ([]search.F
 	return facets, nil
 }
 
+var counterPool pool[uint32]
+
 // count counts, for each value of each column, the found assets that have the value. It returns a slice for each
 // column. The element at index n is the count of the value with the number n.
-func (v *view) count(ctx context.Context, columns []facetColumn, matches []match) (counts [][]uint32, err error) {
-	for _, column := range columns {
-		counts = append(counts, make([]uint32, len(v.values[column])))
+func (v *view) count(ctx context.Context, columns []facetColumn, matches []match) (
+	counts [][]uint32, free func(), err error,
+) {
+	counts = make([][]uint32, len(columns))
+	frees := make([]func(), len(columns))
+	for i, column := range columns {
+		counts[i], frees[i] = counterPool.zeros(len(v.values[column]))
+	}
+	free = func() {
+		for _, f := range frees {
+			f()
+		}
 	}
 	for i := range matches {
 		if err := matches[i].addTo(ctx, columns, counts); err != nil {
-			return nil, err
+			free()
+			return nil, nil, err
 		}
 	}
-	return counts, nil
+	return counts, free, nil
 }
 
 // addTo adds the found assets of a segment to the counts of each column.

@@ -46,6 +46,7 @@ const (
 	storeWithin   = 30 * time.Second
 	persistPause  = 500     // milliseconds between two writes to the disk
 	mostMerged    = 250_000 // maximum number of assets of a merged file; merging it takes some seconds
+	mostOfASize   = 3       // files of about one size that are not merged; each file costs each search time
 	prefixSegment = "segment/"
 )
 
@@ -116,7 +117,7 @@ func (x *Index) open() error {
 		"bolt_timeout":           "1s",
 		"asyncErrorCallbackName": errorCallback,
 		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": persistPause},
-		"scorchMergePlanOptions": map[string]any{"MaxSegmentSize": mostMerged},
+		"scorchMergePlanOptions": map[string]any{"MaxSegmentSize": mostMerged, "MaxSegmentsPerTier": mostOfASize},
 	}, x.queue)
 	if err != nil {
 		return fmt.Errorf("open the index: %w", err)

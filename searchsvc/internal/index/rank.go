@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -118,10 +119,12 @@ func (v *view) rankAfter(ctx context.Context, q *plan, matches []match, sign int
 	}
 	for i := range matches {
 		m := &matches[i]
-		keys, err := m.keys(ctx, q)
-		if err == nil {
-			err = each(ctx, m.found, func(numbers []uint32) { r.offer(m.part, keys, sign, numbers) })
+		keys, free, err := m.keys(ctx, q)
+		if err != nil {
+			return nil, err
 		}
+		err = each(ctx, m.found, func(numbers []uint32) { r.offer(m.part, keys, sign, numbers) })
+		free()
 		if err != nil {
 			return nil, err
 		}
@@ -162,18 +165,21 @@ func (r *ranking) offer(p *part, keys []int64, sign int64, numbers []uint32) {
 }
 
 // keys returns the keys of the assets of a segment (rank.key). The indexes are the numbers of the assets. keys returns
-// nil if the order has no keys.
-func (m *match) keys(ctx context.Context, q *plan) (keys []int64, err error) {
+// nil if the order has no keys. The caller calls the function `free` after use.
+func (m *match) keys(ctx context.Context, q *plan) (keys []int64, free func(), err error) {
+	free = func() {}
 	switch q.Sort {
 	case search.ByRelevance:
 		return m.scores(ctx, q)
 	case search.LatestPublished, search.FirstPublished:
-		return m.published, nil
+		return m.published, free, nil
 	case search.LargestFirst, search.SmallestFirst:
-		return m.areas, nil
+		return m.areas, free, nil
 	}
-	return nil, nil
+	return nil, free, nil
 }
+
+var scorePool pool[int64]
 
 // Points of a score. Points for a word are multiplied by the weight of the word. The points for pairs and for the
 // length of the title are few: for a question of a few words, their sum is less than the points for one word with
@@ -190,8 +196,8 @@ const (
 )
 
 // scores returns the score of each found asset of a segment, from the words in its title.
-func (m *match) scores(ctx context.Context, q *plan) (scores []int64, err error) {
-	scores = make([]int64, m.count)
+func (m *match) scores(ctx context.Context, q *plan) (scores []int64, free func(), err error) {
+	scores, free = scorePool.zeros(int(m.count))
 	whole := m.found
 	if m.exact != nil { // the assets of the literal plan get its scores
 		whole = roaring.AndNot(m.found, m.exact.found)
@@ -211,7 +217,8 @@ func (m *match) scores(ctx context.Context, q *plan) (scores []int64, err error)
 		}
 		titles, failed := m.meeting(word, titleField)
 		if failed != nil {
-			return nil, failed
+			free()
+			return nil, nil, failed
 		}
 		add(titles, byTitle*q.weigh[w])
 		if !word.isRange {
@@ -236,16 +243,21 @@ func (m *match) scores(ctx context.Context, q *plan) (scores []int64, err error)
 	if err == nil && m.exact != nil {
 		err = m.scoreExact(ctx, q.literal, scores)
 	}
-	return scores, err
+	if err != nil {
+		free()
+		return nil, nil, err
+	}
+	return scores, free, nil
 }
 
 // scoreExact sets the scores of the assets of a literal plan. They are those of a search without other words, and more
 // than the scores of the other assets.
 func (m *match) scoreExact(ctx context.Context, literal *plan, scores []int64) error {
-	of, err := m.exact.scores(ctx, literal)
+	of, free, err := m.exact.scores(ctx, literal)
 	if err != nil {
 		return err
 	}
+	defer free()
 	return each(ctx, m.exact.found, func(numbers []uint32) {
 		for _, n := range numbers {
 			scores[n] = of[n] + byWords
@@ -300,4 +312,23 @@ func (f *firsts[T]) sorted() []T {
 	f.full = len(f.kept) >= f.most
 	f.kept = f.kept[:min(len(f.kept), f.most)]
 	return f.kept
+}
+
+// pool re-uses memory for slices of zeros.
+type pool[T any] struct{ of sync.Pool }
+
+// zeros returns n zeros, and a function that gives their memory back.
+func (p *pool[T]) zeros(n int) (zeros []T, free func()) {
+	kept, ok := p.of.Get().(*[]T)
+	if !ok {
+		kept = new([]T)
+	}
+	if cap(*kept) < n {
+		*kept = make([]T, n+n/4)
+	}
+	zeros = (*kept)[:n]
+	return zeros, func() {
+		clear(zeros)
+		p.of.Put(kept)
+	}
 }

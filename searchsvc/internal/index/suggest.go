@@ -20,13 +20,14 @@ import (
 const (
 	leastAsked = 2   // least letters of the last word
 	mostBegun  = 64  // terms of a field that are kept in a segment, at most
-	inAll      = 256 // terms of a field that are kept in all segments together
+	inAll      = 128 // terms of a field that are kept in all segments together
 	nameWords  = 12  // words of a name that are compared with a question
 	fromWords  = 4   // first words of a name with which a suggestion may begin, and last words that may begin a place
 	manyTested = 512 // assets whose columns are compared with ranges at a time
 
 	suggestWork = mostWork / 12 // the largest work of one list
 	testWork    = 100           // comparing the columns of manyTested assets
+	seekWork    = 100           // finding the first term of a range
 	shareOfWork = 8             // a text is tested with one of so many parts of the work that is left
 )
 
@@ -208,11 +209,14 @@ func (s *suggester) complete(ctx context.Context) (err error) {
 	}
 	add(0, custodianField, normalForm(text), nameIn)
 	last := strings.LastIndexByte(text, ' ') + 1
-	for at, n := last, 0; n < fromWords; n++ { // a name of a place may have several words
+	for at, n := last, 0; ; n++ { // a name of a place may have several words
 		for _, name := range []search.FacetName{search.ByRegion, search.ByLocality} {
 			add(at, search.PropertyOf(name).Names, normalForm(text[at:]), nameIn)
 		}
-		at = strings.LastIndexByte(text[:max(at-1, 0)], ' ') + 1
+		if at == 0 || n == fromWords-1 {
+			break
+		}
+		at = strings.LastIndexByte(text[:at-1], ' ') + 1
 	}
 	asked := ukrainian.Ask(text[last:])
 	if len(asked) != 1 || utf8.RuneCountInString(asked[0].Text) < leastAsked {
@@ -268,6 +272,9 @@ func (s *suggester) begun(ctx context.Context, before, field, beginning string, 
 	var after *found
 	from, until := beginningOf(cut(beginning, maxTerm))
 	for i, r := range s.readers(field) {
+		if !s.spend(seekWork) {
+			break
+		}
 		terms, kept := r.dictionary.AutomatonIterator(anything{}, from, until), 0
 		for least := s.left - s.left/2/int64(len(s.parts)-i); kept < min(mostBegun, 1+inAll/len(s.parts)) && s.left > least; {
 			entry, err := terms.Next()

@@ -63,7 +63,7 @@ func TestSuggestionsReadTheWholeQuestion(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	t.Cleanup(func() { _ = x.Close() })
 	var all []simple
-	for n, title := range []string{"Склад", "Складу", "Склад цегляний", "Екскаватор", "Причіп складаний", "Toyota Corolla"} {
+	for n, title := range []string{"Склад", "Складу", "Склад цегляний", "Екскаватор", "Причіп складаний", "Toyota Corolla", "Білизна", "Білизна"} {
 		a := simple{n: n + 1, position: 1e15 + int64(n), status: client.Active, title: title, regions: []string{"Київ"}, units: []string{"MTK"}, quantities: []int{1}, custodian: fmt.Sprint(n)}
 		if title == "Екскаватор" {
 			a.status, a.regions = client.Complete, []string{"Біла Церква"}
@@ -90,6 +90,7 @@ func TestSuggestionsReadTheWholeQuestion(t *testing.T) {
 		{"екскаватор це", search.Filters{}, nil},
 		{"екскаватор біла це", search.Filters{}, []string{"екскаватор Біла Церква"}},
 		{"екск", search.Filters{}, []string{"екскаватор"}},
+		{"біл", search.Filters{}, []string{"білизна", "Біла Церква"}}, // two assets before one
 		{"екск", inWork, nil},
 		{"цег", inWork, []string{"цегляний"}},
 		{"гараж ск", search.Filters{}, []string{"гараж скуб"}},
