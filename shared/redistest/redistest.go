@@ -119,6 +119,16 @@ func (s *Server) Replicate(t testing.TB, args ...string) *Server {
 	}
 	replica := Start(t, append(append(slices.Clone(s.args), "--replicaof", host+" "+port), args...)...)
 	await(t, "wait for the replica", func() error { return replica.says("INFO replication", "master_link_status:up") })
+	if _, err := s.answer("PUBLISH started 1"); err != nil { // there is something to confirm
+		t.Fatal(err)
+	}
+	await(t, "wait until the replica confirms", func() error { // the server tells it nothing before
+		answer, err := s.answer("INFO replication")
+		if err == nil && (!strings.Contains(answer, "state=online") || strings.Contains(answer, ",offset=0,")) {
+			err = fmt.Errorf("got the answer %q, want a replica that is online and has confirmed", answer)
+		}
+		return err
+	})
 	return replica
 }
 
